@@ -1,0 +1,102 @@
+"""What rotation speaks of: the state it keeps, what it is told, and what it changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from certs.names import Names
+from certs.pair import Certificate, KeyPair
+
+
+class Action(StrEnum):
+    """What a plan changes."""
+
+    CREATE_CA = "create a CA"
+    ADD_CA = "add the next CA to the bundle"
+    SWITCH_CA = "let the next CA sign"
+    DROP_CA = "drop a CA from the bundle"
+    ISSUE_LEAF = "issue a leaf"
+
+
+class Reason(StrEnum):
+    """Why a plan changes it."""
+
+    ABSENT = "there was none"
+    BROKEN = "the one there cannot be used"
+    EXPIRED = "the one there has expired"
+    DUE = "two thirds of its life are over"
+    NAMES = "it was made for other names"
+    OTHER_CA = "it is not signed by the current CA"
+    TRUSTED = "every client has had the new bundle long enough"
+    STUCK = "the current CA can no longer vouch for the leaf"
+    UNUSED = "every replica serves a leaf of the current CA"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing a plan did, and why."""
+
+    action: Action
+    reason: Reason
+
+    def __str__(self) -> str:
+        return f"{self.action}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long things live, at which share of it they are renewed, and `settle`.
+
+    `settle` is how long a phase that is observed to be complete stays so before the next begins.
+    What is left of a leaf when it is renewed must cover the time between two plans and the time
+    until every replica has loaded the new one.
+    """
+
+    ca_life: timedelta = timedelta(days=365)
+    leaf_life: timedelta = timedelta(days=90)
+    renew_after: float = 2 / 3
+    settle: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What is known of the world; the defaults, nothing known, never hurry a phase.
+
+    `bundle_published_since`: for the fingerprint of each CA that all published bundles hold, since
+    when they do. `replicas_on`: fingerprints of the leaves that live replicas serve.
+    """
+
+    bundle_published_since: Mapping[str, datetime] = field(default_factory=dict)
+    replicas_on: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The current CA, the leaf, the CA that comes next if one waits, and those that went.
+
+    A part may hold broken text: the next plan replaces it.
+    """
+
+    ca: KeyPair
+    leaf: KeyPair
+    next_ca: KeyPair | None = None
+    previous: tuple[Certificate, ...] = ()  # without keys: they sign nothing any more
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The state to keep from now on, and what is new in it; no change means nothing was due."""
+
+    state: State
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The arguments of a plan, but for the state."""
+
+    now: datetime
+    names: Names
+    policy: Policy
+    observed: Observed
