@@ -1,0 +1,79 @@
+"""The command `python -m tests.e2e.testbed`."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from tests.e2e.testbed import background, binaries, processes, upstream
+from tests.e2e.testbed.cluster import PROCESS_NAMES, REPOSITORY, NotStartedError
+from tests.e2e.testbed.missing import MissingTestbed
+
+
+def up(folder: Path) -> int:
+    """Start a cluster in the background and print how to reach it."""
+    state = background.up(folder)
+    print(f"# {state.server} is up; stop it with `python -m tests.e2e.testbed down`")
+    print(f"export KUBECONFIG={shlex.quote(str(state.kubeconfig))}")
+    print(f"# kubectl: {state.kubectl}")
+    return 0
+
+
+def down(folder: Path) -> int:
+    """Stop the cluster of `folder`."""
+    stopped = background.down(folder)
+    print(f"stopped: {', '.join(stopped) or 'nothing was running'}")
+    return 0
+
+
+def status(folder: Path) -> int:
+    """Print which processes run; 0 if all do."""
+    state = background.load(folder)
+    if state is None:
+        print(f"no cluster in {folder}")
+        return 1
+    alive = state.alive()
+    print(state.server)
+    for name, recorded in state.processes.items():
+        print(f"{name:24} {recorded.pid:>8} {'up' if alive[name] else 'DOWN'}")
+    return 0 if all(alive.values()) else 1
+
+
+def build(_: Path) -> int:
+    """Build or find the binaries, fetch the archives of other projects, and print the paths."""
+    found = binaries.find()
+    for path in (found.etcd, found.kube_apiserver, found.kube_controller_manager, found.kubectl):
+        print(path)
+    for name in upstream.PROJECTS:
+        print(upstream.module_dir(name))
+    return 0
+
+
+def logs(folder: Path) -> int:
+    """Print the path and the last lines of each log."""
+    for name in PROCESS_NAMES:
+        path = folder / f"{name}.log"
+        print(f"==> {path} <==\n{processes.tail(path)}\n")
+    return 0
+
+
+COMMANDS = {"up": up, "down": down, "status": status, "build": build, "logs": logs}
+
+
+def main() -> int:
+    """Run one command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.testbed")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, function in COMMANDS.items():
+        command = commands.add_parser(name, help=function.__doc__)
+        command.add_argument("--dir", type=Path, default=REPOSITORY / ".cluster")
+    arguments = parser.parse_args()
+    try:
+        return COMMANDS[arguments.command](arguments.dir.resolve())
+    except (MissingTestbed, NotStartedError, background.BackgroundError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

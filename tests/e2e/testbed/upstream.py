@@ -1,0 +1,78 @@
+"""Reads CRDs and samples of other projects out of their pinned module archives."""
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.testbed import cache, golang
+from tests.e2e.testbed.missing import MissingTestbed
+
+PINS = cache.HERE / "upstream"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A Go module, and the folders in it that hold CRDs and sample manifests."""
+
+    module: str
+    crds: str
+    samples: str
+
+
+PROJECTS = {
+    "training-operator": Project(
+        "github.com/kubeflow/training-operator", "manifests/base/crds", "examples"
+    ),
+    "jobset": Project("sigs.k8s.io/jobset", "config/components/crd/bases", "site/static/examples"),
+    "kuberay": Project(
+        "github.com/ray-project/kuberay/ray-operator", "config/crd/bases", "config/samples"
+    ),
+}
+
+
+@functools.cache
+def module_dir(name: str) -> Path:
+    """Return the unpacked archive of project `name`, equal to what `upstream/go.sum` pins.
+
+    Only that archive is fetched, none of the modules it requires. Raises MissingTestbed.
+    """
+    module = PROJECTS[name].module
+    version, pinned = _pin(module)
+    told = golang.find().run("mod", "download", "-json", f"{module}@{version}", folder=PINS)
+    answer = json.loads(told)
+    if answer["Sum"] != pinned:
+        raise MissingTestbed(
+            f"{module}@{version} is {answer['Sum']}, pinned is {pinned}.",
+            "Somebody changed the archive or upstream/go.sum: find out who.",
+        )
+    return Path(answer["Dir"])
+
+
+def crds(name: str) -> list[dict[str, Any]]:
+    """Return the CustomResourceDefinitions of project `name`, sorted by name."""
+    folder = module_dir(name) / PROJECTS[name].crds
+    documents = [
+        document
+        for path in sorted(folder.glob("*.yaml"))
+        for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader)
+        if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
+    ]
+    return sorted(documents, key=lambda crd: str(crd["metadata"]["name"]))
+
+
+def samples(name: str) -> list[Path]:
+    """Return the YAML files below the samples folder of project `name`, sorted."""
+    folder = module_dir(name) / PROJECTS[name].samples
+    return sorted(path for path in folder.rglob("*") if path.suffix in {".yaml", ".yml"})
+
+
+def _pin(module: str) -> tuple[str, str]:
+    for line in (PINS / "go.sum").read_text("utf-8").splitlines():
+        path, version, digest = line.split()
+        if path == module and not version.endswith("/go.mod"):
+            return version, digest
+    raise ValueError(f"upstream/go.sum does not pin {module}")

@@ -1,0 +1,10 @@
+// Projects whose CRDs and samples the tests read; their code is never built and their dependencies never fetched.
+module podgate.test/e2e/testbed/upstream
+
+go 1.22
+
+require (
+	github.com/kubeflow/training-operator v1.9.2
+	github.com/ray-project/kuberay/ray-operator v1.4.2
+	sigs.k8s.io/jobset v0.8.1
+)
