@@ -1,0 +1,241 @@
+"""Coverage: containers and pod specs outside the known pod locations are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.definitions import document, grouped, shipped
+from webhook.core.workload.coverage import MAX_NODES, uncovered
+from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.profile import parse_profile
+from webhook.core.workload.schema_places import SchemaPlace, schema_places, unproven
+
+CONTAINER = {"name": "main", "image": "a"}
+SPEC = {"containers": [CONTAINER], "volumes": [{"name": "v", "image": {"reference": "x"}}]}
+TEMPLATE = {"metadata": {"name": "x", "labels": {"image": "x"}}, "spec": SPEC}
+KNOWN = grouped(specDefinition={"podTemplateSpecPath": ".spec.template"})
+
+
+def found(data: Any, definition: Definition = KNOWN) -> list[tuple[tuple[str | int, ...], str]]:
+    return list(uncovered(data, locate(definition, data), definition))
+
+
+def with_profile(**spec: Any) -> Definition:
+    body = {"group": "batch.example.com", "kind": "Group", "versions": ["v1"], "resource": "groups"}
+    profile, problems = parse_profile(
+        document(
+            {
+                "apiVersion": "podgate.dev/v1alpha1",
+                "kind": "WorkloadProfile",
+                "spec": {**body, **spec},
+            }
+        )
+    )
+    assert profile is not None, problems
+    return Definition(KNOWN.interface, profile)
+
+
+def test_known_locations_leave_nothing() -> None:
+    assert (
+        found({"metadata": {"a": CONTAINER}, "status": SPEC, "spec": {"template": TEMPLATE}}) == []
+    )
+
+
+def test_pods_beside_the_known_ones_are_found_in_order() -> None:
+    data = {
+        "spec": {
+            "before": {"spec": SPEC},
+            "template": TEMPLATE,
+            "sidecars": [CONTAINER, {"image": "b", "resources": {}}],
+        },
+        "template": TEMPLATE,
+    }
+    assert found(data) == [
+        (("spec", "before", "spec"), "pod spec"),
+        (("spec", "sidecars", 0), "container"),
+        (("spec", "sidecars", 1), "container"),
+        (("template", "spec"), "pod spec"),
+    ]
+
+
+def test_pods_hidden_inside_a_known_pod_spec_are_found() -> None:
+    spec = {
+        "containers": [CONTAINER],
+        "Containers": [{"name": "odd", "image": "b"}],
+        "workerSpec": SPEC,
+    }
+    assert found({"spec": {"template": {"spec": spec}}}) == [
+        (("spec", "template", "spec", "Containers", 0), "container"),
+        (("spec", "template", "spec", "workerSpec"), "pod spec"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"containers": []},
+        {"containers": ["a"]},
+        {"containers": {"a": CONTAINER["name"]}},
+        {"image": "a"},
+        {"image": {"name": "a"}, "command": []},
+        {"name": "a", "command": ["x"]},
+    ],
+)
+def test_what_only_resembles_a_pod_is_not_found(node: Any) -> None:
+    assert found({"spec": {"other": node}}) == []
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"Containers": [CONTAINER]},
+        {"INITCONTAINERS": [{}]},
+        {"ephemeralcontainers": [{"Image": "x"}]},
+    ],
+)
+def test_letter_case_is_ignored_without_a_schema(node: Any) -> None:
+    assert found({"spec": {"other": node}}) == [(("spec", "other"), "pod spec")]
+    assert found({"spec": {"c": {"IMAGE": "a", "Command": []}}}) == [(("spec", "c"), "container")]
+
+
+def test_with_a_profile_only_open_subtrees_are_walked() -> None:
+    data = {"spec": {"template": TEMPLATE, "open": {"pod": SPEC}, "closed": SPEC}}
+    assert found(data, with_profile(openSubtrees=[])) == []
+    assert found(data, with_profile(openSubtrees=[".spec.open"])) == [
+        (("spec", "open", "pod"), "pod spec")
+    ]
+    assert [path for path, _ in found(data, with_profile())] == [
+        ("spec", "open", "pod"),
+        ("spec", "closed"),
+    ]
+
+
+def test_places_that_are_no_pods_are_passed_over_whole() -> None:
+    data = {"spec": {"template": TEMPLATE, "body": {"pod": SPEC}, "list": [CONTAINER]}}
+    not_pods = [{"place": ".spec.body", "reason": "r"}, {"place": ".spec.list[]", "reason": "r"}]
+    assert found(data, with_profile(notPods=not_pods)) == []
+
+
+def test_containers_outside_the_templates_are_known_but_what_they_hide_is_not() -> None:
+    definition = with_profile(extraContainers=[{"component": "group", "place": ".spec.sidecar"}])
+    sidecar = {"image": "a", "command": ["x"]}
+    data = {"spec": {"template": TEMPLATE, "sidecar": sidecar}}
+    assert found(data, definition) == []
+    sidecar["inner"] = CONTAINER  # type: ignore[assignment]
+    assert found(data, definition) == [(("spec", "sidecar", "inner"), "container")]
+
+
+def test_walking_is_bounded() -> None:
+    deep: Any = {"x": {}}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    for data, reason in (
+        ({"spec": {"deep": deep}}, "too-deep"),
+        ({"spec": {"wide": [{} for _ in range(MAX_NODES)]}}, "too-large"),
+    ):
+        with pytest.raises(LocationError) as caught:
+            found(data)
+        assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("data", [[], None, 5, "x"])
+def test_what_is_no_object_has_nothing_to_walk(data: Any) -> None:
+    assert uncovered(data, [], KNOWN) == []
+
+
+def objects(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+TEXT = {"type": "string"}
+ITEM = objects(name=TEXT, image=TEXT, command={"type": "array", "items": TEXT})
+POD = objects(containers={"type": "array", "items": ITEM}, nodeName=TEXT)
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def places(**spec: Any) -> list[tuple[str, str]]:
+    schema = objects(metadata=OPEN, status=objects(pod=POD), spec=objects(**spec))
+    return [(each.text, each.what) for each in schema_places(schema)]
+
+
+def test_a_schema_tells_where_pods_can_be() -> None:
+    found_places = places(
+        template=objects(metadata=OPEN, spec=POD),
+        jobs={"type": "array", "items": objects(pod=POD)},
+        roles={"type": "object", "additionalProperties": objects(sidecar=ITEM)},
+        plain=objects(image=TEXT),
+        picture=objects(image=objects(a=TEXT), name=TEXT),
+    )
+    assert found_places == [
+        (".spec.template", "pod template"),
+        (".spec.jobs[].pod", "pod spec"),
+        (".spec.roles[].sidecar", "container"),
+    ]
+
+
+def test_a_schema_tells_what_it_leaves_open() -> None:
+    assert places(
+        a=OPEN,
+        b={"type": "object", "additionalProperties": True},
+        c={"type": "object", "x-kubernetes-embedded-resource": True},
+        d={"type": "object", "additionalProperties": TEXT},
+        e={"type": "object"},
+        f=7,
+    ) == [(".spec.a", "open"), (".spec.b", "open"), (".spec.c", "open")]
+
+
+def test_pods_beside_the_keys_of_a_pod_are_told_too() -> None:
+    wider = objects(**POD["properties"], workerSpec=POD, model=ITEM)
+    assert places(predictor=wider) == [
+        (".spec.predictor", "pod spec"),
+        (".spec.predictor.workerSpec", "pod spec"),
+        (".spec.predictor.model", "container"),
+    ]
+
+
+def test_what_a_definition_does_not_reach_is_unproven() -> None:
+    schema = objects(
+        spec=objects(
+            template=objects(metadata=OPEN, spec=POD),
+            other=objects(metadata=OPEN, spec=POD),
+            open=OPEN,
+            body=objects(pod=POD, list={"type": "array", "items": objects(c=ITEM)}),
+        )
+    )
+    every = schema_places(schema)
+    missing = unproven(every, with_profile(openSubtrees=[]))
+    assert [each.text for each in missing] == [
+        ".spec.other",
+        ".spec.open",
+        ".spec.body.pod",
+        ".spec.body.list[].c",
+    ]
+    definition = with_profile(
+        openSubtrees=[".spec.open"], notPods=[{"place": ".spec.body", "reason": "r"}]
+    )
+    assert [each.text for each in unproven(every, definition)] == [".spec.other"]
+
+
+def test_without_a_profile_everything_is_walked_and_thereby_proven() -> None:
+    assert unproven([SchemaPlace(("spec", "x"), "open")], KNOWN) == []
+
+
+def test_a_template_is_proven_by_its_spec_and_the_other_way_round() -> None:
+    by_spec = Definition(
+        grouped(specDefinition={"podSpecPath": ".spec.template.spec"}).interface,
+        with_profile(openSubtrees=[]).profile,
+    )
+    template = SchemaPlace(("spec", "template"), "pod template")
+    spec = SchemaPlace(("spec", "template", "spec"), "pod spec")
+    assert unproven([template, spec], by_spec) == []
+    assert unproven([template, spec], with_profile(openSubtrees=[])) == []
+    odd = SchemaPlace(("spec", "template", "spec", "worker"), "pod spec")
+    assert unproven([odd], by_spec) == [odd]
+
+
+def test_shipped_kinds_without_open_subtrees_cost_nothing() -> None:
+    definition = shipped("job.batch")
+    data = {"spec": {"template": TEMPLATE, "elsewhere": SPEC}}
+    assert found(data, definition) == []

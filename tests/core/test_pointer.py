@@ -1,0 +1,89 @@
+"""Places in a JSON document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonpatch
+import jsonpointer
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.core import pointer
+from webhook.core.pointer import ABSENT
+
+DOCUMENT = {"a": [{"b": None}, 2], "": {"/~": 0}}
+PATHS = st.lists(st.text() | st.integers(0, 20), max_size=6).map(tuple)
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        ((), DOCUMENT),
+        (("a", 0, "b"), None),
+        (("a", 1), 2),
+        (("", "/~"), 0),
+        (("a", 2), ABSENT),
+        (("a", -1), ABSENT),
+        (("a", "0"), ABSENT),
+        ((0,), ABSENT),
+        (("a", 1, "x"), ABSENT),
+        (("a", 0, "b", "c"), ABSENT),
+        (("x", "y"), ABSENT),
+    ],
+)
+def test_reading_gives_the_value_or_absent(path: pointer.Path, value: Any) -> None:
+    assert pointer.read(DOCUMENT, path) is value
+
+
+def test_absent_is_falsy_and_shows_its_name() -> None:
+    assert not ABSENT
+    assert repr(ABSENT) == "absent"
+
+
+@given(PATHS)
+def test_a_pointer_decodes_to_the_tokens_it_was_made_of(path: pointer.Path) -> None:
+    text = pointer.encode(path)
+    assert pointer.decode(text) == tuple(map(str, path))
+    assert jsonpointer.JsonPointer(text).parts == [str(step) for step in path]
+
+
+def test_a_pointer_escapes_tildes_before_slashes() -> None:
+    assert pointer.encode(("a/b~c", "~1", 0, "")) == "/a~1b~0c/~01/0/"
+
+
+def test_digits_become_indices_only_when_asked() -> None:
+    assert pointer.decode("/a/0/01/-", indices=True) == ("a", 0, "01", "-")
+    assert pointer.decode("/a/0") == ("a", "0")
+    assert pointer.decode("") == ()
+
+
+@pytest.mark.parametrize("text", ["a", "a/b", "/~", "/~2", "#/a"])
+def test_text_that_is_no_pointer_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="JSON Pointer"):
+        pointer.decode(text)
+
+
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ((), "(whole object)"),
+        (("spec", "containers", 0, "image"), "spec.containers[0].image"),
+        ((0, "a"), "[0].a"),
+        (("metadata", "annotations", "a/b"), 'metadata.annotations["a/b"]'),
+        (("a", "", "x"), 'a[""].x'),
+        (('say "hi"\n',), '["say \\"hi\\"\\n"]'),
+        (("\u202e", "é\ud800"), '["\\u202e"]["\\u00e9\\ud800"]'),
+        (("runai-x_y", "0"), "runai-x_y.0"),
+    ],
+)
+def test_places_are_shown_as_people_write_them(path: pointer.Path, text: str) -> None:
+    assert pointer.display(path) == text
+
+
+def test_our_pointers_are_those_of_the_patch_oracle() -> None:
+    document = {"a/b": {"~": [1]}}
+    patch = [{"op": "remove", "path": pointer.encode(("a/b", "~", 0))}]
+    assert jsonpatch.apply_patch(document, json.dumps(patch)) == {"a/b": {"~": []}}

@@ -1,0 +1,241 @@
+"""Workload profiles: what is read, what is refused, and how they agree with interfaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.core.definitions import base, document, reasons, yaml_document
+from webhook.core.workload import profile as profiles
+from webhook.core.workload.interface import Interface, parse_interface
+from webhook.core.workload.profile import (
+    MainConvention,
+    Profile,
+    check_profile,
+    is_profile,
+    parse_profile,
+    without_profile,
+)
+
+
+def minimal(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "WorkloadProfile",
+        "metadata": {"name": "deployment.apps"},
+        "spec": {
+            "group": "apps",
+            "kind": "Deployment",
+            "versions": ["v1"],
+            "resource": "deployments",
+            **spec,
+        },
+    }
+
+
+def parsed(**spec: Any) -> Profile:
+    profile, problems = parse_profile(document(minimal(**spec)))
+    assert problems == ()
+    assert profile is not None
+    return profile
+
+
+def errors(**spec: Any) -> list[str]:
+    profile, problems = parse_profile(document(minimal(**spec)))
+    assert (profile is None) == bool(reasons(problems))
+    return reasons(problems)
+
+
+def interface(data: dict[str, Any] | None = None) -> Interface:
+    found, problems = parse_interface(document(data or base()))
+    assert found is not None, problems
+    return found
+
+
+def test_a_minimal_profile_has_safe_defaults() -> None:
+    profile = parsed()
+    assert profile.workload_type is None
+    assert profile.uncovered == "deny"
+    assert profile.open_subtrees is None
+    assert not profile.built_in
+    anybody = profile.component("anybody")
+    assert anybody.roles("x") == ("worker",)
+    assert anybody.main == MainConvention()
+    assert anybody.children == "derived"
+    assert parsed(openSubtrees=[]).open_subtrees == ()
+
+
+def test_the_example_of_the_documentation_is_a_valid_profile() -> None:
+    text = profiles.__doc__ or ""
+    example = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
+    data = yaml.safe_load(example)
+    component = data["spec"]["components"]["replica"]
+    del component["role"]
+    profile, problems = parse_profile(document(data))
+    assert problems == ()
+    assert profile is not None
+    assert set(data["spec"]) == set(profile_keys())
+
+
+def profile_keys() -> list[str]:
+    model = profiles.ProfileSpec
+    return [each.alias or name for name, each in model.model_fields.items()]
+
+
+def test_what_is_no_profile_is_refused() -> None:
+    assert not is_profile([])
+    assert reasons(parse_profile(document({"kind": "WorkloadProfile"}))[1]) == ["wrong-kind"]
+    assert reasons(parse_profile(document({**minimal(), "spec": None}))[1]) == ["wrong-type"]
+
+
+def test_roles_by_instance_are_compared_without_case() -> None:
+    roles = {"byInstance": {"Master": "master", "chief": "leader"}}
+    component = parsed(components={"replica": {"roles": roles}}).component("replica")
+    assert component.roles("master") == ("master",)
+    assert component.roles("CHIEF") == ("leader",)
+    assert component.roles("Worker") == ("worker",)
+    roles = {"byInstance": {}, "otherwise": "leader"}
+    component = parsed(components={"replica": {"roles": roles}}).component("replica")
+    assert component.roles("") == ("leader",)
+
+
+def test_one_place_is_where_a_default_goes() -> None:
+    held = parsed(fields={"backoffLimit": {"places": ".spec.a"}}).fields["backoffLimit"]
+    assert [each.text for each in held.write] == [".spec.a"]
+
+
+def test_several_places_say_where_a_default_goes() -> None:
+    places = [".spec.a", ".spec.b[].c"]
+    assert errors(fields={"f": {"places": places}}) == ["write-missing"]
+    assert errors(fields={"f": {"places": places, "write": ".spec.c"}}) == ["write-unknown"]
+    held = parsed(fields={"f": {"places": places, "write": ".spec.b[].c"}}).fields["f"]
+    assert [each.text for each in held.places] == places
+    assert [each.text for each in held.write] == [".spec.b[].c"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"places": [".a"], "scaleOf": {"component": "x"}},
+        {"derived": "PyTorch", "places": [".a"]},
+    ],
+)
+def test_a_field_has_one_source(body: dict[str, Any]) -> None:
+    assert errors(fields={"f": body}) == ["field-source"]
+
+
+def test_every_path_is_compiled_and_every_fault_told() -> None:
+    bad = "del(.x)"
+    found = errors(
+        components={
+            "a": {"scale": {"minimum": bad, "maximum": bad, "maximumOnlyWith": bad}},
+        },
+        fields={"f": {"places": [bad], "onlyWith": bad}},
+        priorityClass={"secondPlaces": [bad]},
+        extraContainers=[{"component": "a", "place": bad}],
+        notPods=[{"place": bad, "reason": "r"}],
+        shadowDefaults=[{"path": bad, "value": None, "by": "crd"}],
+        immutable=[{"place": bad, "except": [bad]}],
+        references=[{"place": bad, "group": "", "kind": "K", "kindPlace": bad}],
+        openSubtrees=[bad],
+    )
+    assert found == ["not-native"] * 14
+
+
+def test_places_are_not_computed_but_bounds_may_be() -> None:
+    sum_of = ".spec.a + .spec.b"
+    scale = {"minimum": sum_of, "maximum": sum_of}
+    assert errors(components={"a": {"scale": scale}}) == []
+    assert errors(fields={"f": {"places": [sum_of]}}) == ["not-a-place"]
+
+
+def test_a_component_has_one_role_and_one_convention() -> None:
+    both = {"role": "worker", "roles": {"byInstance": {"a": "master"}}}
+    assert errors(components={"a": both}) == ["two-roles"]
+    for main in ({}, {"name": "x", "index": 0}):
+        assert errors(components={"a": {"mainContainer": main}}) == ["main-container"]
+    assert errors(components={"a": {"mainContainer": {"index": -1}}}) == ["bad-value"]
+    assert errors(components={"a": {"mainContainer": {"name": ""}}}) == ["empty-value"]
+
+
+def test_values_outside_an_enum_are_told_with_the_allowed_ones() -> None:
+    _, problems = parse_profile(document(minimal(workloadType="batch", uncovered="maybe")))
+    assert reasons(problems) == ["unknown-value"] * 2
+    assert "`training`" in problems[0].fix
+    assert problems[0].path == "spec.workloadType"
+
+
+def test_unknown_keys_are_warned_about_and_required_ones_named() -> None:
+    data = minimal(colour="blue", components={"a": {"rol": "worker"}})
+    del data["spec"]["resource"]
+    profile, problems = parse_profile(document(data))
+    assert profile is None
+    assert reasons(problems) == ["missing-field"]
+    warned = [each for each in problems if each.severity == "warning"]
+    assert {each.path for each in warned} == {"spec.colour", "spec.components.a.rol"}
+    assert "did you mean `role`?" in {each.fix for each in warned}
+
+
+def test_problems_have_lines() -> None:
+    text = yaml.safe_dump(minimal(fields={"f": {"places": ["now"]}}), sort_keys=False)
+    (problem,) = parse_profile(yaml_document(text))[1]
+    line = next(i for i, each in enumerate(text.splitlines(), 1) if "now" in each)
+    assert problem.line == line
+    assert problem.path == "spec.fields.f.places[0]"
+
+
+def test_a_nested_document_is_a_problem_and_no_exception() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    assert errors(fields=deep) == ["too-deep"]
+
+
+def test_a_profile_agrees_with_the_interface_of_its_kind() -> None:
+    good = {"root": {"role": "leader"}, "worker": {}}
+    assert check_profile(parsed(components=good), interface()) == ()
+    other = parsed(components=good, versions=["v2"], kind="StatefulSet")
+    assert reasons(check_profile(other, interface())) == ["kind-differs", "version-missing"]
+
+
+def test_every_component_that_is_named_exists() -> None:
+    profile = parsed(
+        components={"root": {}, "worker": {}, "wroker": {}},
+        extraContainers=[{"component": "a", "place": ".x"}],
+        fields={"numWorkers": {"scaleOf": {"component": "b"}}},
+        scaleSubresource={"component": "c"},
+    )
+    problems = check_profile(profile, interface())
+    assert reasons(problems) == ["component-unknown"] * 4
+    assert problems[0].fix == "did you mean `worker`?"
+    assert "root" in problems[1].fix
+
+
+def test_roles_by_instance_need_instances_and_pods_should_be_named() -> None:
+    profile = parsed(components={"worker": {"roles": {"byInstance": {"a": "master"}}}})
+    problems = check_profile(profile, interface())
+    assert reasons(problems) == ["no-instances"]
+    assert reasons(problems, "warning") == ["component-unnamed"]
+
+
+def test_field_names_are_checked_against_the_catalogue_when_it_is_given() -> None:
+    profile = parsed(
+        components={"root": {}, "worker": {}},
+        fields={"backofLimit": {"places": ".a"}, "zzz": {"places": ".b"}},
+    )
+    assert check_profile(profile, interface()) == ()
+    known = frozenset({"backoffLimit"})
+    first, second = check_profile(profile, interface(), document({}), known)
+    assert (first.reason, first.fix) == ("field-unknown", "did you mean `backoffLimit`?")
+    assert second.path == "spec.fields.zzz"
+
+
+def test_without_a_profile_all_are_workers_and_everything_is_walked() -> None:
+    profile = without_profile(interface())
+    assert profile.versions == ("v1",)
+    assert profile.open_subtrees is None
+    assert profile.fields == {}
+    assert profile.component("root").role == "worker"

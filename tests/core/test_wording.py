@@ -1,0 +1,138 @@
+"""Sentences carry the facts, stay on one line, and give nothing away."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.core import decision, wording
+from webhook.core.decision import Change, Problem, Source, Violation
+
+SOURCE = Source("gpu-limits", "cluster", message="Ask us", docs_url="https://wiki/gpu")
+PLACE = ("spec", "containers", 0, "resources", "limits", "nvidia.com/gpu")
+
+
+def violation(
+    reason: str, value: str | None, allowed: str | None, key: str = "", fix: str = ""
+) -> Violation:
+    """A violation of one reason."""
+    return Violation("some.field", PLACE, value, allowed, reason, reason, SOURCE, key, fix)
+
+
+def test_a_violation_names_field_place_value_allowed_policy_and_what_to_do() -> None:
+    text = wording.violation_text(violation("max", "8", "4"))
+    assert text.startswith('some.field at spec.containers[0].resources.limits["nvidia.com/gpu"]: ')
+    facts = ("8", "maximum 4", "(cluster policy gpu-limits)", "at most 4", "Ask us", "wiki/gpu")
+    assert all(fact in text for fact in facts)
+
+
+def test_a_policy_of_a_project_is_named_with_its_namespace() -> None:
+    source = Source("p", "project", "team-a")
+    text = wording.violation_text(Violation("f", (), "1", "2", "min", "min", source))
+    assert "(project policy team-a/p)" in text
+    assert "(whole object)" in text
+
+
+@pytest.mark.parametrize("reason", sorted(wording.VIOLATIONS))
+@pytest.mark.parametrize("value", [None, "VALUE"])
+@pytest.mark.parametrize("allowed", [None, "ALLOWED"])
+def test_every_reason_makes_a_sentence_from_whatever_is_known(
+    reason: str, value: str | None, allowed: str | None
+) -> None:
+    text = wording.violation_text(violation(reason, value, allowed, "KEY"))
+    assert "\n" not in text
+    assert "{" not in text
+    assert len(text) < 320
+    assert text.count("..") == 0
+
+
+@pytest.mark.parametrize("reason", ["canEdit", "blocked", "canAdd", "locked", "options"])
+def test_a_secret_field_names_its_key_only(reason: str) -> None:
+    text = wording.violation_text(violation(reason, None, None, "TOKEN"))
+    assert "TOKEN" in text
+    assert "not shown" not in text
+
+
+def test_fixed_with_and_without_a_default_are_told_apart() -> None:
+    assert "differs from the fixed value b" in wording.violation_text(
+        violation("canEdit", "a", "b")
+    )
+    text = wording.violation_text(violation("canEdit", "a", None))
+    assert "nobody may choose a value" in text
+    assert "fixed value" not in text
+
+
+def test_what_to_do_can_be_said_by_who_found_it() -> None:
+    text = wording.violation_text(violation("max", "8", "4", fix="Use two pods."))
+    assert "Use two pods." in text
+    assert "Ask for" not in text
+
+
+def test_a_reason_without_a_row_still_tells_every_fact() -> None:
+    text = wording.violation_text(violation("very-new", "8", "4", "key"))
+    assert "very new: key, found 8, allowed is 4" in text
+    assert "very new (cluster" in wording.violation_text(violation("very-new", None, None))
+
+
+def test_values_are_cut_at_eighty_characters_and_escaped() -> None:
+    text = wording.violation_text(violation("max", "\x1b[31m\n\u202e" + "x" * 500, "4"))
+    assert text.isprintable()
+    assert "\\x1b[31m\\n\\u202e" in text
+    assert "x" * 80 not in text
+    assert "…" in text
+
+
+@given(st.text(), st.text(), st.text(), st.lists(st.text() | st.integers(0, 9)))
+def test_nothing_that_anybody_writes_breaks_a_line(
+    value: str, key: str, message: str, path: list[str | int]
+) -> None:
+    source = Source("p", "cluster", message=message)
+    found = Violation("f", tuple(path), value, value, "max", "max", source, key)
+    assert wording.violation_text(found).isprintable()
+    warned = decision.Warning("trial", "f", tuple(path), (value,), source)
+    assert wording.warning_text(warned).isprintable()
+    assert len(wording.warning_text(warned, 120)) <= 120
+    made = Change("f", tuple(path), {"k": value}, "default", source)
+    assert wording.change_text(made).isprintable()
+
+
+def test_a_long_place_keeps_its_beginning_and_its_end() -> None:
+    text = wording.place(("spec", *(f"part{n}" for n in range(100)), "image"))
+    assert len(text) <= wording.LONGEST_PLACE
+    assert text.startswith("spec.part0")
+    assert text.endswith(".image")
+
+
+def test_a_refusal_counts_in_plain_words() -> None:
+    one = violation("max", "8", "4")
+    assert wording.refusal([one]).splitlines() == [
+        "podgate refused this object: 1 rule is broken",
+        f"- {wording.violation_text(one)}",
+    ]
+    many = wording.refusal([one] * 53).splitlines()
+    assert many[0].endswith("53 rules are broken")
+    assert many[-1] == "and 3 more"
+
+
+@pytest.mark.parametrize("reason", [*sorted(wording.WARNINGS), "not-listed-yet"])
+@pytest.mark.parametrize("facts", [(), ("one", "two")])
+def test_every_warning_makes_a_sentence(reason: str, facts: tuple[str, ...]) -> None:
+    text = wording.warning_text(decision.Warning(reason, "some.field", PLACE, facts, SOURCE))
+    assert text.startswith("some.field: ")
+    assert "{" not in text
+    assert "(cluster policy gpu-limits)" in text
+    short = wording.warning_text(decision.Warning(reason, "some.field", PLACE, facts, SOURCE), 120)
+    assert len(short) <= 120
+
+
+def test_a_problem_is_told_as_compilers_do() -> None:
+    found = Problem("a.yaml", "rules.image", "`imgae`", "image", "unknown", 3, 5)
+    assert wording.problem_text(found) == "a.yaml:3:5: rules.image: found `imgae`; write image"
+    warned = Problem("a.yaml", "", "x", "", "alias", severity="warning")
+    assert wording.problem_text(warned) == "a.yaml: warning: found x"
+
+
+def test_a_change_shows_its_value_unless_it_is_secret() -> None:
+    made = Change("f", PLACE, {"a": 1}, "default", SOURCE)
+    assert '= {"a": 1}: set by default by cluster policy gpu-limits' in wording.change_text(made)
+    secret = Change("f", PLACE, "TOPSECRET", "default-item", None, secret=True)
+    assert "TOPSECRET" not in wording.change_text(secret)

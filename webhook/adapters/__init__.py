@@ -1,0 +1,1 @@
+"""One foreign thing each: files, HTTP, TLS, telemetry; no adapter imports another."""

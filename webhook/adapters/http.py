@@ -1,0 +1,374 @@
+"""The HTTP side: reviews, probes and metrics over ASGI, and connections that know when to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from webhook.admission import budget, review
+from webhook.admission.review import ReviewFault
+from webhook.core.decision import Decision
+from webhook.core.request import Request, Stage
+
+Judge = Callable[[Request], Decision]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+log = logging.getLogger("podgate.http")
+
+ARRIVED = "podgate.arrived"
+STAGES = {"/mutate": Stage.MUTATE, "/validate": Stage.VALIDATE}
+DISCARD_BYTES = 32 * 1024 * 1024
+DISCARD_SECONDS = 2.0
+HEADER_BYTES = 64 * 1024
+HEADER_SECONDS = 10.0
+TEXT_OF_METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(slots=True)
+class State:
+    """What readiness and reviews look at; a new judge replaces the old one in one assignment."""
+
+    judge: Judge | None = None
+    generation: int = 0
+    trouble: str = "the first catalog is not loaded yet"
+    draining: bool = False
+
+    def reasons(self) -> list[str]:
+        """Why no new traffic is wanted; empty when ready."""
+        draining = ["draining: this process is about to end"] if self.draining else []
+        return draining + ([self.trouble] if self.judge is None else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One answered review, told to whoever counts and logs; `fault` is a reason, else empty."""
+
+    stage: Stage
+    seconds: float
+    uid: str = ""
+    request: Request | None = None
+    decision: Decision | None = None
+    fault: str = ""
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one review: bytes of its body, seconds it may wait, bytes judged in a thread."""
+
+    body: int = budget.BODY_LIMIT
+    deadline: float = 1.0
+    large: int = 64 * 1024
+
+
+@dataclass(slots=True)
+class Reviews:
+    """Answers reviews. `observe` is told of each one afterwards; `clock` is monotonic."""
+
+    state: State
+    observe: Callable[[Observation], None]
+    limits: Limits = field(default_factory=Limits)
+    clock: Callable[[], float] = time.monotonic
+    pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(2, thread_name_prefix="large")
+    )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, stage: Stage) -> None:
+        """One review, from its first byte to the answer."""
+        arrived = scope.get(ARRIVED) or self.clock()
+        refused = unfit(scope)
+        if refused is not None:
+            await answer(send, *refused)
+            return
+        until = arrived + budget.timeout_of(scope["query_string"])
+        body = await self.read(scope, receive, until)
+        if body is None:
+            return
+        if isinstance(body, ReviewFault):
+            self.told(Observation(stage, self.clock() - arrived, body.uid, fault=body.reason))
+            close = ((b"connection", b"close"),)
+            await answer(send, body.http_status, review.fault_response(body), close)
+            return
+        if len(body) > self.limits.large:
+            # Beside a large object small ones are answered too: its work gives way now and then.
+            loop = asyncio.get_running_loop()
+            status, payload = await loop.run_in_executor(
+                self.pool, self.judged, body, stage, arrived, until
+            )
+        else:
+            status, payload = self.judged(body, stage, arrived, until)
+        await answer(send, status, payload)
+
+    async def read(
+        self, scope: Scope, receive: Receive, until: float
+    ) -> bytes | ReviewFault | None:
+        """The body; a fault when it is too large or too slow; None when the caller went away."""
+        limit = self.limits.body
+        declared, expects = declared_length(scope)
+        if declared > limit and expects:
+            return review.too_large("", limit)
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body = message.get("body", b"")
+        if not message.get("more_body") and len(body) <= limit:
+            return cast("bytes", body)
+        try:
+            async with asyncio.timeout(max(0.0, until - self.clock())):
+                return await read_on(receive, body, limit)
+        except TimeoutError:
+            return ReviewFault(review.find_uid(body), 408, "the body came too slowly", "slow-body")
+
+    def judged(self, body: bytes, stage: Stage, arrived: float, until: float) -> tuple[int, bytes]:
+        """HTTP status and body of the answer to one whole review; it never raises."""
+        waited = self.clock() - arrived
+        judge, generation = self.state.judge, self.state.generation
+        fault: Request | ReviewFault
+        if waited > min(self.limits.deadline, until - arrived):
+            fault = review.waited_too_long(review.find_uid(body), waited)
+        elif judge is None:
+            fault = review.not_ready(review.find_uid(body), self.state.trouble)
+        else:
+            fault = review.parse_review(body, stage)
+        if isinstance(fault, ReviewFault):
+            self.told(Observation(stage, self.clock() - arrived, fault.uid, fault=fault.reason))
+            return fault.http_status, review.fault_response(fault)
+        assert judge is not None
+        return self.decided(judge, generation, fault, arrived)
+
+    def decided(
+        self, judge: Judge, generation: int, request: Request, arrived: float
+    ) -> tuple[int, bytes]:
+        """The answer to a request; the one place where our own bugs are caught.
+
+        A bug is told by HTTP 500: only a failed call makes the API server apply the failurePolicy,
+        while `allowed: false` with HTTP 200 would refuse even where the installer chose Ignore.
+        """
+        try:
+            decision = judge(request)
+            payload = review.respond(request, decision, generation)
+        except Exception as error:
+            seconds = self.clock() - arrived
+            self.told(Observation(request.stage, seconds, request.uid, request, error=error))
+            return 500, review.internal_error_response(request.uid)
+        seconds = self.clock() - arrived
+        self.told(Observation(request.stage, seconds, request.uid, request, decision))
+        return 200, payload
+
+    def told(self, observation: Observation) -> None:
+        """Tell the observer; what fails there never spoils an answer."""
+        try:
+            self.observe(observation)
+        except Exception:
+            log.exception("counting a review failed")
+
+
+async def read_on(receive: Receive, begun: bytes, limit: int) -> bytes | ReviewFault | None:
+    """The rest of a body that did not come at once, never holding more than `limit` bytes."""
+    body = bytearray(begun)
+    more = len(begun) <= limit
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > limit:
+            break
+        more = message.get("more_body", False)
+    if len(body) <= limit:
+        return bytes(body)
+    uid = review.find_uid(body)
+    body.clear()
+    await discard(receive)
+    return review.too_large(uid, limit)
+
+
+async def discard(receive: Receive) -> None:
+    """Read past what is left of a body, for a while: a client mid-sentence misses the answer."""
+    seen = 0
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while seen < DISCARD_BYTES:
+                message = await receive()
+                seen += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return
+
+
+def unfit(scope: Scope) -> tuple[int, bytes, tuple[tuple[bytes, bytes], ...]] | None:
+    """Status, body and headers for a call that is refused before its body is read."""
+    if scope["method"] != "POST":
+        told = f"{scope['method']} is not for {scope['path']}; send a POST with an AdmissionReview"
+        return 405, problem(told), ((b"allow", b"POST"),)
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            if value == b"application/json":
+                return None
+            if value.split(b";", 1)[0].strip().lower() == b"application/json":
+                return None
+            found = value.decode("latin-1")[:80]
+            return 415, problem(f"content type {found} is not application/json"), CLOSE
+    return 415, problem("there is no content type; send application/json"), CLOSE
+
+
+CLOSE = ((b"connection", b"close"),)
+
+
+def declared_length(scope: Scope) -> tuple[int, bool]:
+    """The content length a caller announces, 0 when unknown, and whether it waits for our word."""
+    length, expects = 0, False
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            length = int(value[:18])
+        elif name == b"expect":
+            expects = True
+    return length, expects
+
+
+def problem(message: str) -> bytes:
+    """A JSON body that says what was wrong with a call."""
+    return orjson.dumps({"error": message})
+
+
+async def answer(
+    send: Send, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    """Send one JSON answer."""
+    length = b"%d" % len(body)
+    fields = [(b"content-type", b"application/json"), (b"content-length", length), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The application: reviews go straight to their handler, everything else through Starlette.
+
+    Starlette's stack and routing cost a third of a null review, so only what is rare takes it.
+    """
+
+    reviews: Reviews
+    rest: Starlette
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI; the path is matched without the query, where Kubernetes puts `timeout=…`."""
+        if scope["type"] == "http":
+            stage = STAGES.get(scope["path"])
+            if stage is not None:
+                await self.reviews(scope, receive, send, stage)
+                return
+        await self.rest(scope, receive, send)
+
+
+def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
+    """/livez, /readyz and, when given, /metrics; anything else is told in JSON."""
+
+    async def livez(request: HttpRequest) -> Response:
+        return said(200, {"status": "alive"})
+
+    async def readyz(request: HttpRequest) -> Response:
+        reasons = state.reasons()
+        status = "not ready" if reasons else "ready"
+        told = {"status": status, "reasons": reasons, "catalog": state.generation}
+        return said(503 if reasons else 200, told)
+
+    async def counters(request: HttpRequest) -> Response:
+        assert metrics is not None
+        text = await asyncio.to_thread(metrics)
+        return Response(text, media_type=TEXT_OF_METRICS)
+
+    async def wrong(request: HttpRequest, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        told = {
+            404: f"there is nothing at {request.url.path[:80]}",
+            405: f"{request.method} is not for {request.url.path[:80]}",
+        }
+        text = told.get(error.status_code, error.detail)
+        return said(error.status_code, {"error": text}, dict(error.headers or {}))
+
+    routes = [Route("/livez", livez), Route("/readyz", readyz)]
+    if metrics is not None:
+        routes.append(Route("/metrics", counters))
+    return Starlette(routes=routes, exception_handlers={HTTPException: wrong})
+
+
+def said(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
+    """A small JSON answer of a probe."""
+    return Response(orjson.dumps(content), status, headers, media_type="application/json")
+
+
+def connection(state: State, age: float) -> type[HttpToolsProtocol]:
+    """The protocol class of one server: uvicorn's own, with ends that a webhook needs.
+
+    Connections end after an answer while draining and, with jitter, after about `age` seconds, so
+    that new replicas and workers get their share; headers that are endless or slow end at once.
+    """
+
+    class Connection(HttpToolsProtocol):
+        """One connection of a client, which keeps it for as long as it may."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """Note when to end, and do not wait for ever for a first request."""
+            super().connection_made(transport)
+            self.expires = time.monotonic() + age * random.uniform(0.75, 1.25)  # noqa: S311
+            self.header_bytes = -1
+            self.header_timer: asyncio.TimerHandle | None = None
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+        def data_received(self, data: bytes) -> None:
+            """Parse; headers that have not ended with this piece are measured and timed."""
+            super().data_received(data)
+            if self.header_bytes < 0:
+                return
+            self.header_bytes += len(data)
+            if self.header_bytes > HEADER_BYTES:
+                self.transport.close()
+            elif self.header_timer is None:
+                self.header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """No timer outlives the connection."""
+            super().connection_lost(exc)
+            self.headers_done()
+
+        def on_message_begin(self) -> None:
+            """Note when the request arrived."""
+            super().on_message_begin()
+            cast("Scope", self.scope)[ARRIVED] = time.monotonic()
+            self.header_bytes = 0
+
+        def on_headers_complete(self) -> None:
+            """Decide whether this answer is the connection's last."""
+            super().on_headers_complete()
+            self.headers_done()
+            if state.draining or time.monotonic() > self.expires:
+                self.cycle.keep_alive = False
+
+        def headers_done(self) -> None:
+            """Stop measuring headers."""
+            self.header_bytes = -1
+            if self.header_timer is not None:
+                self.header_timer.cancel()
+                self.header_timer = None
+
+    return Connection

@@ -1,0 +1,190 @@
+"""Worker processes: forks them, watches their heartbeat, replaces what ends, stops them all."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mmap
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+log = logging.getLogger("podgate.workers")
+
+BEAT = struct.Struct("d")
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+WATCHED = {*STOPPING, signal.SIGCHLD}
+SILENCE = 30.0
+SHORT_LIFE = 10.0
+SHORT_LIVES = 5
+
+
+def cpu_count(group: Path = Path("/sys/fs/cgroup")) -> int:
+    """How many CPUs this process may use: its affinity, and the quota of its control group."""
+    allowed = len(os.sched_getaffinity(0))
+    quota = quota_of(group)
+    return max(1, min(allowed, int(quota))) if quota else max(1, allowed)
+
+
+def quota_of(group: Path) -> float:
+    """CPUs of the control group's quota (version 2, then 1), rounded as it is; 0 without one."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (group / "cpu.max").read_text().split()
+        return 0.0 if quota == "max" else int(quota) / int(period)
+    with contextlib.suppress(OSError, ValueError):
+        quota_us = int((group / "cpu" / "cpu.cfs_quota_us").read_text())
+        period_us = int((group / "cpu" / "cpu.cfs_period_us").read_text())
+        return quota_us / period_us if quota_us > 0 else 0.0
+    return 0.0
+
+
+@dataclass(slots=True)
+class Heartbeats:
+    """One moment per worker in memory that all processes share."""
+
+    memory: mmap.mmap
+
+    @classmethod
+    def of(cls, count: int) -> Heartbeats:
+        """Room for `count` workers."""
+        return cls(mmap.mmap(-1, max(1, count) * BEAT.size))
+
+    def beat(self, worker: int) -> None:
+        """Say that a worker's event loop still turns."""
+        BEAT.pack_into(self.memory, worker * BEAT.size, time.monotonic())
+
+    def silent(self, worker: int) -> float:
+        """Seconds since the last beat."""
+        moment: float = BEAT.unpack_from(self.memory, worker * BEAT.size)[0]
+        return time.monotonic() - moment
+
+
+@dataclass(slots=True)
+class Worker:
+    """One place for a process: which one fills it, since when, and how often it ended early."""
+
+    number: int
+    process: int = 0
+    since: float = 0.0
+    short_lives: int = 0
+
+
+@dataclass(slots=True)
+class Pool:
+    """`count` processes that each run `work(number, beat)` and end with what it returns.
+
+    Fork is right here: it comes before any thread, loop or catalog, and lets `work` be a closure.
+    `ended` is told the process id of each worker that is gone. `patience` bounds a graceful end.
+    """
+
+    count: int
+    work: Callable[[int, Callable[[], None]], int]
+    ended: Callable[[int], None] = lambda process: None
+    patience: float = 30.0
+    silence: float = SILENCE
+    workers: list[Worker] = field(default_factory=list)
+    beats: Heartbeats = field(init=False)
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT; the exit code is 1 when workers keep ending early."""
+        self.beats = Heartbeats.of(self.count)
+        self.workers = [Worker(number) for number in range(self.count)]
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+        try:
+            for worker in self.workers:
+                self.start(worker)
+            code = self.watch()
+            return max(code, self.stop())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+
+    def start(self, worker: Worker) -> None:
+        """Fork one worker."""
+        worker.since = time.monotonic()
+        self.beats.beat(worker.number)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = os.fork()
+        if process:
+            worker.process = process
+            return
+        code = 70
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
+            number = worker.number
+            code = self.work(number, lambda: self.beats.beat(number))
+        except BaseException:
+            log.exception("worker %d failed", worker.number)
+        finally:
+            os._exit(code)
+
+    def watch(self) -> int:
+        """Replace workers that end or fall silent, until told to stop."""
+        while True:
+            told = signal.sigtimedwait(WATCHED, 1.0)
+            if told is not None and told.si_signo in STOPPING:
+                return 0
+            for worker in self.workers:
+                if self.beats.silent(worker.number) > self.silence:
+                    log.error("worker %d does not answer and is replaced", worker.number)
+                    os.kill(worker.process, signal.SIGKILL)
+                    self.beats.beat(worker.number)
+                if self.gone(worker) and not self.replace(worker):
+                    return 1
+
+    def gone(self, worker: Worker) -> bool:
+        """Whether a worker's process has ended; tells what it leaves behind."""
+        if not worker.process:
+            return True
+        process, status = os.waitpid(worker.process, os.WNOHANG)
+        if not process:
+            return False
+        worker.process = 0
+        code = os.waitstatus_to_exitcode(status)
+        log.log(
+            logging.INFO if code == 0 else logging.ERROR,
+            "worker %d (process %d) ended with %d",
+            worker.number,
+            process,
+            code,
+        )
+        self.ended(process)
+        return True
+
+    def replace(self, worker: Worker) -> bool:
+        """Start a worker again; False when it ended early too often to go on."""
+        early = time.monotonic() - worker.since < SHORT_LIFE
+        worker.short_lives = worker.short_lives + 1 if early else 0
+        if worker.short_lives >= SHORT_LIVES:
+            log.error("worker %d ended early %d times in a row", worker.number, SHORT_LIVES)
+            return False
+        self.start(worker)
+        return True
+
+    def stop(self) -> int:
+        """End all gracefully, then by force; 1 when force was needed."""
+        self.tell(signal.SIGTERM)
+        until = time.monotonic() + self.patience
+        while [worker for worker in self.workers if not self.gone(worker)]:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            again = signal.sigtimedwait(WATCHED, min(left, 1.0))
+            if again is not None and again.si_signo in STOPPING:
+                self.tell(signal.SIGTERM)
+        late = [worker for worker in self.workers if worker.process and not self.gone(worker)]
+        for worker in late:
+            os.kill(worker.process, signal.SIGKILL)
+            os.waitpid(worker.process, 0)
+        return 1 if late else 0
+
+    def tell(self, number: signal.Signals) -> None:
+        """Send a signal to every worker that lives."""
+        for worker in self.workers:
+            if worker.process:
+                os.kill(worker.process, number)

@@ -1,0 +1,1 @@
+"""The AdmissionReview protocol: review in, review out, around one call of decide."""

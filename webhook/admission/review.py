@@ -1,0 +1,369 @@
+"""AdmissionReview v1: a review's bytes into a request, and a decision into an answer's bytes."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import orjson
+
+from webhook.admission import budget
+from webhook.core import decision as decisions
+from webhook.core import wording
+from webhook.core.decision import Allowed, Decision, Denied, Violation
+from webhook.core.request import Request, Stage
+
+VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+OPERATIONS = ("CREATE", "UPDATE", "DELETE", "CONNECT")
+
+# kube-apiserver cuts warnings above 256 characters and drops what exceeds 4,096 in all, those of
+# other webhooks included; its advice is 120 for one.
+LONGEST_WARNING = 120
+MOST_WARNINGS = 20
+LONGEST_ANNOTATION = 2_000
+
+# Go writes a review's uid first, so it can be told from the beginning of a body that is not read.
+UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
+UID_WITHIN = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFault:
+    """Why a review is not judged. `code` goes into the response; `denies` if that is an answer.
+
+    What denies is an answer to a good question and travels with HTTP 200. The rest is told with
+    `code` as the HTTP status, so that the caller's failure policy decides.
+    """
+
+    uid: str
+    code: int
+    message: str
+    reason: str
+    denies: bool = False
+
+    @property
+    def http_status(self) -> int:
+        """The HTTP status that carries it."""
+        return 200 if self.denies else self.code
+
+
+class Malformed(Exception):  # noqa: N818 - it never leaves this module
+    """Something of the envelope is not as AdmissionReview v1 has it."""
+
+
+def find_uid(body: bytes | bytearray) -> str:
+    """The uid near the beginning of a body that cannot or should not be decoded, else empty."""
+    found = UID.search(body, 0, UID_WITHIN)
+    return found[1].decode() if found else ""
+
+
+def parse_review(body: bytes, stage: Stage) -> Request | ReviewFault:
+    """The request in an AdmissionReview v1, or the fault to answer with; it never raises."""
+    try:
+        review = orjson.loads(body)
+    except (ValueError, RecursionError, MemoryError) as error:
+        if "depth" in str(error) or "recursion" in str(error).lower():
+            return nested_too_deep(find_uid(body))
+        return malformed(find_uid(body), f"the body is not JSON ({wording.cut(str(error))})")
+    inner = review.get("request") if isinstance(review, dict) else None
+    uid = inner.get("uid") if isinstance(inner, dict) else None
+    echo = uid if isinstance(uid, str) else ""
+    try:
+        return request_of(envelope(review), stage)
+    except Malformed as error:
+        return malformed(echo, str(error))
+    except DeepError:
+        return nested_too_deep(echo)
+
+
+class DeepError(Exception):
+    """An object is nested deeper than the budget."""
+
+
+def envelope(review: Any) -> dict[str, Any]:
+    """The `request` of a review of the one version that is spoken here."""
+    if not isinstance(review, dict):
+        raise Malformed(f"the body is {type_name(review)}, not an {KIND}")
+    version, kind = review.get("apiVersion"), review.get("kind")
+    if kind != KIND:
+        raise Malformed(f"kind is {shown(kind)}; send an {KIND} of {VERSION}")
+    if version != VERSION:
+        fix = "set admissionReviewVersions to [v1] in the webhook configuration"
+        raise Malformed(f"apiVersion is {shown(version)}, and only {VERSION} is spoken here; {fix}")
+    asked: dict[str, Any] = mapping(review, "request", required=True)
+    return asked
+
+
+def request_of(asked: dict[str, Any], stage: Stage) -> Request:
+    """The request as the decision takes it; Malformed or DeepError when it cannot be."""
+    uid = text(asked, "uid")
+    if not uid:
+        raise Malformed("request.uid is missing, so nothing could be answered")
+    operation = text(asked, "operation")
+    if operation not in OPERATIONS:
+        raise Malformed(f"request.operation is {shown(operation)}, not one of {OPERATIONS}")
+    group, version, kind = triple(asked, "kind", "kind")
+    resource_group, resource_version, resource = triple(asked, "resource", "resource")
+    body = mapping(asked, "object", required=operation in ("CREATE", "UPDATE"), absent=None)
+    old = mapping(asked, "oldObject", absent=None)
+    if budget.too_deep(body, old):
+        raise DeepError
+    options, user = mapping(asked, "options"), mapping(asked, "userInfo")
+    return Request(
+        group=group,
+        version=version,
+        kind=kind,
+        operation=operation,
+        object=body,
+        old=old,
+        uid=uid,
+        resource=resource,
+        resource_group=resource_group,
+        resource_version=resource_version,
+        subresource=text(asked, "subResource"),
+        namespace=text(asked, "namespace"),
+        name=text(asked, "name") or own_name(body),
+        user=text(user, "username"),
+        groups=texts(user, "groups"),
+        field_manager=text(options, "fieldManager"),
+        replaces=options.get("kind") == "UpdateOptions",
+        dry_run=asked.get("dryRun") is True,
+        stage=stage,
+    )
+
+
+def own_name(body: dict[str, Any] | None) -> str:
+    """The name inside an object, for requests that carry none (generateName has none at all)."""
+    metadata = body.get("metadata") if body else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def mapping(parent: dict[str, Any], key: str, *, required: bool = False, absent: Any = ()) -> Any:
+    """The object at `key`; null and absence are an empty one, or `absent` where that is given."""
+    value = parent.get(key)
+    if isinstance(value, dict):
+        return value
+    if value is not None or required:
+        raise Malformed(f"{path_of(key)} is {type_name(value)}, not an object")
+    return {} if absent == () else absent
+
+
+def text(parent: dict[str, Any], key: str) -> str:
+    """The text at `key`; null and absence are the empty text."""
+    value = parent.get(key)
+    if isinstance(value, str):
+        return value
+    if value is not None:
+        raise Malformed(f"{path_of(key)} is {type_name(value)}, not text")
+    return ""
+
+
+def texts(parent: dict[str, Any], key: str) -> tuple[str, ...]:
+    """The list of texts at `key`; null and absence are an empty one."""
+    value = parent.get(key)
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise Malformed(f"{path_of(key)} is not a list of texts")
+
+
+def triple(parent: dict[str, Any], key: str, last: str) -> tuple[str, str, str]:
+    """Group, version and kind (or resource); the core group is the empty text."""
+    found = mapping(parent, key, required=True)
+    group, version, name = text(found, "group"), text(found, "version"), text(found, last)
+    if not version or not name:
+        raise Malformed(f"{path_of(key)} names no version or no {last}")
+    return group, version, name
+
+
+NESTED = {
+    "username": "userInfo.username",
+    "groups": "userInfo.groups",
+    "fieldManager": "options.fieldManager",
+}
+
+
+def path_of(key: str) -> str:
+    """Where a key of the envelope stands, for a message."""
+    return key if key == "request" else f"request.{NESTED.get(key, key)}"
+
+
+def type_name(value: Any) -> str:
+    """A JSON type's name for people."""
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "a boolean",
+        type(None): "absent",
+    }
+    return names.get(type(value), "a number")
+
+
+def shown(value: Any) -> str:
+    """A value of the envelope, short and harmless."""
+    return wording.shown(value) if isinstance(value, str) else type_name(value)
+
+
+def malformed(uid: str, why: str) -> ReviewFault:
+    """The fault for a body that is no AdmissionReview v1."""
+    return ReviewFault(uid, 400, f"podgate cannot read this review: {why}", "malformed")
+
+
+def nested_too_deep(uid: str) -> ReviewFault:
+    """The fault for an object beyond the depth budget: a denial wherever it can be addressed."""
+    message = wording.refusal([TOO_DEEP])
+    return ReviewFault(uid, 403 if uid else 400, message, TOO_DEEP.reason, denies=bool(uid))
+
+
+TOO_DEEP = Violation("", (), None, str(budget.MAX_DEPTH), "too-deep", "too-deep", None)
+
+
+def too_large(uid: str, limit: int) -> ReviewFault:
+    """The fault for a body beyond the size budget."""
+    message = f"the review is larger than {limit:,} bytes, which is the most that is read"
+    return ReviewFault(uid, 413, message, "too-large")
+
+
+def waited_too_long(uid: str, seconds: float) -> ReviewFault:
+    """The fault for a request whose caller has given up, or is about to."""
+    message = f"podgate is overloaded: this review waited {seconds:.1f} s and was not judged"
+    return ReviewFault(uid, 503, message, "deadline")
+
+
+def not_ready(uid: str, why: str) -> ReviewFault:
+    """The fault while there is no catalog to judge by."""
+    return ReviewFault(uid, 503, f"podgate is not ready: {why}", "not-ready")
+
+
+def respond(request: Request, decision: Decision, generation: int | None = None) -> bytes:
+    """The AdmissionReview that answers `request` with `decision`.
+
+    `generation` names the catalog that judged. A patch in the validating pass is a bug, ValueError:
+    the API server would refuse it, and the object was judged good only with it.
+    """
+    response: dict[str, Any] = {"uid": request.uid}
+    match decision:
+        case Allowed():
+            response["allowed"] = True
+            if decision.patch:
+                if request.stage is not Stage.MUTATE:
+                    raise ValueError("a decision of the validating pass carries a patch")
+                encoded = orjson.dumps(list(decision.patch))
+                response["patchType"] = "JSONPatch"
+                response["patch"] = base64.b64encode(encoded).decode()
+        case Denied():
+            response["allowed"] = False
+            response["status"] = denial(decision.violations)
+        case _:
+            assert_never(decision)
+    if decision.warnings:
+        response["warnings"] = warning_lines(decision.warnings)
+    response["auditAnnotations"] = audit_annotations(decision, generation)
+    return pack(response)
+
+
+def denial(violations: Sequence[Violation]) -> dict[str, Any]:
+    """The status of a refusal: everything in `message`, and again as causes for machines."""
+    told = violations[: wording.MOST_VIOLATIONS]
+    lines = [wording.violation_text(each) for each in told]
+    causes = [
+        {"reason": each.reason, "message": line, "field": cause_field(each)}
+        for each, line in zip(told, lines, strict=True)
+    ]
+    return failure(403, "Forbidden", wording.refusal_of(lines, len(violations)), causes)
+
+
+def cause_field(violation: Violation) -> str:
+    """The JSON path of a cause, or the policy field when it concerns the whole object."""
+    return wording.place(violation.path) if violation.path else violation.field
+
+
+def failure(
+    code: int, reason: str, message: str, causes: Sequence[dict[str, str]] = ()
+) -> dict[str, Any]:
+    """A meta/v1 Status that says no."""
+    status: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason}
+    status["message"] = message
+    if causes:
+        status["details"] = {"causes": list(causes)}
+    return status
+
+
+def warning_lines(warnings: Sequence[decisions.Warning]) -> list[str]:
+    """At most MOST_WARNINGS lines of at most LONGEST_WARNING characters, the same one once."""
+    lines = list(dict.fromkeys(wording.warning_text(each, LONGEST_WARNING) for each in warnings))
+    if len(lines) <= MOST_WARNINGS:
+        return lines
+    kept = lines[: MOST_WARNINGS - 1]
+    return [*kept, f"podgate: and {len(lines) - len(kept)} more warnings"]
+
+
+def audit_annotations(decision: Decision, generation: int | None) -> dict[str, str]:
+    """What the audit log keeps: names and places, never a value. The API server prefixes keys."""
+    match decision:
+        case Allowed():
+            kept = {"decision": "allowed" if decision.judged else "not-judged"}
+            if decision.changes:
+                names = ", ".join(dict.fromkeys(each.field for each in decision.changes))
+                kept["changes"] = limited(f"{len(decision.changes)}: {names}")
+        case Denied():
+            kept = {"decision": "denied"}
+            kept["policies"] = limited(", ".join(policies(decision.violations)))
+            kept["rules"] = limited("; ".join(map(rule_at, decision.violations)))
+        case _:
+            assert_never(decision)
+    if decision.audit:
+        kept["audit"] = limited("; ".join(map(rule_at, decision.audit)))
+    if generation is not None:
+        kept["catalog"] = str(generation)
+    return kept
+
+
+def policies(violations: Iterable[Violation]) -> list[str]:
+    """The names of the policies that refused, each once, in order."""
+    return list(dict.fromkeys(each.source.policy for each in violations if each.source))
+
+
+def rule_at(violation: Violation) -> str:
+    """`policy:rule at place`, or the reason alone for what no policy said."""
+    policy = f"{violation.source.policy}:" if violation.source else ""
+    return f"{policy}{violation.rule or violation.reason} at {wording.place(violation.path)}"
+
+
+def limited(value: str) -> str:
+    """An annotation's value on one line, cut where the audit log should not grow further."""
+    return wording.cut(value, LONGEST_ANNOTATION)
+
+
+def fault_response(fault: ReviewFault) -> bytes:
+    """The answer to a review that is not judged, with its uid as far as it is known."""
+    causes = [{"reason": fault.reason, "message": fault.message, "field": ""}]
+    status = failure(fault.code, REASONS.get(fault.code, "BadRequest"), fault.message, causes)
+    return pack({"uid": fault.uid, "allowed": False, "status": status})
+
+
+REASONS = {
+    400: "BadRequest",
+    403: "Forbidden",
+    413: "RequestEntityTooLarge",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+
+def internal_error_response(uid: str) -> bytes:
+    """The answer when judging failed by our own fault: it names no detail of the object."""
+    message = f"podgate failed to judge this review; its log has the stack under uid {uid}"
+    return fault_response(ReviewFault(uid, 500, message, "internal"))
+
+
+def pack(response: dict[str, Any]) -> bytes:
+    """A response in its envelope."""
+    return orjson.dumps({"apiVersion": VERSION, "kind": KIND, "response": response})

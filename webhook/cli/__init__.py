@@ -1,0 +1,1 @@
+"""The commands: each parses its arguments, builds a catalog, runs the decision, prints."""

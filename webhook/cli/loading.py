@@ -1,0 +1,131 @@
+"""The options that every offline command shares, and the catalog they lead to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+from webhook.core import wording
+from webhook.core.assemble import Choices
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
+from webhook.core.policy.combine import COMBINATIONS, GUARDED
+from webhook.core.policy.envelope import Context
+from webhook.core.policy.fields import ALL_TYPES
+from webhook.loader import DEFAULT_MINOR, Sources, load
+
+BAD_INPUT = 2
+
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policies",
+        "-p",
+        metavar="PATH",
+        help="File or folder with policies, in any envelope; may repeat.",
+    ),
+]
+Interfaces = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--interfaces",
+        metavar="PATH",
+        help="File or folder with ResourceInterface, Karta and WorkloadProfile documents.",
+    ),
+]
+Assets = Annotated[
+    list[str] | None,
+    typer.Option("--assets", metavar="PATH", help="File or folder with WorkloadAsset documents."),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of manifests that do not name one."),
+]
+NamespaceLabels = Annotated[
+    str,
+    typer.Option("--namespace-labels", metavar="K=V,…", help="Labels of the namespace."),
+]
+WorkloadType = Annotated[
+    str | None,
+    typer.Option(
+        "--workload-type",
+        help=f"What bare and API policies are for: {', '.join(ALL_TYPES)}.",
+    ),
+]
+Combination = Annotated[
+    str,
+    typer.Option("--rule-combination", help=f"How scopes combine: {', '.join(COMBINATIONS)}."),
+]
+Minor = Annotated[
+    str,
+    typer.Option("--kubernetes", help="Minor version whose server defaults hold, such as 1.36."),
+]
+
+
+class BadInput(Exception):  # noqa: N818 - a way out of a command, not an error of the program
+    """Something given cannot be used; it has been told on stderr."""
+
+
+def complain(text: str) -> None:
+    """One line on stderr."""
+    print(text, file=sys.stderr)
+
+
+def tell(problems: Iterable[Problem]) -> None:
+    """Problems and warnings of documents on stderr, errors first."""
+    for problem in sorted(problems, key=lambda each: each.severity != "error"):
+        prefix = "error" if problem.severity == "error" else "warning"
+        complain(f"{prefix}: {wording.problem_text(problem)}")
+
+
+def checked(value: str | None, known: Sequence[str], option: str) -> None:
+    """Refuse a word that is not among the known ones."""
+    if value is not None and value not in known:
+        complain(f"error: {option}: found {value!r}; write one of {', '.join(known)}")
+        raise BadInput
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """k=v,k=v as a map."""
+    labels = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        key, sign, value = part.partition("=")
+        if not sign or not key:
+            complain(f"error: --namespace-labels: found {part!r}; write key=value, with commas between")
+            raise BadInput
+        labels[key] = value
+    return labels
+
+
+def sources_of(
+    policies: list[str] | None,
+    interfaces: list[str] | None,
+    assets: list[str] | None,
+    *,
+    namespace: str | None = None,
+    workload_type: str | None = None,
+    combination: str = GUARDED,
+    minor: str = DEFAULT_MINOR,
+) -> Sources:
+    """The options as sources for the loader."""
+    checked(workload_type, ALL_TYPES, "--workload-type")
+    checked(combination, COMBINATIONS, "--rule-combination")
+    context = Context(workload_type=workload_type, namespace=namespace or "default")
+    choices = Choices(combination=combination, context=context)
+    return Sources(
+        tuple(policies or ()), tuple(interfaces or ()), tuple(assets or ()), minor, choices
+    )
+
+
+def catalog_of(sources: Sources) -> Catalog:
+    """The catalog, its warnings told; BadInput once its problems are told."""
+    catalog, problems = load(sources)
+    tell(problems)
+    if catalog is None:
+        count = sum(1 for each in problems if each.severity == "error")
+        complain(f"{count} problem{'s' if count != 1 else ''} found; nothing was judged")
+        raise BadInput
+    return catalog

@@ -1,0 +1,30 @@
+"""podgate's command line: one command a file, joined here."""
+
+from __future__ import annotations
+
+import typer
+
+from webhook.cli.apply import apply
+from webhook.cli.certs import certs
+from webhook.cli.registration import registration
+from webhook.cli.review import review
+from webhook.cli.serve import serve
+
+app = typer.Typer(
+    name="podgate",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Workload policies for every pod spec of any workload kind.",
+)
+app.command()(apply)
+app.command()(review)
+app.command()(serve)
+app.command()(certs)
+app.command()(registration)
+
+
+def main() -> None:
+    """Entry point of `podgate` and `kubectl podgate`."""
+    app()

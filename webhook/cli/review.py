@@ -1,0 +1,93 @@
+"""podgate review: one AdmissionReview in, the response that the webhook would give out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import orjson
+import typer
+
+from webhook.adapters.files import origin_of, problem_of, read_file
+from webhook.adapters.yaml_source import read_documents
+from webhook.admission.judge import judge_review
+from webhook.admission.review import ReviewFault, fault_response, parse_review, respond
+from webhook.cli import loading
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed, Problem
+from webhook.core.policy.combine import GUARDED
+from webhook.core.references import References
+from webhook.core.request import Stage
+from webhook.loader import DEFAULT_MINOR
+
+STAGES = tuple(each.value for each in Stage)
+File = Annotated[str, typer.Argument(metavar="FILE", help="The AdmissionReview, or - for stdin.")]
+StageName = Annotated[str, typer.Option("--stage", help="Which endpoint answers: mutate, validate.")]
+
+
+def review(
+    file: File = "-",
+    policies: loading.Policies = None,
+    interfaces: loading.Interfaces = None,
+    assets: loading.Assets = None,
+    namespace_labels: loading.NamespaceLabels = "",
+    workload_type: loading.WorkloadType = None,
+    rule_combination: loading.Combination = GUARDED,
+    kubernetes: loading.Minor = DEFAULT_MINOR,
+    stage: StageName = "mutate",
+) -> None:
+    """Answer one AdmissionReview (JSON or YAML) as the webhook would; the response is JSON.
+
+    Exit code 0: allowed, 1: refused, 2: bad input.
+    """
+    try:
+        loading.checked(stage, STAGES, "--stage")
+        labels = loading.labels_of(namespace_labels)
+        sources = loading.sources_of(
+            policies,
+            interfaces,
+            assets,
+            workload_type=workload_type,
+            combination=rule_combination,
+            minor=kubernetes,
+        )
+        code = answer(read_review(file), Stage(stage), loading.catalog_of(sources), labels)
+    except loading.BadInput:
+        code = loading.BAD_INPUT
+    raise typer.Exit(code)
+
+
+def read_review(file: str) -> bytes:
+    """The review's JSON text; YAML is turned into it."""
+    data = read_file(file)
+    if isinstance(data, Problem):
+        loading.tell([data])
+        raise loading.BadInput
+    if data.lstrip()[:1] == b"{":
+        return data
+    documents, faults = read_documents(data, origin_of(file), kubernetes=True)
+    loading.tell(problem_of(fault) for fault in faults)
+    if faults or len(documents) != 1:
+        if not faults:
+            loading.complain(
+                f"error: {origin_of(file)}: found {len(documents)} documents; give one AdmissionReview"
+            )
+        raise loading.BadInput
+    try:
+        return orjson.dumps(documents[0].data)
+    except (TypeError, ValueError):
+        loading.complain(f"error: {origin_of(file)}: nested too deep or no JSON data")
+        raise loading.BadInput from None
+
+
+def answer(body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str]) -> int:
+    """Print the response; the exit code."""
+    request = parse_review(body, stage)
+    if isinstance(request, ReviewFault):
+        sys.stdout.write(fault_response(request).decode() + "\n")
+        loading.complain(f"error: {request.message}")
+        return 1 if request.denies else loading.BAD_INPUT
+    references = References({request.namespace: labels})
+    decision = judge_review(request, catalog, references)
+    sys.stdout.write(respond(request, decision).decode() + "\n")
+    return 0 if isinstance(decision, Allowed) else 1

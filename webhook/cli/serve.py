@@ -1,0 +1,120 @@
+"""podgate serve: the webhook."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from webhook.admission.judge import judge_review
+from webhook.cli import loading
+from webhook.core import wording
+from webhook.core.assemble import Choices
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Decision
+from webhook.core.plan import Vocabulary
+from webhook.core.references import References
+from webhook.core.request import Request
+from webhook.loader import Sources, change_detector, load
+from webhook.server import LoadError
+from webhook.server import serve as run_server
+from webhook.settings import Settings, variable
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogJudge:
+    """A judge over one catalog; a request sees no other."""
+
+    catalog: Catalog
+    references: References
+
+    @property
+    def policies(self) -> int:
+        """How many policies it holds."""
+        return len(self.catalog.policies)
+
+    def __call__(self, request: Request) -> Decision:
+        """The decision on one review."""
+        return judge_review(request, self.catalog, self.references)
+
+
+def sources_of(settings: Settings) -> Sources:
+    """Where the documents are, as the settings say."""
+    vocabulary = Vocabulary(
+        settings.gpu_devices, settings.gpu_device_classes, settings.node_type_label
+    )
+    return Sources(
+        tuple(map(str, settings.policies)),
+        tuple(map(str, settings.interfaces)),
+        tuple(map(str, settings.assets)),
+        settings.kubernetes_minor,
+        Choices(settings.rule_combination, vocabulary),
+    )
+
+
+def judge_from(sources: Sources) -> CatalogJudge:
+    """A judge over what the files hold now; LoadError with every problem."""
+    catalog, problems = load(sources)
+    if catalog is None:
+        raise LoadError(tuple(each for each in problems if each.severity == "error"))
+    for problem in problems:
+        loading.complain(f"warning: {wording.problem_text(problem)}")
+    return CatalogJudge(catalog, References())
+
+
+def option(name: str, *flags: str) -> Any:
+    """A typer option for a setting, with its variable and what it takes."""
+    row = Settings.model_fields[name]
+    default = row.default
+    shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    told = f" [{variable(name)}; default: {shown}]" if shown not in (None, "") else f" [{variable(name)}]"
+    return typer.Option(
+        f"--{name.replace('_', '-')}", *flags, help=f"{row.description}.{told}", show_default=False
+    )
+
+
+Text = Annotated[str | None, typer.Option]
+
+
+def serve(
+    listen: Annotated[str | None, option("listen")] = None,
+    metrics_listen: Annotated[str | None, option("metrics_listen")] = None,
+    tls_cert: Annotated[Path | None, option("tls_cert")] = None,
+    tls_key: Annotated[Path | None, option("tls_key")] = None,
+    client_ca: Annotated[Path | None, option("client_ca")] = None,
+    plain_http: Annotated[bool | None, option("plain_http")] = None,
+    policies: Annotated[list[str] | None, option("policies", "-p")] = None,
+    interfaces: Annotated[list[str] | None, option("interfaces")] = None,
+    assets: Annotated[list[str] | None, option("assets")] = None,
+    rule_combination: Annotated[str | None, option("rule_combination")] = None,
+    governed: Annotated[str | None, option("governed")] = None,
+    workers: Annotated[str | None, option("workers")] = None,
+    keep_alive: Annotated[str | None, option("keep_alive")] = None,
+    connection_age: Annotated[str | None, option("connection_age")] = None,
+    body_limit: Annotated[str | None, option("body_limit")] = None,
+    deadline: Annotated[str | None, option("deadline")] = None,
+    drain: Annotated[str | None, option("drain")] = None,
+    concurrency: Annotated[str | None, option("concurrency")] = None,
+    log_level: Annotated[str | None, option("log_level")] = None,
+    log_format: Annotated[str | None, option("log_format")] = None,
+    gpu_devices: Annotated[list[str] | None, option("gpu_devices")] = None,
+    gpu_device_classes: Annotated[list[str] | None, option("gpu_device_classes")] = None,
+    node_type_label: Annotated[str | None, option("node_type_label")] = None,
+    kubernetes_minor: Annotated[str | None, option("kubernetes_minor")] = None,
+) -> None:
+    """Serve admission reviews over HTTPS until SIGTERM.
+
+    Every option is a PODGATE_* variable too; options win. Files that change are loaded again; a
+    faulty set leaves the last good one in force.
+    """
+    flags = dict(locals())
+    settings = Settings.from_sources(flags, os.environ)
+    if not isinstance(settings, Settings):
+        for problem in settings:
+            loading.complain(f"error: {wording.problem_text(problem)}")
+        raise typer.Exit(loading.BAD_INPUT)
+    sources = sources_of(settings)
+    raise typer.Exit(run_server(settings, lambda: judge_from(sources), change_detector(sources)))

@@ -1,0 +1,1 @@
+"""What runs beside admission: registration today; each reconciler is a pure function at heart."""

@@ -1,0 +1,125 @@
+"""The webhook configurations of the API server, generated from the kinds that have definitions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.workload.locations import Definition
+
+NAME = "podgate"
+GOVERNED_LABEL = "podgate.dev/governed"
+NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-system")
+POD_SUBRESOURCES = ("pods/ephemeralcontainers", "pods/resize")
+Definitions = Mapping[tuple[str, str], tuple[Definition, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the API server reaches the webhook: a service, or a URL; `ca` is PEM, empty if none."""
+
+    service: tuple[str, str, int] | None = None
+    url: str = ""
+    ca: bytes = b""
+
+    def client_config(self, path: str) -> dict[str, Any]:
+        """The clientConfig for one endpoint."""
+        config: dict[str, Any] = {}
+        if self.service is not None:
+            namespace, name, port = self.service
+            config["service"] = {"namespace": namespace, "name": name, "path": path, "port": port}
+        else:
+            config["url"] = self.url.rstrip("/") + path
+        if self.ca:
+            config["caBundle"] = base64.b64encode(self.ca).decode()
+        return config
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an installer chooses: which namespaces, how long to wait, what happens on failure."""
+
+    governed: str = "label"
+    timeout_seconds: int = 10
+    mutate_failure: str = "Ignore"
+    validate_failure: str = "Fail"
+
+
+def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, Any]]:
+    """One rule per group and set of versions, sorted, with exactly the versions that are defined."""
+    grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for each in (d for found in definitions.values() for d in found):
+        profile, interface = each.profile, each.interface
+        if not profile.resource:
+            continue
+        key = (interface.group, tuple(sorted(profile.versions)))
+        resources = grouped.setdefault(key, set())
+        resources.add(profile.resource)
+        if subresources and profile.scale_subresource is not None:
+            resources.add(f"{profile.resource}/scale")
+        if subresources and (interface.group, interface.kind) == ("", "Pod"):
+            resources.update(POD_SUBRESOURCES)
+    return [
+        {
+            "apiGroups": [group],
+            "apiVersions": list(versions),
+            "operations": ["CREATE", "UPDATE"],
+            "resources": sorted(resources),
+            "scope": "Namespaced",
+        }
+        for (group, versions), resources in sorted(grouped.items())
+    ]
+
+
+def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> dict[str, Any]:
+    """Governed namespaces: by label, or all; the cluster's own and ours never."""
+    expressions: list[dict[str, Any]] = [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": sorted(never)}
+    ]
+    selector: dict[str, Any] = {"matchExpressions": expressions}
+    if governed == "label":
+        selector["matchLabels"] = {GOVERNED_LABEL: "true"}
+    return selector
+
+
+def webhook(
+    kind: str, path: str, failure: str, definitions: Definitions, target: Target, options: Options
+) -> dict[str, Any]:
+    """One webhook entry; subresources are only validated, since nothing is written there."""
+    entry = {
+        "name": f"{kind}.podgate.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": target.client_config(path),
+        "rules": rules_of(definitions, subresources=kind == "validate"),
+        "namespaceSelector": namespace_selector(options.governed),
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "failurePolicy": failure,
+        "timeoutSeconds": options.timeout_seconds,
+    }
+    if kind == "mutate":
+        entry["reinvocationPolicy"] = "IfNeeded"
+    return entry
+
+
+def configurations(
+    definitions: Definitions, target: Target, options: Options | None = None
+) -> list[dict[str, Any]]:
+    """The mutating and the validating configuration, ready to apply."""
+    options = options or Options()
+    found = []
+    for kind, path, failure, name in (
+        ("mutate", "/mutate", options.mutate_failure, "MutatingWebhookConfiguration"),
+        ("validate", "/validate", options.validate_failure, "ValidatingWebhookConfiguration"),
+    ):
+        found.append(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": name,
+                "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}},
+                "webhooks": [webhook(kind, path, failure, definitions, target, options)],
+            }
+        )
+    return found

@@ -1,0 +1,206 @@
+"""Builds a catalog of decoded documents: every problem of all of them at once, or the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
+from webhook.core.plan import Vocabulary
+from webhook.core.policy import assets as asset_documents
+from webhook.core.policy import document as policy_documents
+from webhook.core.policy.combine import GUARDED
+from webhook.core.policy.envelope import Context
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import Asset, Policy
+from webhook.core.policy.together import check_together
+from webhook.core.server_defaults import ServerDefaults
+from webhook.core.source import SourceDocument
+from webhook.core.workload.interface import Interface, is_interface, parse_interface
+from webhook.core.workload.locations import Definition, union
+from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
+
+
+@dataclass(slots=True)
+class Documents:
+    """What was read, sorted by kind of document; `shipped` definitions win over given ones."""
+
+    policies: list[Policy] = field(default_factory=list)
+    assets: dict[str, Asset] = field(default_factory=dict)
+    interfaces: list[tuple[Interface, bool]] = field(default_factory=list)
+    profiles: list[tuple[Profile, SourceDocument]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether some document cannot be used."""
+        return any(each.severity == "error" for each in self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What an installation chooses beside its documents."""
+
+    combination: str = GUARDED
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    context: Context = field(default_factory=Context)
+
+
+def add(documents: Documents, document: SourceDocument, context: Context, *, shipped: bool) -> None:
+    """Parse one document by what it is; one that is nothing of ours is a problem."""
+    if is_interface(document.data):
+        interface, problems = parse_interface(document)
+        if interface is not None:
+            documents.interfaces.append((interface, shipped))
+    elif is_profile(document.data):
+        profile, problems = parse_profile(document)
+        if profile is not None:
+            documents.profiles.append((profile, document))
+    elif asset_documents.is_asset(document):
+        asset, problems = asset_documents.parse_asset(document)
+        if asset is not None:
+            problems = (*problems, *add_asset(documents, asset, document))
+    else:
+        # Whatever is left is read as a policy, so that a near miss is told as one.
+        policy, problems = policy_documents.parse_policy(document, context)
+        if policy is not None:
+            problems = (*problems, *add_policy(documents, policy, document))
+    documents.problems.extend(problems)
+
+
+def add_asset(documents: Documents, asset: Asset, document: SourceDocument) -> tuple[Problem, ...]:
+    """Keep an asset; two of one id are a problem."""
+    known = documents.assets.get(asset.id)
+    if known is None:
+        documents.assets[asset.id] = asset
+        return ()
+    line, column = document.position(())
+    found = f"asset {asset.id} is in {known.origin} too"
+    return (
+        Problem(
+            document.origin,
+            "meta.id",
+            found,
+            "give each asset its own id",
+            "duplicate-asset",
+            line,
+            column,
+        ),
+    )
+
+
+def add_policy(
+    documents: Documents, policy: Policy, document: SourceDocument
+) -> tuple[Problem, ...]:
+    """Keep a policy; two of one name in one place are a problem."""
+    for known in documents.policies:
+        same = (known.name, known.scope, known.namespace) == (
+            policy.name,
+            policy.scope,
+            policy.namespace,
+        )
+        if same and known.origin != policy.origin:
+            line, column = document.position(())
+            found = f"policy {policy.name} is in {known.origin} too"
+            fix = "give each policy its own name"
+            return (
+                Problem(
+                    document.origin, "metadata.name", found, fix, "duplicate-policy", line, column
+                ),
+            )
+    documents.policies.append(policy)
+    return ()
+
+
+def definitions_of(documents: Documents) -> dict[tuple[str, str], tuple[Definition, ...]]:
+    """Interfaces joined with their profiles; several of one kind and version add their locations."""
+    profiles = {}
+    for profile, _ in documents.profiles:
+        profiles.setdefault((profile.group, profile.kind), profile)
+    grouped: dict[tuple[str, str, str], list[Definition]] = {}
+    ordered = sorted(documents.interfaces, key=lambda each: (not each[1], each[0].name))
+    for interface, _ in ordered:
+        found = profiles.get((interface.group, interface.kind))
+        if found is not None and interface.version not in found.versions:
+            found = None
+        key = (interface.group, interface.kind, interface.version)
+        grouped.setdefault(key, []).append(Definition(interface, found))
+    result: dict[tuple[str, str], tuple[Definition, ...]] = {}
+    for (group, kind, _), each in grouped.items():
+        result[group, kind] = (*result.get((group, kind), ()), union(each))
+    return result
+
+
+def check_profiles(documents: Documents) -> Iterable[Problem]:
+    """Each profile against the interface of its kind."""
+    for profile, document in documents.profiles:
+        for interface, _ in documents.interfaces:
+            if (interface.group, interface.kind) == (profile.group, profile.kind):
+                yield from check_profile(profile, interface, document)
+                break
+        else:
+            line, column = document.position(("spec", "kind"))
+            found = f"a profile of {profile.kind} without a resource interface"
+            yield Problem(
+                document.origin,
+                "spec.kind",
+                found,
+                "add the kind's ResourceInterface",
+                "profile-without-interface",
+                line,
+                column,
+            )
+
+
+def assemble(
+    shipped: Sequence[SourceDocument],
+    given: Sequence[SourceDocument],
+    choices: Choices,
+    server_defaults: ServerDefaults | None = None,
+    generation: int = 1,
+) -> tuple[Catalog | None, tuple[Problem, ...]]:
+    """The catalog of shipped and given documents, None when one of them has an error; all problems.
+
+    A given policy of scope system replaces the shipped one.
+    """
+    documents, own = Documents(), Documents()
+    for document in given:
+        add(documents, document, choices.context, shipped=False)
+    for document in shipped:
+        add(own, document, choices.context, shipped=True)
+    replaced = any(each.scope == "system" for each in documents.policies)
+    policies = [each for each in own.policies if not (replaced and each.scope == "system")]
+    documents.policies = policies + documents.policies
+    documents.assets = {**own.assets, **documents.assets}
+    documents.interfaces = own.interfaces + documents.interfaces
+    given_profiles = {(each.group, each.kind) for each, _ in documents.profiles}
+    documents.profiles += [
+        each for each in own.profiles if (each[0].group, each[0].kind) not in given_profiles
+    ]
+    documents.problems = own.problems + documents.problems
+    documents.problems += check_profiles(documents)
+    documents.problems += check_together(documents.policies, documents.assets, choices.combination)
+    problems = tuple(documents.problems)
+    if documents.failed:
+        return None, problems
+    catalog = Catalog(
+        tuple(documents.policies),
+        definitions_of(documents),
+        documents.assets,
+        choices.combination,
+        choices.vocabulary,
+        server_defaults,
+        generation,
+    )
+    return catalog, problems
+
+
+def field_names() -> frozenset[str]:
+    """Every path of the field table, for checks of profiles."""
+    return frozenset(TABLE.fields)
+
+
+def sources(documents: Mapping[str, SourceDocument]) -> tuple[str, ...]:
+    """The origins of documents in order, for status lines."""
+    return tuple(documents)

@@ -1,0 +1,152 @@
+"""The immutable snapshot a request sees: policies, definitions, assets, indexed by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webhook.core.plan import Plan, Vocabulary, compile_plan
+from webhook.core.policy.combine import GUARDED
+from webhook.core.policy.model import Asset, Policy
+from webhook.core.references import References
+from webhook.core.server_defaults import KindDefaults, ServerDefaults
+from webhook.core.workload.locations import Definition
+
+PLANS_KEPT = 4096
+REACH_KEPT = 16384
+
+Owner = tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """What decides and writes, and the trial of Warn and Audit policies, None when there is none."""
+
+    enforced: Plan
+    trial: Plan | None
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Everything that changes rarely. Never changed once built; only its caches grow, bounded."""
+
+    policies: tuple[Policy, ...] = ()
+    definitions: Mapping[tuple[str, str], tuple[Definition, ...]] = field(default_factory=dict)
+    assets: Mapping[str, Asset] = field(default_factory=dict)
+    combination: str = GUARDED
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    server_defaults: ServerDefaults | None = None
+    generation: int = 1
+    by_kind: dict[tuple[str, str], tuple[Policy, ...]] = field(default_factory=dict)
+    plans: dict[tuple[object, ...], Plan] = field(default_factory=dict)
+    reach: dict[tuple[object, ...], Plans] = field(default_factory=dict)
+
+    def definition(self, group: str, kind: str, version: str) -> Definition | None:
+        """The definition of a kind that covers this version."""
+        for each in self.definitions.get((group, kind), ()):
+            if version in each.versions:
+                return each
+        return None
+
+    def definition_of_resource(self, group: str, resource: str, version: str) -> Definition | None:
+        """The definition whose profile states this plural name (scale reviews name only that)."""
+        for definitions in self.definitions.values():
+            for each in definitions:
+                named = (each.interface.group, each.profile.resource) == (group, resource)
+                if named and version in each.versions:
+                    return each
+        return None
+
+    def workload_type(self, group: str, kind: str) -> str:
+        """The policy workload type of a kind; "" for one that has none."""
+        definitions = self.definitions.get((group, kind), ())
+        return (definitions[0].profile.workload_type or "") if definitions else ""
+
+    def policies_of(self, group: str, kind: str) -> tuple[Policy, ...]:
+        """The policies that govern a kind in some namespace."""
+        key = (group, kind)
+        if key not in self.by_kind:
+            workload_type = self.workload_type(group, kind)
+            self.by_kind[key] = tuple(
+                each for each in self.policies if each.governs_kind(group, kind, workload_type)
+            )
+        return self.by_kind[key]
+
+    def needs_namespace_labels(self) -> bool:
+        """Whether some policy selects namespaces by their labels."""
+        return any(each.namespace_selector is not None for each in self.policies)
+
+    def plans_for(
+        self,
+        definition: Definition,
+        namespace: str,
+        references: References,
+        labels: Mapping[str, str] | None = None,
+        owner: Owner = None,
+    ) -> Plans:
+        """The plans for a kind in a namespace; a Pod's owner kind brings its policies along."""
+        if labels is None:
+            labels = references.namespaces.get(namespace, {})
+        interface = definition.interface
+        key = (
+            interface.group,
+            interface.kind,
+            interface.version,
+            namespace,
+            frozenset(labels.items()),
+            owner,
+        )
+        known = self.reach.get(key)
+        if known is None:
+            known = self.build_plans(definition, namespace, labels, owner)
+            if len(self.reach) >= REACH_KEPT:
+                self.reach.clear()
+            self.reach[key] = known
+        return known
+
+    def build_plans(
+        self, definition: Definition, namespace: str, labels: Mapping[str, str], owner: Owner
+    ) -> Plans:
+        """Compile, or find compiled, the plans of the policies that apply."""
+        interface = definition.interface
+        applying = [
+            each
+            for each in self.policies_of(interface.group, interface.kind)
+            if each.governs_namespace(namespace, labels)
+        ]
+        if owner is not None:
+            applying += [
+                each
+                for each in self.policies_of(*owner)
+                if each not in applying and each.governs_namespace(namespace, labels)
+            ]
+        enforced = [each for each in applying if each.enforcement == "Enforce"]
+        plan = self.plan(definition, enforced)
+        trial = self.plan(definition, applying) if len(enforced) != len(applying) else None
+        return Plans(plan, trial)
+
+    def plan(self, definition: Definition, policies: Sequence[Policy]) -> Plan:
+        """One plan per kind, version and set of policies, shared by all namespaces."""
+        interface = definition.interface
+        digests = frozenset((each.digest, each.name, each.namespace) for each in policies)
+        key = (interface.group, interface.kind, interface.version, digests)
+        known = self.plans.get(key)
+        if known is None:
+            if len(self.plans) >= PLANS_KEPT:
+                self.plans.clear()
+            known = self.plans[key] = compile_plan(
+                policies,
+                definition,
+                self.combination,
+                self.assets,
+                self.vocabulary,
+                self.server(definition),
+            )
+        return known
+
+    def server(self, definition: Definition) -> KindDefaults:
+        """What the API server fills in for the kind."""
+        interface = definition.interface
+        if self.server_defaults is None:
+            return KindDefaults()
+        return self.server_defaults.kind(interface.group, interface.kind)

@@ -1,0 +1,262 @@
+"""decide: one object in, allowed with one patch or denied with every violation out.
+
+The order is that of semantics §3: find pod locations, read intent and effective values, intent
+rules, defaults and computed defaults, final rules, one diff. The mutating pass writes; the
+validating pass judges the final object and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from webhook.core.catalog import Catalog, Owner
+from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning, sort_key
+from webhook.core.evaluation import Evaluation, Immutable
+from webhook.core.exclude import excluded_items
+from webhook.core.patch import PatchError, diff
+from webhook.core.plan import Plan, Steps
+from webhook.core.pointer import Path, read
+from webhook.core.references import References
+from webhook.core.request import Request, Stage, Treatment
+from webhook.core.scale_review import decide_scale
+from webhook.core.workload.bindings.items import reread
+from webhook.core.workload.conflicts import judge_conflicts
+from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate, matches
+from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
+
+MAX_CONTAINERS = 5000
+STEERING = ("podgate.dev/",)
+
+
+def decide(
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    facts: Mapping[str, Any] | None = None,
+) -> Decision:
+    """Judge one object; pure: the same arguments give the same decision.
+
+    `facts` are results of foreign jq programs by their text, none while all paths are native.
+    """
+    if request.treatment is Treatment.EXEMPT or request.operation not in ("CREATE", "UPDATE"):
+        return Allowed(request.object, judged=False)
+    if request.subresource == "scale":
+        return decide_scale(request, catalog, references)
+    definition = catalog.definition(request.group, request.kind, request.version)
+    if definition is None:
+        return Allowed(request.object, warnings=(unknown_kind(request),), judged=False)
+    plans = catalog.plans_for(
+        definition,
+        request.namespace,
+        references,
+        request.namespace_labels or None,
+        owner_of(request),
+    )
+    decision = judge(request, plans.enforced, references)
+    if plans.trial is None or request.stage is Stage.VALIDATE:
+        return decision
+    return with_trial(decision, judge(request, plans.trial, references))
+
+
+def unknown_kind(request: Request) -> Warning:
+    """A kind without a definition is told, never silently ungoverned."""
+    group = f".{request.group}" if request.group else ""
+    return Warning("unknown-kind", "", (), (f"{request.kind}{group}/{request.version}",))
+
+
+def owner_of(request: Request) -> Owner:
+    """The group and kind that controls a Pod, whose policies then reach the Pod too."""
+    if request.kind != "Pod" or request.group:
+        return None
+    owners = read(request.object, ("metadata", "ownerReferences"))
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict) and owner.get("controller") is True:
+            group = str(owner.get("apiVersion", "")).rpartition("/")[0]
+            return group, str(owner.get("kind", ""))
+    return None
+
+
+def judge(request: Request, plan: Plan, references: References) -> Decision:
+    """One pass over one object under one plan."""
+    definition = plan.definition
+    ev = Evaluation(request, references)
+    try:
+        if ev.updating and not plan.strict and request.object == request.old:
+            return Allowed(request.object)
+        views = changed_views(ev, plan)
+        if ev.updating:
+            ev.immutable = immutable_places(definition, request.object)
+        ev.excluded = excluded_items(ev)
+        run(ev, plan, views)
+        judge_coverage(ev, definition, [view.location for view in views])
+    except LocationError as error:
+        refuse_location(ev, error.path, error.reason, error.text)
+    except MalformedPod as error:
+        refuse_location(ev, error.path, "wrong-type", str(error))
+    except PatchError as error:
+        refuse_location(ev, error.path, "wrong-type", str(error))
+    return concluded(ev)
+
+
+def refuse_location(ev: Evaluation, path: Path, reason: str, text: str) -> None:
+    """An object whose pods cannot be told is refused: it would go round every policy."""
+    ev.violate("", path, None, text, None, reason=reason)
+
+
+def concluded(ev: Evaluation) -> Decision:
+    """The decision that the findings amount to."""
+    findings = ev.findings
+    warnings = tuple(dict.fromkeys(findings.warnings))
+    if findings.violations:
+        return Denied(tuple(sorted(dict.fromkeys(findings.violations), key=sort_key)), warnings)
+    if not ev.writes or not findings.changes:
+        return Allowed(ev.request.object, warnings=warnings)
+    patch = diff(ev.request.object, ev.draft.document)
+    return Allowed(ev.draft.document, tuple(patch), tuple(findings.changes), warnings)
+
+
+def changed_views(ev: Evaluation, plan: Plan) -> list[PodView]:
+    """A view of every pod location, with the same pod before the update at its side."""
+    request, definition = ev.request, plan.definition
+    old: dict[tuple[str, str], PodView] = {}
+    if ev.updating:
+        for location in locate_before(definition, request.old):
+            old[location.component, location.instance] = pod_view(location)
+    views = [
+        pod_view(location, old.get((location.component, location.instance)))
+        for location in locate(definition, request.object)
+    ]
+    if sum(len(view.everyone) for view in views) > MAX_CONTAINERS:
+        text = f"more than {MAX_CONTAINERS} containers; one object may have as many"
+        raise LocationError((), "too-many-containers", text)
+    return views
+
+
+def locate_before(definition: Definition, old: Any) -> list[PodLocation]:
+    """The locations of the old object; one that cannot be read excuses nothing."""
+    try:
+        return locate(definition, old)
+    except LocationError:
+        return []
+
+
+def untouched(ev: Evaluation, view: PodView) -> bool:
+    """Whether nothing that the plan reads of this pod differs from before the update."""
+    if view.old is None or steering_changed(ev):
+        return False
+    old = view.old
+    return (
+        view.spec == old.spec
+        and view.metadata.get("labels") == old.metadata.get("labels")
+        and view.metadata.get("annotations") == old.metadata.get("annotations")
+        and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
+    )
+
+
+def steering_changed(ev: Evaluation) -> bool:
+    """Whether an annotation of ours on the workload differs from before the update."""
+    annotations = read(ev.request.object, ("metadata", "annotations")) or {}
+    before = read(ev.old, ("metadata", "annotations")) or {}
+    if annotations == before or not isinstance(annotations, dict) or not isinstance(before, dict):
+        return False
+    names = {name for name in (*annotations, *before) if name.startswith(STEERING)}
+    return any(annotations.get(name) != before.get(name) for name in names)
+
+
+def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
+    """Intent rules, defaults, final rules: on every pod that is new or changed, then the workload."""
+    pods: list[tuple[PodView, Steps, bool]] = []
+    for view in views:
+        same = untouched(ev, view)
+        if not same or plan.strict:
+            steps = plan.pod(view.location.component, view.location.roles)
+            if not steps.empty:
+                pods.append((view, steps, same))
+    if ev.judges_intent:
+        for view, steps, _ in pods:
+            for binding in steps.intent:
+                binding.intent(view, ev)
+        for binding in plan.workload.intent:
+            binding.intent(views, ev)
+    if ev.writes:
+        fill(ev, plan, pods, views)
+    for view, steps, _ in pods:
+        if steps.final:
+            current = reread(view, ev) if ev.draft.changed else view
+            for binding in steps.final:
+                binding.final(current, ev)
+            judge_conflicts(current, ev)
+    for binding in plan.workload.final:
+        binding.final(views, ev)
+
+
+def fill(
+    ev: Evaluation,
+    plan: Plan,
+    pods: Sequence[tuple[PodView, Steps, bool]],
+    views: Sequence[PodView],
+) -> None:
+    """Defaults and imposed assets; a pod location equal to the old one gets no patch."""
+    for view, steps, same in pods:
+        if not same:
+            for binding in steps.fill:
+                binding.fill(view, ev)
+    for binding in plan.workload.fill:
+        binding.fill(views, ev)
+
+
+def immutable_places(definition: Definition, document: Any) -> tuple[Immutable, ...]:
+    """The places of this document that updates may not change, with the exceptions below them."""
+    found = []
+    for each in definition.profile.immutable:
+        exceptions = tuple(
+            match.path for match in matches(each.exceptions, document) if match.path is not None
+        )
+        found += [
+            (match.path, exceptions)
+            for match in matches((each.place,), document)
+            if match.path is not None
+        ]
+    return tuple(found)
+
+
+def judge_coverage(
+    ev: Evaluation, definition: Definition, locations: Sequence[PodLocation]
+) -> None:
+    """Containers outside every known pod location are a way round policy."""
+    found = uncovered(ev.request.object, locations, definition)
+    for path, what in found:
+        if ev.updating and read(ev.old, path) == read(ev.request.object, path):
+            continue
+        if definition.profile.uncovered == "warn":
+            ev.warn("uncovered", "", path, what, ev.request.kind)
+        else:
+            ev.violate("", path, what, None, None, reason="uncovered", key=ev.request.kind)
+
+
+def with_trial(decision: Decision, trial: Decision) -> Decision:
+    """The decision with what Warn and Audit policies would add: reported, never enforced."""
+    if isinstance(trial, Allowed):
+        return decision
+    known = set(decision.violations) if isinstance(decision, Denied) else set()
+    added = [each for each in trial.violations if each not in known and is_trial(each)]
+    warned = tuple(
+        Warning(
+            "trial",
+            each.field,
+            each.path,
+            (each.rule, each.value or "", each.allowed or ""),
+            each.source,
+        )
+        for each in added
+        if each.source is not None and each.source.enforcement == "Warn"
+    )
+    return replace(decision, warnings=(*decision.warnings, *warned), audit=tuple(added))
+
+
+def is_trial(violation: Violation) -> bool:
+    """Whether a violation comes from a policy on trial."""
+    return violation.source is not None and violation.source.enforcement != "Enforce"

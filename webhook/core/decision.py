@@ -1,0 +1,128 @@
+"""The outcome of a decision as values: what is allowed with which changes, or every violation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.core.pointer import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which policy said it: its name, scope and namespace, and what its author wants people told."""
+
+    policy: str
+    scope: str
+    namespace: str = ""
+    enforcement: str = "Enforce"
+    message: str = ""
+    docs_url: str = ""
+
+    def label(self) -> str:
+        """How the policy is named to people, such as "cluster policy gpu-limits"."""
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.scope} policy {where}{self.policy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule: field, place, value seen, what is allowed, rule, stable reason, source.
+
+    `value` and `allowed` are texts ready for people; for secret fields they name no value.
+    """
+
+    field: str
+    path: Path
+    value: str | None
+    allowed: str | None
+    rule: str
+    reason: str
+    source: Source | None
+    key: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
+    """Something the user should know that refuses nothing; `reason` is stable, facts are texts."""
+
+    reason: str
+    field: str
+    path: Path
+    facts: tuple[str, ...] = ()
+    source: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that the decision wrote, and why: default, default item, imposed asset, ..."""
+
+    field: str
+    path: Path
+    value: Any
+    why: str
+    source: Source | None
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The object may pass, with `patch` (RFC 6902) leading from the request's object to `object`."""
+
+    object: Any
+    patch: tuple[dict[str, Any], ...] = ()
+    changes: tuple[Change, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+    audit: tuple[Violation, ...] = ()
+    judged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The object may not pass; every violation is here, sorted by place."""
+
+    violations: tuple[Violation, ...]
+    warnings: tuple[Warning, ...] = ()
+    audit: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of a document of ours: where it is, what was found, what to write instead."""
+
+    origin: str
+    path: str
+    found: str
+    fix: str
+    reason: str
+    line: int = 0
+    column: int = 0
+    severity: str = "error"
+
+    def place(self) -> str:
+        """`file:line:column`, as editors and compilers print it; just the origin without a line."""
+        return f"{self.origin}:{self.line}:{self.column}" if self.line else self.origin
+
+
+Decision = Allowed | Denied
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a judgement collects on its way; order is irrelevant until it is sorted at the end."""
+
+    violations: list[Violation] = field(default_factory=list)
+    warnings: list[Warning] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+
+def sort_key(violation: Violation) -> tuple[Any, ...]:
+    """By place (indices as numbers), then field, rule and source, so that output is stable."""
+    place = tuple(
+        (isinstance(step, str), str(step) if isinstance(step, str) else step)
+        for step in violation.path
+    )
+    scope = violation.source.scope if violation.source else ""
+    policy = violation.source.policy if violation.source else ""
+    return (place, violation.field, violation.rule, scope, policy, violation.key)

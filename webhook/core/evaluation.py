@@ -1,0 +1,183 @@
+"""The working state of one decision: the request, the copy that is written, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.core.decision import Change, Findings, Source, Violation, Warning
+from webhook.core.intent import Intent
+from webhook.core.patch import Draft
+from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.policy.combine import Constraint, EffectiveDefault
+from webhook.core.policy.fields import Field
+from webhook.core.references import References
+from webhook.core.request import Request, Stage, Treatment
+from webhook.core.workload.podspec import Container, PodView
+
+GUARDED_PARTS = (
+    "image",
+    "command",
+    "args",
+    "env",
+    "envFrom",
+    "volumeMounts",
+    "volumeDevices",
+    "securityContext",
+)
+
+Immutable = tuple[Path, tuple[Path, ...]]
+"""A place that updates may not change, with the places below it that they may."""
+
+
+class Evaluation:
+    """Shared by all bindings while one object is judged; `writes` says whether defaults land."""
+
+    __slots__ = (
+        "draft",
+        "excluded",
+        "final_object",
+        "findings",
+        "immutable",
+        "intent",
+        "judges_intent",
+        "old",
+        "references",
+        "request",
+        "updating",
+        "writes",
+    )
+
+    def __init__(self, request: Request, references: References) -> None:
+        self.request = request
+        self.references = references
+        self.findings = Findings()
+        self.draft = Draft(request.object)
+        self.intent = Intent(request)
+        self.old = request.old if request.operation == "UPDATE" else None
+        self.updating = self.old is not None
+        self.immutable: tuple[Immutable, ...] = ()
+        self.writes = request.stage is Stage.MUTATE and request.treatment is Treatment.FULL
+        self.judges_intent = request.treatment is not Treatment.TRUSTED
+        self.final_object = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
+        self.excluded: Mapping[str, frozenset[str]] = {}
+
+    def violate(
+        self,
+        field: str,
+        path: Path,
+        value: str | None,
+        allowed: str | None,
+        constraint: Constraint | None,
+        *,
+        reason: str = "",
+        source: Source | None = None,
+        key: str = "",
+        fix: str = "",
+    ) -> None:
+        """Record one broken rule at one place."""
+        rule = constraint.rule if constraint else reason
+        origin = constraint.source if constraint else source
+        self.findings.violations.append(
+            Violation(field, path, value, allowed, rule, reason or rule, origin, key, fix)
+        )
+
+    def warn(
+        self, reason: str, field: str, path: Path, *facts: str, source: Source | None = None
+    ) -> None:
+        """Record something to tell that refuses nothing."""
+        self.findings.warnings.append(Warning(reason, field, path, facts, source))
+
+    def can_write(self, path: Path) -> bool:
+        """Whether a default may land there: not below a place that updates may not change."""
+        if not self.writes:
+            return False
+        return not any(
+            path[: len(place)] == place and not any(path[: len(e)] == e for e in exceptions)
+            for place, exceptions in self.immutable
+        )
+
+    def write(
+        self,
+        field: str,
+        path: Path,
+        value: Any,
+        why: str,
+        source: Source | None,
+        *,
+        secret: bool = False,
+    ) -> None:
+        """Set one place of the copy and remember why."""
+        self.draft.set(path, value)
+        self.findings.changes.append(Change(field, path, value, why, source, secret))
+
+    def note_item(
+        self, row: Field, path: Path, value: Any, why: str, source: Source | None
+    ) -> None:
+        """Remember an item that a store wrote, and why."""
+        self.findings.changes.append(Change(row.path, path, value, why, source, row.secret))
+
+    def now(self, path: Path) -> Any:
+        """The value that a place has in the copy; None when absent."""
+        value = read(self.draft.document, path)
+        return None if value is ABSENT else value
+
+    def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
+        """Whether a present value counts as the user's (semantics §5); `native` is not None."""
+        if server_default is None or native != server_default:
+            return True
+        return self.intent.shown(path)
+
+
+def guarded_parts_changed(container: Container, before: Container) -> bool:
+    """Whether a part that decides what the container may do differs from before the update."""
+    body, old = container.body, before.body
+    return any(body.get(part) != old.get(part) for part in GUARDED_PARTS)
+
+
+def ratchets(constraint: Constraint) -> bool:
+    """Whether what was there before the update is tolerated by the policy of this rule."""
+    return constraint.policy.tolerates_existing
+
+
+class Defaulting:
+    """What to write at one unset place: the old value while it passes, else today's default."""
+
+    __slots__ = ("allows", "default")
+
+    def __init__(self, default: EffectiveDefault | None, allows: Any) -> None:
+        self.default = default
+        self.allows = allows
+
+    def wanted(
+        self,
+        ev: Evaluation,
+        path: Path,
+        native: Any,
+        server_default: Any,
+        before: tuple[Path, Any] | None,
+    ) -> tuple[str, Any] | None:
+        """("kept", old value) or ("default", None), or None where the place is to stay as it is.
+
+        `before` is the matching old place with its native value, None for a place that is new.
+        """
+        old = None if before is None else before[1]
+        if native is not None:
+            if server_default is None or native != server_default or ev.intent.shown(path):
+                return None
+            if before is not None and native != old and not ev.request.replaces:
+                return None
+        if old is not None and self.allows(old) and not ev.intent.shown_before(before[0]):  # type: ignore[index]
+            return ("kept", old) if native != old else None
+        return ("default", None) if self.default is not None else None
+
+
+def view_before(view: PodView, container: Container | None, at: Path) -> tuple[Path, Any] | None:
+    """The place `at` of the same container before the update, with its value (None: absent)."""
+    if container is None:
+        return None
+    before = view.old_container(container)
+    if before is None:
+        return None
+    value = read(before.body, at)
+    return ((*before.path, *at), None if value is ABSENT else value)

@@ -1,0 +1,39 @@
+"""The podgate.dev/exclude annotation: which default items a workload leaves out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from webhook.core.evaluation import Evaluation
+from webhook.core.pointer import Path, read
+from webhook.core.policy.fields import TABLE
+
+ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
+EXAMPLE = '{"environmentVariables": ["NAME"]}'
+
+
+def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
+    """Item keys by field, `role:field` or `component:field`; what cannot be read is a warning."""
+    text = read(ev.request.object, ANNOTATION)
+    if not isinstance(text, str):
+        return {}
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        ev.warn("bad-exclude", "", ANNOTATION, EXAMPLE)
+        return {}
+    found: dict[str, frozenset[str]] = {}
+    for name, keys in data.items():
+        level, _, path = name.rpartition(":")
+        path = TABLE.aliases.get(path, path)
+        row = TABLE.fields.get(path)
+        if row is None or row.items is None:
+            ev.warn("unknown-exclude", path, ANNOTATION, name)
+        elif not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            ev.warn("bad-exclude", path, ANNOTATION, EXAMPLE)
+        else:
+            found[f"{level}:{path}" if level else path] = frozenset(keys)
+    return found

@@ -1,0 +1,460 @@
+"""Effective policy × interface × profile, compiled once for all requests that share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.core.pointer import Path, read
+from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
+from webhook.core.policy.fields import (
+    AMOUNT,
+    CONTAINER,
+    GPU,
+    ITEMS,
+    NODE_TYPE,
+    POD,
+    PRIORITY,
+    SCALE,
+    TABLE,
+    WORKLOAD,
+    Field,
+)
+from webhook.core.policy.model import Asset, DefaultFrom, Policy
+from webhook.core.server_defaults import KindDefaults
+from webhook.core.workload.bindings.amounts import AmountField
+from webhook.core.workload.bindings.computed import ComputedField
+from webhook.core.workload.bindings.containers import ContainerField
+from webhook.core.workload.bindings.gpus import GpuField
+from webhook.core.workload.bindings.items import ItemsField
+from webhook.core.workload.bindings.pods import NodeTypeField, PodField
+from webhook.core.workload.bindings.stores import EnvironmentStore, LabelStore, TolerationStore
+from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.bindings.workloads import (
+    Locate,
+    Place,
+    PriorityField,
+    ScaleField,
+    WorkloadField,
+)
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.profile import FieldPlaces, ScaleOf
+from webhook.core.workload.query import Program
+from webhook.core.workload.scale import Scale, read_scales
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Names that an installation may choose: GPU resources and classes, the node type's label."""
+
+    gpu_resources: tuple[str, ...] = (
+        "nvidia.com/gpu",
+        "nvidia.com/gpu.shared",
+        "nvidia.com/mig-*",
+        "amd.com/gpu",
+    )
+    gpu_classes: tuple[str, ...] = ("gpu.nvidia.com", "mig.nvidia.com")
+    node_type_label: str = "run.ai/type"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The bindings of one component (or of the workload) by what they have to do."""
+
+    intent: tuple[Any, ...] = ()
+    fill: tuple[Any, ...] = ()
+    final: tuple[Any, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is judged or written here."""
+        return not (self.intent or self.fill or self.final)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a set of policies means for one kind; pods are compiled per component and roles."""
+
+    definition: Definition
+    policies: tuple[Policy, ...]
+    combination: str
+    assets: Mapping[str, Asset]
+    vocabulary: Vocabulary
+    server: KindDefaults
+    workload: Steps = field(default_factory=Steps)
+    strict: bool = False
+    pods: dict[tuple[str, tuple[str, ...]], Steps] = field(default_factory=dict)
+
+    def effective(self, component: str, roles: tuple[str, ...]) -> dict[str, Leaf]:
+        """The effective policy of one component."""
+        views = [view(policy, roles, component) for policy in self.policies]
+        return combine(views, self.combination, self.assets)
+
+    def pod(self, component: str, roles: tuple[str, ...]) -> Steps:
+        """The compiled steps for the pods of one component."""
+        key = (component, roles)
+        steps = self.pods.get(key)
+        if steps is None:
+            steps = self.pods[key] = pod_steps(self, self.effective(component, roles))
+        return steps
+
+
+def compile_plan(
+    policies: Sequence[Policy],
+    definition: Definition,
+    combination: str = GUARDED,
+    assets: Mapping[str, Asset] | None = None,
+    vocabulary: Vocabulary | None = None,
+    server: KindDefaults | None = None,
+) -> Plan:
+    """The plan of these policies for one kind and version."""
+    plan = Plan(
+        definition,
+        tuple(policies),
+        combination,
+        assets or {},
+        vocabulary or Vocabulary(),
+        server or KindDefaults(),
+    )
+    plan.strict = any(not policy.tolerates_existing for policy in policies)
+    plan.workload = workload_steps(plan)
+    for component, roles in component_roles(definition):
+        plan.pod(component, roles)
+    return plan
+
+
+def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]:
+    """Every pair of component with pods and roles that the definition knows in advance."""
+    found = []
+    for component in definition.interface.components:
+        if component.form is None:
+            continue
+        profile = definition.profile.component(component.name)
+        roles = {profile.role, *profile.by_instance.values()} if component.ids else {profile.role}
+        found += [(component.name, (role,)) for role in sorted(roles)]
+    return found
+
+
+def attribute_leaves(row: Field, effective: Effective) -> dict[str, Leaf]:
+    """The effective leaves of an itemized field's attributes by attribute name."""
+    assert row.items is not None
+    return {
+        each.name: effective[f"{row.path}.{each.name}"]
+        for each in row.items.attributes
+        if f"{row.path}.{each.name}" in effective
+    }
+
+
+def store_of(row: Field) -> Any:
+    """The store of an itemized field."""
+    assert row.items is not None
+    if row.items.store == "environment":
+        return EnvironmentStore()
+    if row.items.store == "labels":
+        return LabelStore()
+    if row.items.store == "tolerations":
+        return TolerationStore()
+    attributes = tuple(
+        (
+            each.name,
+            (each.at[0], each.at[1]),
+            each.absent if isinstance(each.absent, bool | str) else None,
+        )
+        for each in row.items.attributes
+        if len(each.at) == 2
+    )
+    return VolumeStore(row.items.store, attributes)
+
+
+def pod_binding(plan: Plan, row: Field, leaf: Leaf, effective: Effective) -> Any:
+    """The binding of one field for a pod; None for fields of the workload as a whole."""
+    server = plan.server
+    match row.shape:
+        case "container":
+            return ContainerField(row, leaf, server.container(row.at))
+        case "pod":
+            return PodField(row, leaf, row.at, server.pod(row.at))
+        case "amount":
+            return AmountField(row, leaf)
+        case "gpu":
+            return GpuField(row, leaf, plan.vocabulary.gpu_resources, plan.vocabulary.gpu_classes)
+        case "node-type":
+            return NodeTypeField(row, leaf, plan.vocabulary.node_type_label)
+        case "items":
+            return ItemsField(row, leaf, attribute_leaves(row, effective), store_of(row))
+        case _:
+            return None
+
+
+POD_SHAPES = frozenset({CONTAINER, POD, AMOUNT, GPU, ITEMS, NODE_TYPE})
+WORKLOAD_SHAPES = frozenset({WORKLOAD, SCALE, PRIORITY})
+
+
+def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
+    """The rows of the table that the policy names, itself or by an attribute, in table order."""
+    owners = {TABLE.owner(path).path for path in effective}
+    return (row for row in TABLE.fields.values() if row.path in owners and row.shape in shapes)
+
+
+def pod_steps(plan: Plan, effective: Effective) -> Steps:
+    """Compile the pod fields of one component."""
+    bindings: dict[str, Any] = {}
+    for row in named_rows(effective, POD_SHAPES):
+        leaf = effective.get(row.path, Leaf(row.path))
+        bindings[row.path] = pod_binding(plan, row, leaf, effective)
+    return steps_of(bindings, lambda path: empty_pod_binding(plan, path))
+
+
+def empty_pod_binding(plan: Plan, path: str) -> Any:
+    """A binding without rules, to read a field that only a computed default names."""
+    row = TABLE.fields.get(path)
+    if row is None or row.shape not in POD_SHAPES or row.items is not None:
+        return None
+    return pod_binding(plan, row, Leaf(path), {})
+
+
+def steps_of(bindings: dict[str, Any], other: Callable[[str], Any]) -> Steps:
+    """Order the bindings: plain ones in table order, computed defaults after what they follow."""
+    computed: dict[str, Any] = {}
+    for path in list(bindings):
+        computed_binding(path, bindings, other, computed, ())
+    ordered = [each for path, each in bindings.items() if path not in computed]
+    ordered += computed.values()
+    return Steps(
+        tuple(each for each in ordered if judges_intent(each)),
+        tuple(each for each in ordered if fills(each)),
+        tuple(each for each in ordered if judges_final(each)),
+    )
+
+
+def computed_binding(
+    path: str,
+    bindings: dict[str, Any],
+    other: Callable[[str], Any],
+    computed: dict[str, Any],
+    trail: tuple[str, ...],
+) -> Any:
+    """The binding of a path, wrapped when its default is computed; a cycle is cut."""
+    if path in computed:
+        return computed[path]
+    binding = bindings.get(path) or other(path)
+    constraint = following(binding)
+    if constraint is None or path in trail:
+        return binding
+    source = computed_binding(constraint.argument.field, bindings, other, computed, (*trail, path))
+    if source is None:
+        return binding
+    computed[path] = bindings[path] = ComputedField(binding, source, constraint)
+    return computed[path]
+
+
+def following(binding: Any) -> Constraint | None:
+    """The defaultFrom that beats the static default of its scope and of broader ones."""
+    rules = getattr(binding, "rules", None)
+    if rules is None or isinstance(binding, ComputedField):
+        return None
+    for each in rules.computed:
+        assert isinstance(each.argument, DefaultFrom)
+        default = rules.default
+        if default is None or RANK[default.scope] <= RANK[each.policy.scope]:
+            return each  # type: ignore[no-any-return]
+    return None
+
+
+def judges_intent(binding: Any) -> bool:
+    """Whether the binding has anything to judge before defaults."""
+    if isinstance(binding, ItemsField):
+        closed = any(each.rules.prohibitions for each in binding.attributes)
+        return bool(
+            binding.can_add or binding.locked or closed or any(i.imposed for i in binding.items)
+        )
+    return bool(binding.rules.prohibitions)
+
+
+def fills(binding: Any) -> bool:
+    """Whether the binding has a default to write."""
+    if isinstance(binding, ItemsField):
+        return bool(binding.items) or any(each.rules.default for each in binding.attributes)
+    return isinstance(binding, ComputedField) or binding.rules.default is not None
+
+
+def judges_final(binding: Any) -> bool:
+    """Whether the binding has anything to judge on the result."""
+    if isinstance(binding, ItemsField):
+        return any(each.rules.final or each.rules.required for each in binding.attributes)
+    if isinstance(binding, PriorityField):
+        return True
+    return bool(binding.rules.final or binding.rules.required)
+
+
+def workload_steps(plan: Plan) -> Steps:
+    """Compile the fields of the workload as a whole; every component's rules bind them."""
+    effectives = [
+        (component, roles, plan.effective(component, roles))
+        for component, roles in component_roles(plan.definition)
+    ] or [("", ("worker",), plan.effective("", ("worker",)))]
+    bindings: dict[str, Any] = {}
+    for row in TABLE.fields.values():
+        if row.shape == SCALE:
+            for component, roles, effective in effectives:
+                if row.path in effective:
+                    locate = scale_places(plan.definition, component, roles)
+                    name = f"{row.path}:{component}:{roles}"
+                    bindings[name] = ScaleField(row, effective[row.path], locate, component, roles)
+        elif row.shape in WORKLOAD_SHAPES:
+            leaf = united(row.path, [each for _, _, each in effectives])
+            if leaf is not None:
+                bindings[row.path] = workload_binding(plan, row, leaf)
+    return steps_of(bindings, lambda path: empty_workload_binding(plan, path))
+
+
+def empty_workload_binding(plan: Plan, path: str) -> Any:
+    """A binding without rules, to read a field that only a computed default names."""
+    row = TABLE.fields.get(path)
+    if row is None or row.shape != WORKLOAD:
+        return None
+    return workload_binding(plan, row, Leaf(path))
+
+
+def united(path: str, effectives: Sequence[Effective]) -> Leaf | None:
+    """One leaf for the whole workload: all components' rules, the last (worker's) default."""
+    leaves = [each[path] for each in effectives if path in each]
+    if not leaves:
+        return None
+    default = next((leaf.default for leaf in reversed(leaves) if leaf.default is not None), None)
+    return Leaf(path, unique(leaves), default)
+
+
+def unique(leaves: Iterable[Leaf]) -> tuple[Constraint, ...]:
+    """The constraints of several leaves, those of one policy said alike only once."""
+    found: list[Constraint] = []
+    for leaf in leaves:
+        for each in leaf.constraints:
+            known = any(
+                each.rule == other.rule
+                and each.argument == other.argument
+                and each.policy is other.policy
+                for other in found
+            )
+            if not known:
+                found.append(each)
+    return tuple(found)
+
+
+def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
+    """The binding of one workload-level field on this kind."""
+    profile = plan.definition.profile
+    if row.shape == PRIORITY:
+        return PriorityField(row, leaf, places_of(profile.second_priority_places))
+    held = profile.fields.get(row.path)
+    if held is None:
+        return WorkloadField(row, leaf, lambda document: (), None, None)
+    if held.scale_of is not None:
+        locate = sum_of_scales(plan.definition, held.scale_of)
+        write = scale_writes(plan.definition, held.scale_of)
+        return WorkloadField(row, leaf, locate, write, shadow(plan, held))
+    return WorkloadField(
+        row, leaf, places_of(held.places), places_of(held.write, held.only_with), shadow(plan, held)
+    )
+
+
+def shadow(plan: Plan, held: FieldPlaces) -> Any:
+    """What the server, the CRD or the operator would fill in at a field's place."""
+    texts = {each.text for each in held.places}
+    for default in plan.definition.profile.shadow_defaults:
+        if default.place.text in texts:
+            return default.value
+    for each in held.places:
+        if each.is_plain:
+            value = plan.server.workload(each.text)
+            if value is not None:
+                return value
+    return None
+
+
+def element_key(document: Any, bindings: tuple[Path, ...]) -> str:
+    """What names a list element across updates: its name, else its index."""
+    parts = []
+    for binding in bindings:
+        element = read(document, binding)
+        name = (
+            element.get("name") or element.get("groupName") if isinstance(element, dict) else None
+        )
+        parts.append(str(name or binding[-1]))
+    return "/".join(parts)
+
+
+def places_of(programs: Sequence[Program], only_with: Program | None = None) -> Locate:
+    """Concrete places of several programs, in order; none while `only_with` is absent."""
+
+    def locate(document: Any) -> list[Place]:
+        if only_with is not None and not any(m.value for m in only_with.matches_or_none(document)):
+            return []
+        return [
+            Place(
+                match.path,
+                match.value,
+                f"{program.text}|{element_key(document, match.bindings)}",
+            )
+            for program in programs
+            for match in program.matches_or_none(document)
+            if match.path is not None
+        ]
+
+    return locate
+
+
+def chosen(scales: Sequence[Scale], of: ScaleOf) -> list[Scale]:
+    """The scales of a component, or of one of its instances."""
+    return [
+        each
+        for each in scales
+        if each.component == of.component
+        and (of.instance is None or each.instance.casefold() == of.instance.casefold())
+    ]
+
+
+def sum_of_scales(definition: Definition, of: ScaleOf) -> Locate:
+    """The sum of a component's replicas as one place; its value 0 when it has no instance."""
+
+    def locate(document: Any) -> list[Place]:
+        scales = chosen(read_scales(definition, document), of)
+        total = sum(each.replicas or 0 for each in scales)
+        path = next((each.path for each in scales if each.path is not None), ())
+        return [Place(path, total, "sum")]
+
+    return locate
+
+
+def scale_writes(definition: Definition, of: ScaleOf) -> Locate | None:
+    """Where the one instance's replicas are written, when that is a plain place."""
+    if of.instance is None:
+        return None
+
+    def locate(document: Any) -> list[Place]:
+        return [
+            Place(each.path, read(document, each.path) or None, each.instance)
+            for each in chosen(read_scales(definition, document), of)
+            if each.path is not None
+        ]
+
+    return locate
+
+
+def scale_places(definition: Definition, component: str, roles: tuple[str, ...]) -> Locate:
+    """The replicas of each instance of a component that has these roles, maximum included."""
+
+    profile = definition.profile.component(component)
+
+    def locate(document: Any) -> list[Place]:
+        found = []
+        for each in read_scales(definition, document):
+            if each.component != component or profile.roles(each.instance) != roles:
+                continue
+            counts = [n for n in (each.replicas, each.maximum) if n is not None]
+            value = max(counts) if counts else None
+            found.append(Place(each.path or (), value, f"{component}/{each.instance}".rstrip("/")))
+        return found
+
+    return locate

@@ -1,0 +1,147 @@
+"""Finds default items that cannot work: contradictory, incomplete, or outside their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from webhook.core.pointer import Path
+from webhook.core.policy.draft import Draft, holding
+from webhook.core.policy.fields import TABLE, Field, Items
+from webhook.core.policy.leaves import LeafType, items_of, leaf_type
+from webhook.core.policy.model import Default, DefaultItem
+
+Broken = Callable[[LeafType, Any, Mapping[str, Any]], list[str]]
+EXCLUSIVE = (
+    ("value", "secret", "configMap", "podFieldRef", "userCredential"),
+    ("authorizedUsers", "authorizedGroups"),
+)
+"""Attributes of which one item has at most one."""
+LARGEST = 2**63 - 1
+ANY = (-LARGEST - 1, LARGEST)
+RANGES = {"seconds": (1, LARGEST), "container": (1, 65535), "external": (1, 65535)}
+"""Bounds that attributes have by nature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`attribute` may stand only while `other` is one of `values` (absent has its meaning)."""
+
+    attribute: str
+    other: str
+    values: frozenset[str]
+
+
+CONDITIONS = (
+    Condition("value", "operator", frozenset({"Equal"})),
+    Condition("seconds", "effect", frozenset({"NoExecute"})),
+)
+
+
+class Here(Protocol):
+    """The level that is looked at, see `checks.Levels`."""
+
+    draft: Draft
+    level: str
+    rules: Mapping[str, Mapping[str, Any]]
+    defaults: Mapping[str, Default]
+
+    def error(self, path: Path, reason: str, found: str, fix: str) -> None: ...
+    def warn(self, path: Path, reason: str, found: str, fix: str) -> None: ...
+
+
+def check(here: Here, broken: Broken) -> None:
+    """Tell every fault of the default items that hold at this level."""
+    for field, items in holding(here.draft.items, here.level).items():
+        row = TABLE.fields[field]
+        given = attribute_defaults(here, row)
+        for item in items:
+            check_attributes(here, row, item, broken)
+            check_exclusive(here, row, item)
+            check_conditions(here, row, item, {**given, **item.attributes})
+            check_complete(here, row, item, set(given) | set(item.attributes))
+
+
+def attribute_defaults(here: Here, row: Field) -> dict[str, Default]:
+    """The attribute defaults of a field that hold at this level, by attribute name."""
+    found = (
+        (each.name, here.defaults.get(f"{row.path}.{each.name}"))
+        for each in items_of(row).attributes
+    )
+    return {name: default for name, default in found if default is not None}
+
+
+def place_of(here: Here, row: Field, item: DefaultItem, name: str) -> Path:
+    """Where an item gives an attribute, else where the item is."""
+    place = here.draft.place("attribute", here.level, f"{row.path}.{name}", item.key)
+    return place or here.draft.place("item", here.level, row.path, item.key)
+
+
+def check_attributes(here: Here, row: Field, item: DefaultItem, broken: Broken) -> None:
+    """An attribute of an item keeps to its rules and to its natural range."""
+    for name, given in item.attributes.items():
+        leaf = leaf_type(f"{row.path}.{name}")
+        path = place_of(here, row, item, name)
+        faults = broken(leaf, given.value, here.rules.get(leaf.path, {}))
+        if faults:
+            fix = f"keep to {' and '.join(faults)}, or change the rule"
+            found = f"item {item.key} with {name} {leaf.show(given.value)}"
+            here.error(path, "default-outside-rules", found, fix)
+        low, high = RANGES.get(name, ANY)
+        if isinstance(given.value, int) and not low <= given.value <= high:
+            fix = f"write a number from {low}" + (f" to {high}" if high < LARGEST else "")
+            here.error(path, "value-out-of-range", leaf.show(given.value), fix)
+
+
+def check_exclusive(here: Here, row: Field, item: DefaultItem) -> None:
+    """Of some attributes an item can have one only."""
+    for names in EXCLUSIVE:
+        given = [name for name in names if name in item.attributes]
+        if len(given) > 1:
+            path = place_of(here, row, item, given[1])
+            found = f"item {item.key} with {' and '.join(given)}"
+            here.error(path, "exclusive-attributes", found, "keep one of them")
+
+
+def check_conditions(
+    here: Here, row: Field, item: DefaultItem, complete: Mapping[str, Default]
+) -> None:
+    """Some attributes depend on the value of another one."""
+    for condition in CONDITIONS:
+        if condition.attribute not in complete or not has(items_of(row), condition.other):
+            continue
+        other = complete.get(condition.other)
+        attribute = items_of(row).attribute(condition.other)
+        value = other.value if other else attribute.absent if attribute else None
+        if value not in condition.values:
+            path = place_of(here, row, item, condition.attribute)
+            words = " or ".join(sorted(condition.values))
+            found = f"item {item.key} with {condition.attribute} and {condition.other} {value}"
+            fix = f"remove it, or write {condition.other}: {words}"
+            here.error(path, "attribute-out-of-place", found, fix)
+
+
+def has(items: Items, name: str) -> bool:
+    """Whether items of a field have that attribute."""
+    return items.attribute(name) is not None
+
+
+def check_complete(here: Here, row: Field, item: DefaultItem, given: set[str]) -> None:
+    """A locked item needs all required attributes; others may be completed by a request."""
+    locked = item.key in here.rules.get(row.path, {}).get("locked", ())
+    needed = {
+        each.name
+        for each in items_of(row).attributes
+        if each.required
+        or (locked and here.rules.get(f"{row.path}.{each.name}", {}).get("required") is True)
+    }
+    missing = sorted(needed - given)
+    if not missing:
+        return
+    path = here.draft.place("item", here.level, row.path, item.key)
+    found, fix = f"item {item.key} without {' and '.join(missing)}", f"give {', '.join(missing)}"
+    if locked:
+        here.error(path, "locked-item-incomplete", found, f"{fix}, in the item or in attributes")
+    else:
+        here.warn(path, "incomplete-item", found, f"{fix}, unless every request does")

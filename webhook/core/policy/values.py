@@ -1,0 +1,225 @@
+"""TABLE of value types: how a policy value is read, compared and shown, and which rules it takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from webhook.core import quantity
+
+SCALAR_RULES = frozenset({"required", "canEdit", "blocked"})
+NUMBER_RULES = SCALAR_RULES | {"min", "max", "step", "defaultFrom"}
+
+Number = int | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one notation is turned into a comparable value and back.
+
+    `parse(raw, text)` reads a policy value (`text` is its source text when YAML changed it), `read`
+    a native one; both raise ValueError. `write(value, raw)` gives the native form, `show` a text.
+    """
+
+    parse: Callable[[Any, str | None], Any]
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], Any]
+    show: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """One row: the type's legal rules, its codec, and what an author is asked to write."""
+
+    name: str
+    rules: frozenset[str]
+    codec: Codec
+    wanted: str
+
+
+def plain_text(raw: Any, text: str | None) -> str:
+    """The text an author meant: YAML scalars keep their source text (0644, on, 22:30)."""
+    if text is not None:
+        return text
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, int | float):
+        return str(raw)
+    raise ValueError("text")
+
+
+def parse_boolean(raw: Any, text: str | None) -> bool:
+    """true or false, also quoted; YAML's yes and on are refused with the word to write."""
+    if isinstance(raw, bool):
+        return raw
+    if raw in ("true", "false"):
+        return bool(raw == "true")
+    raise ValueError("true or false")
+
+
+def read_boolean(raw: Any) -> bool:
+    """A native boolean; annotations carry it as text."""
+    if isinstance(raw, bool):
+        return raw
+    if raw in ("true", "false"):
+        return bool(raw == "true")
+    raise ValueError("true or false")
+
+
+def read_text(raw: Any) -> str:
+    """A native string."""
+    if isinstance(raw, str):
+        return raw
+    raise ValueError("text")
+
+
+def parse_integer(raw: Any, text: str | None) -> int:
+    """A whole number of 64 bit, also quoted."""
+    if isinstance(raw, str) and re.fullmatch(r"[+-]?\d{1,19}", raw):
+        raw = int(raw)
+    if isinstance(raw, int) and not isinstance(raw, bool) and -(2**63) <= raw < 2**63:
+        return raw
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < 2**53:
+        return int(raw)
+    raise ValueError("a whole number")
+
+
+def read_integer(raw: Any) -> int:
+    """A native whole number (annotations carry it as text)."""
+    return parse_integer(raw, None)
+
+
+def parse_number(raw: Any, text: str | None) -> Number:
+    """A decimal number in nano units, exact; a policy may not write a quantity suffix here."""
+    return quantity.parse_decimal(text if text is not None else raw)
+
+
+def parse_quantity(raw: Any, text: str | None) -> int:
+    """A Kubernetes quantity in nano units; bare numbers are plain units."""
+    return quantity.parse(text if text is not None else raw)
+
+
+def read_quantity(raw: Any) -> int:
+    """A native quantity in nano units."""
+    return quantity.parse(raw)
+
+
+def parse_array(raw: Any, text: str | None) -> tuple[str, ...]:
+    """A list of texts, in order."""
+    if not isinstance(raw, list):
+        raise ValueError("a list of texts")  # noqa: TRY004 - one error type for every codec
+    return tuple(plain_text(element, None) for element in raw)
+
+
+def read_array(raw: Any) -> tuple[str, ...]:
+    """A native list of strings, in order."""
+    return parse_array(raw, None)
+
+
+def capability(name: str) -> str:
+    """CAP_NET_ADMIN and net_admin are NET_ADMIN."""
+    upper = name.upper()
+    return upper[4:] if upper.startswith("CAP_") else upper
+
+
+def parse_capabilities(raw: Any, text: str | None) -> frozenset[str]:
+    """Linux capabilities as a set of canonical names."""
+    return frozenset(capability(name) for name in parse_array(raw, text))
+
+
+def parse_command(raw: Any, text: str | None) -> tuple[str, ...]:
+    """One command line split as a POSIX shell would, or a list of tokens as it stands."""
+    if isinstance(raw, list):
+        return parse_array(raw, None)
+    try:
+        return tuple(shlex.split(plain_text(raw, text)))
+    except ValueError as error:
+        raise ValueError(f"a command line with closed quotes ({error})") from error
+
+
+def parse_object(raw: Any, text: str | None) -> Any:
+    """An object, compared as one value."""
+    if isinstance(raw, dict):
+        return raw
+    raise ValueError("an object")
+
+
+def show_text(value: Any) -> str:
+    """Text in quotes, JSON escapes for what a terminal must not see."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def show_names(value: Any) -> str:
+    """A set or list of names."""
+    names = sorted(value) if isinstance(value, frozenset) else list(value)
+    return "[" + ", ".join(names) + "]"
+
+
+def show_number(value: Number) -> str:
+    """Nano units as a plain decimal."""
+    if isinstance(value, Fraction):
+        return str(float(value / quantity.NANO))
+    whole, rest = divmod(abs(value), quantity.NANO)
+    tail = f".{rest:09d}".rstrip("0").rstrip(".")
+    return f"{'-' if value < 0 else ''}{whole}{tail}"
+
+
+def _same(value: Any, raw: Any) -> Any:
+    return value
+
+
+BOOLEAN = Codec(parse_boolean, read_boolean, _same, lambda value: "true" if value else "false")
+STRING = Codec(plain_text, read_text, _same, show_text)
+INTEGER = Codec(parse_integer, read_integer, _same, str)
+NUMBER = Codec(
+    parse_number, lambda raw: quantity.parse_decimal(raw), lambda value, raw: raw, show_number
+)
+CORES = Codec(
+    parse_number, read_quantity, lambda value, raw: quantity.render_cores(value), show_number
+)
+QUANTITY = Codec(
+    parse_quantity,
+    read_quantity,
+    lambda value, raw: str(raw) if raw is not None else quantity.render(value),
+    quantity.render,
+)
+ARRAY = Codec(parse_array, read_array, lambda value, raw: list(value), show_names)
+OBJECT = Codec(parse_object, lambda raw: parse_object(raw, None), lambda value, raw: raw, show_text)
+CAPABILITIES = Codec(
+    parse_capabilities,
+    lambda raw: parse_capabilities(raw, None),
+    lambda value, raw: [capability(name) for name in raw],
+    show_names,
+)
+COMMAND = Codec(
+    parse_command,
+    lambda raw: parse_array(raw, None),
+    lambda value, raw: list(value),
+    lambda value: "(not shown)",
+)
+
+TABLE: dict[str, ValueType] = {
+    row.name: row
+    for row in (
+        ValueType("boolean", SCALAR_RULES, BOOLEAN, "true or false"),
+        ValueType("string", SCALAR_RULES | {"options"}, STRING, "text"),
+        ValueType("integer", NUMBER_RULES, INTEGER, "a whole number such as 4"),
+        ValueType("number", NUMBER_RULES, NUMBER, "a decimal number such as 0.5"),
+        ValueType(
+            "quantity",
+            SCALAR_RULES | {"min", "max", "defaultFrom"},
+            QUANTITY,
+            "a quantity such as 500M or 4Gi",
+        ),
+        ValueType("array", SCALAR_RULES | {"options"}, ARRAY, "a list such as [a, b]"),
+        ValueType("object", SCALAR_RULES - {"blocked"}, OBJECT, "an object"),
+        ValueType("itemized", frozenset({"canAdd", "locked"}), OBJECT, "instances and attributes"),
+    )
+}

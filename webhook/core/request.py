@@ -1,0 +1,61 @@
+"""The question put to the decision: one object, as the API server or the command line brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Stage(Enum):
+    """Which pass asks: mutate may write, validate only judges the final object."""
+
+    MUTATE = "mutate"
+    VALIDATE = "validate"
+
+
+class Treatment(Enum):
+    """What is done with the request: FULL, or a lesser form that semantics §6 gives its sender.
+
+    UNPATCHED objects are judged but never written (a controller owns them, or a subresource);
+    EXEMPT ones pass (children that an exempt controller makes); TRUSTED senders meet final rules
+    only.
+    """
+
+    FULL = "full"
+    UNPATCHED = "unpatched"
+    TRUSTED = "trusted"
+    EXEMPT = "exempt"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One object to decide on; `object` and `old` are plain JSON and are never changed.
+
+    `raw` is the object as its author wrote it, known offline only; there it is the intent.
+    `replaces` says that the whole object was sent (PUT), so that the server filled it in anew.
+    """
+
+    group: str
+    version: str
+    kind: str
+    operation: str
+    object: Any
+    old: Any = None
+    raw: Any = None
+    uid: str = ""
+    resource: str = ""
+    resource_group: str = ""
+    resource_version: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    field_manager: str = ""
+    replaces: bool = False
+    dry_run: bool = False
+    stage: Stage = Stage.MUTATE
+    treatment: Treatment = Treatment.FULL
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,75 @@
+"""The scale subresource: a review that carries only a number of replicas, judged like the workload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed, Decision, Denied, sort_key
+from webhook.core.evaluation import Evaluation
+from webhook.core.plan import Plan
+from webhook.core.pointer import Path, read
+from webhook.core.policy.combine import Leaf
+from webhook.core.policy.fields import TABLE, Field
+from webhook.core.references import References
+from webhook.core.request import Request
+from webhook.core.workload.bindings.scalar import INVALID, rules_of
+from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.locations import Definition
+from webhook.core.evaluation import ratchets
+from webhook.core.workload.profile import ScaleOf
+
+REPLICAS: Path = ("spec", "replicas")
+
+
+def decide_scale(request: Request, catalog: Catalog, references: References) -> Decision:
+    """Rules on scale.replicas, and on numWorkers where the scaled instance is its place."""
+    definition = catalog.definition_of_resource(
+        request.resource_group, request.resource, request.resource_version
+    )
+    target = definition.profile.scale_subresource if definition is not None else None
+    if definition is None or target is None:
+        return Allowed(request.object, judged=False)
+    plan = catalog.plans_for(
+        definition, request.namespace, references, request.namespace_labels or None
+    ).enforced
+    ev = Evaluation(request, references)
+    ev.writes = False
+    for row, leaf in scaled_leaves(plan, definition, target):
+        judge_replicas(ev, row, leaf)
+    violations = ev.findings.violations
+    if violations:
+        return Denied(tuple(sorted(violations, key=sort_key)))
+    return Allowed(request.object)
+
+
+def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[tuple[Field, Leaf]]:
+    """The leaves whose value a scale request sets."""
+    roles = definition.profile.component(target.component).roles(target.instance or "")
+    effective = plan.effective(target.component, roles)
+    paths = ["scale.replicas"]
+    for path, held in definition.profile.fields.items():
+        of = held.scale_of
+        if of is not None and of.component == target.component and path in TABLE.fields:
+            if (of.instance or "").casefold() == (target.instance or "").casefold():
+                paths.append(path)
+    return [(TABLE.fields[path], effective[path]) for path in paths if path in effective]
+
+
+def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
+    """Prohibitions and final rules on the number; no further from a rule than before passes."""
+    rules = rules_of(row, leaf)
+    native: Any = read(ev.request.object, REPLICAS) or 0
+    old: Any = read(ev.old, REPLICAS) if ev.old is not None else None
+    before = (REPLICAS, old or 0) if ev.old is not None else None
+    rules.judge_intent(ev, REPLICAS, native, before, None)
+    value = rules.read(native)
+    if value is INVALID:
+        rules.refuse_invalid(ev, REPLICAS, native)
+        return
+    for each, holds in rules.final:
+        if holds(value, each.argument):
+            continue
+        if before is not None and ratchets(each) and closer(each.rule, value, before[1]):
+            continue
+        ev.violate(row.path, REPLICAS, rules.show(value), rules.show_argument(each), each)

@@ -1,0 +1,1 @@
+"""Workloads: where the pods, replicas and fields of a kind are."""

@@ -1,0 +1,1 @@
+"""Bindings: one module per shape of place, each reads, judges and fills its fields."""

@@ -1,0 +1,179 @@
+"""cpu and memory: defaults, computed defaults, requests kept below limits, totals under max."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core import quantity
+from webhook.core.evaluation import Evaluation, ratchets, view_before
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import Leaf
+from webhook.core.policy.fields import Field
+from webhook.core.workload.bindings.scalar import INVALID, ScalarRules, reader, rules_of
+from webhook.core.workload.bindings.totals import amount_of, pod_total
+from webhook.core.workload.podspec import Container, PodView
+
+
+class AmountField:
+    """One of request and limit of one resource."""
+
+    __slots__ = ("at", "field", "get", "is_limit", "other", "part", "resource", "rules")
+
+    def __init__(self, field: Field, leaf: Leaf) -> None:
+        self.field = field
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.at = field.at
+        self.get = reader(field.at)
+        self.part, self.resource = str(field.at[1]), str(field.at[2])
+        self.is_limit = self.part == "limits"
+        self.other: Path = ("resources", "requests" if self.is_limit else "limits", self.resource)
+
+    def server_default(self, container: Container, ev: Evaluation) -> Any:
+        """The API server copies a limit into an absent request, on Pods only."""
+        request = ev.request
+        if self.is_limit or request.kind != "Pod" or request.group:
+            return None
+        return reader(self.other)(container.body)
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on every ordinary container that has a value."""
+        if not self.rules.prohibitions:
+            return
+        for container in view.containers:
+            native = self.get(container.body)
+            if native is None:
+                continue
+            self.rules.judge_intent(
+                ev,
+                (*container.path, *self.at),
+                native,
+                view_before(view, container, self.at),
+                self.server_default(container, ev),
+                spares_sidecars=container is not view.main,
+            )
+
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Write the default on the main container, never where the pod level sets the resource."""
+        main = view.main
+        if main is None or self.rules.default is None:
+            return
+        if amount_of(view.spec, "requests", self.resource) or amount_of(
+            view.spec, "limits", self.resource
+        ):
+            return
+        path = (*main.path, *self.at)
+        native = self.get(main.body)
+        before = view_before(view, main, self.at)
+        server = self.server_default(main, ev)
+        wanted = self.rules.defaulting.wanted(ev, path, native, server, before)
+        if wanted is None or not ev.can_write(path):
+            return
+        kept, value = wanted
+        default = self.rules.default
+        if kept == "default":
+            assert default is not None
+            value = self.reconciled(
+                view, main, ev, self.rules.codec.write(default.value, default.raw)
+            )
+        if value is not None and value != native:
+            source = default.source if default is not None else None
+            ev.write(self.field.path, path, value, kept, source)
+
+    def reconciled(self, view: PodView, main: Container, ev: Evaluation, value: Any) -> Any:
+        """A default request never exceeds the limit; a default limit is raised to the request."""
+        other = ev.now((*main.path, *self.other))
+        if other is None:
+            return value
+        try:
+            ours, theirs = quantity.parse(value), quantity.parse(other)
+        except ValueError:
+            return value
+        if self.is_limit:
+            return self.raised(view, main, ev, value, other) if ours < theirs else value
+        return other if ours > theirs else value
+
+    def raised(self, view: PodView, main: Container, ev: Evaluation, value: Any, other: Any) -> Any:
+        """The user's request as the limit when the rules permit it, else a violation."""
+        path = (*main.path, *self.at)
+        if self.rules.allows(other):
+            ev.warn("limit-raised", self.field.path, path, str(value), str(other))
+            return other
+        default = self.rules.default
+        ev.violate(
+            self.field.path,
+            (*main.path, *self.other),
+            self.rules.show_native(other),
+            self.rules.show_native(value),
+            None,
+            reason="request-exceeds-limit",
+            source=default.source if default else None,
+        )
+        return value
+
+    def total(self, view: PodView) -> int:
+        """The pod's effective total in nano units."""
+        return pod_total(view, self.part, self.resource)
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """max on the pod's total; min, step and required on the main container."""
+        rules, main = self.rules, view.main
+        if main is None:
+            return
+        path = (*main.path, *self.at)
+        native = self.get(main.body)
+        before = view_before(view, main, self.at)
+        unchanged = before is not None and before[1] == native
+        if native is None:
+            rules.judge_required(ev, path, unchanged=unchanged)
+        value = None if native is None else rules.read(native)
+        if value is INVALID:
+            rules.refuse_invalid(ev, path, native)
+            return
+        for each, holds in rules.final:
+            if each.rule == "max":
+                continue
+            if value is None or holds(value, each.argument) or (unchanged and ratchets(each)):
+                continue
+            ev.violate(self.field.path, path, rules.show(value), rules.show_argument(each), each)
+        self.final_total(view, ev)
+
+    def final_total(self, view: PodView, ev: Evaluation) -> None:
+        """max on the total, which passes while it does not move further from the rule."""
+        maxima = [each for each, _ in self.rules.final if each.rule == "max"]
+        if not maxima:
+            return
+        self.refuse_unreadable(view, ev)
+        total = self.total(view)
+        before = self.total(view.old) if view.old is not None else None
+        assert view.main is not None
+        path = (*view.main.path, *self.at)
+        for each in maxima:
+            if total <= each.argument:
+                continue
+            if before is not None and total <= before and ratchets(each):
+                continue
+            ev.violate(
+                self.field.path,
+                path,
+                self.rules.show(total),
+                self.rules.show_argument(each),
+                each,
+                key="total" if len(view.everyone) > 1 else "",
+            )
+        if self.is_limit and not amount_of(view.spec, "limits", self.resource):
+            for container in view.containers:
+                if self.get(container.body) is None:
+                    ev.warn("absent-limit", self.field.path, (*container.path, *self.at))
+
+    def refuse_unreadable(self, view: PodView, ev: Evaluation) -> None:
+        """An amount that is no quantity cannot be summed: each is refused by name."""
+        for container in view.everyone:
+            native = self.get(container.body)
+            if container is view.main or native is None:
+                continue
+            if self.rules.read(native) is INVALID:
+                self.rules.refuse_invalid(ev, (*container.path, *self.at), native)
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """The native value that the main container has now; None when unset."""
+        return None if view.main is None else ev.now((*view.main.path, *self.at))

@@ -1,0 +1,203 @@
+"""Fields of a container: B1 on the main one, B2 on every one, overlay fields of pod and container."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from webhook.core.evaluation import Evaluation, guarded_parts_changed, view_before
+from webhook.core.policy.combine import Leaf
+from webhook.core.policy.fields import Binding, Field
+from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
+from webhook.core.workload.podspec import Container, PodView
+
+ServerDefault = Callable[[dict[str, Any]], Any]
+
+
+class ContainerField:
+    """One scalar field that lands on containers (and, for overlay fields, on the pod)."""
+
+    __slots__ = (
+        "absent",
+        "all_lists",
+        "at",
+        "every",
+        "field",
+        "get",
+        "pod_at",
+        "pod_get",
+        "rules",
+        "server_default",
+    )
+
+    def __init__(self, field: Field, leaf: Leaf, server_default: ServerDefault | None) -> None:
+        self.field = field
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.at, self.pod_at = field.at, field.pod_at
+        self.get = reader(field.at)
+        self.pod_get = reader(field.pod_at) if field.pod_at else None
+        self.all_lists = field.binding is Binding.SAFETY
+        self.absent = field.absent if isinstance(field.absent, bool | str) else None
+        self.server_default = server_default
+        self.every = field.writes in ("every", "pod")
+
+    def bound(self, view: PodView) -> Iterable[Container]:
+        """The containers that rules look at: every list for safety fields, else ordinary ones."""
+        return view.everyone if self.all_lists else view.containers
+
+    def effective(self, view: PodView, container: Container) -> Any:
+        """Container value, else the pod's, else what the API means by absent; None for unset."""
+        if not self.field.windows and view.windows:
+            return self.on_windows(view, container)
+        value = self.get(container.body)
+        if value is None and self.pod_get is not None:
+            value = self.pod_get(view.spec)
+        return self.absent if value is None else value
+
+    def on_windows(self, view: PodView, container: Container) -> Any:
+        """Windows refuses these fields; a host process counts as privileged."""
+        if self.field.path != "security.privileged":
+            return None
+        options = ("securityContext", "windowsOptions", "hostProcess")
+        own = reader(options)(container.body)
+        return bool(reader(options)(view.spec) if own is None else own)
+
+    def before(self, view: PodView, container: Container) -> Before:
+        """The same place before the update; safety fields only while the container is the same."""
+        return view_before(view, container, self.at)
+
+    def touched(self, view: PodView, container: Container) -> bool:
+        """Whether the ratchet is off for this container: new, or changed in what it may do."""
+        old = view.old_container(container)
+        return old is None or (self.all_lists and guarded_parts_changed(container, old))
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on every container that has a value, and on the pod's value."""
+        if not self.rules.prohibitions:
+            return
+        if self.pod_get is not None:
+            self.intent_of_pod(view, ev)
+        for container in self.bound(view):
+            native = self.get(container.body)
+            if native is None:
+                continue
+            before = self.before(view, container)
+            if before is not None and self.touched(view, container) and before[1] == native:
+                before = None
+            server = self.server_default(container.body) if self.server_default else None
+            spares = not self.all_lists and container is not view.main
+            path = (*container.path, *self.at)
+            self.rules.judge_intent(ev, path, native, before, server, spares_sidecars=spares)
+
+    def intent_of_pod(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on the value that all containers inherit."""
+        assert self.pod_get is not None
+        native = self.pod_get(view.spec)
+        if native is None:
+            return
+        before = self.pod_before(view)
+        self.rules.judge_intent(ev, (*view.spec_path, *self.pod_at), native, before, None)
+
+    def pod_before(self, view: PodView) -> Before:
+        """The pod's own value before the update."""
+        if view.old is None or self.pod_get is None:
+            return None
+        return ((*view.old.spec_path, *self.pod_at), self.pod_get(view.old.spec))
+
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Write the default: at the pod, in every container, or in the main one."""
+        if not self.field.windows and view.windows:
+            if self.rules.default is not None:
+                ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
+            return
+        default = self.rules.default
+        if default is None or default.value == self.absent:
+            return
+        if self.field.writes == "pod":
+            self.fill_pod(view, ev)
+            return
+        for container in self.writable(view):
+            self.fill_container(view, container, ev)
+
+    def writable(self, view: PodView) -> Iterable[Container]:
+        """Where a default goes: never into ephemeral containers."""
+        if self.every:
+            return [each for each in view.everyone if each.list != "ephemeralContainers"]
+        return [view.main] if view.main is not None else []
+
+    def fill_pod(self, view: PodView, ev: Evaluation) -> None:
+        """Set the pod's value where it is unset; containers with their own are never overwritten."""
+        assert self.pod_get is not None
+        native = self.pod_get(view.spec)
+        path = (*view.spec_path, *self.pod_at)
+        self.put(ev, path, native, None, self.pod_before(view))
+
+    def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
+        """Set one container's value where it is unset."""
+        native = self.get(container.body)
+        if native is not None and self.field.writes == "absent-main":
+            return
+        server = self.server_default(container.body) if self.server_default else None
+        path = (*container.path, *self.at)
+        self.put(ev, path, native, server, self.before(view, container))
+
+    def put(self, ev: Evaluation, path: Any, native: Any, server: Any, before: Before) -> None:
+        """Write the old value or today's default at one place, where it may land."""
+        wanted = self.rules.defaulting.wanted(ev, path, native, server, before)
+        if wanted is None or not ev.can_write(path):
+            return
+        kept, value = wanted
+        default = self.rules.default
+        if kept == "default":
+            assert default is not None
+            value = self.rules.codec.write(default.value, default.raw)
+        if value == native:
+            return
+        source = default.source if default is not None else None
+        ev.write(self.field.path, path, value, kept, source, secret=self.field.secret)
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """min, max, step, options and required: safety on every container, else on the main one."""
+        rules = self.rules
+        if not rules.final and not rules.required:
+            return
+        if self.all_lists:
+            containers: Iterable[Container] = view.everyone
+        else:
+            containers = [view.main] if view.main is not None else []
+        for container in containers:
+            self.final_of(view, container, ev)
+
+    def final_of(self, view: PodView, container: Container, ev: Evaluation) -> None:
+        """Final rules on the effective value of one container."""
+        value = self.effective(view, container)
+        path = (*container.path, *self.at)
+        if value is not None:
+            if self.rules.final:
+                unchanged = self.unchanged(view, container, value)
+                self.rules.judge_final(ev, path, value, unchanged=unchanged)
+            return
+        if view.windows and not self.field.windows:
+            return
+        if self.rules.required and (self.every or container is view.main):
+            self.rules.judge_required(ev, path, unchanged=self.unchanged(view, container, None))
+        elif self.field.path == "security.runAsUid" and self.demands_minimum():
+            ev.warn("image-decides", self.field.path, path)
+
+    def demands_minimum(self) -> bool:
+        """Whether a `min` stands here, which an image with its own user can undercut."""
+        return any(each.rule == "min" for each, _ in self.rules.final)
+
+    def unchanged(self, view: PodView, container: Container, value: Any) -> bool:
+        """Whether the effective value and all that guards it are as before the update."""
+        if view.old is None or self.touched(view, container):
+            return False
+        old = view.old_container(container)
+        return old is not None and self.effective(view.old, old) == value
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """The native value that the main container has now; None when unset."""
+        if view.main is None:
+            return None
+        value = ev.now((*view.main.path, *self.at))
+        return ev.now((*view.spec_path, *self.pod_at)) if value is None and self.pod_at else value

@@ -1,0 +1,451 @@
+"""Itemized fields: canAdd, locked, default and imposed items, attribute rules and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.core.evaluation import Evaluation, ratchets
+from webhook.core.injected import is_injected
+from webhook.core.pointer import ABSENT, Path
+from webhook.core.policy import values as value_table
+from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
+from webhook.core.policy.fields import Attribute, Field, Items
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
+from webhook.core.workload.bindings.stores import NativeItem, Store
+from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
+from webhook.core.workload.podspec import PodView, refreshed
+
+EXCLUDE_ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
+
+
+class AttributeRules:
+    """The rules and the default of one attribute leaf."""
+
+    __slots__ = ("attribute", "rules")
+
+    def __init__(self, field: Field, attribute: Attribute, leaf: Leaf) -> None:
+        self.attribute = attribute
+        row = value_table.TABLE[attribute.value]
+        name = f"{field.path}.{attribute.name}"
+        array = attribute.value == "array"
+        self.rules = ScalarRules(name, leaf, row.codec, array=array, secret=field.secret)
+
+
+class ItemsField:
+    """One itemized field of a pod, with the effective items and rules of one component."""
+
+    __slots__ = (
+        "attributes",
+        "can_add",
+        "field",
+        "items",
+        "leaf",
+        "locked",
+        "row",
+        "store",
+    )
+
+    def __init__(
+        self, field: Field, leaf: Leaf, attribute_leaves: Mapping[str, Leaf], store: Store
+    ) -> None:
+        assert field.items is not None
+        self.field = field
+        self.row: Items = field.items
+        self.leaf = leaf
+        self.store = store
+        self.items = leaf.items
+        self.can_add = leaf.of("canAdd")
+        self.locked = leaf.of("locked")
+        self.attributes = [
+            AttributeRules(field, attribute, attribute_leaves[attribute.name])
+            for attribute in self.row.attributes
+            if attribute.name in attribute_leaves
+        ]
+
+    def completed(self, item: EffectiveItem) -> dict[str, Default]:
+        """The item's attributes, those it leaves open from the attribute defaults."""
+        result = {
+            each.attribute.name: Default(each.rules.default.value, each.rules.default.raw)
+            for each in self.attributes
+            if each.rules.default is not None and each.attribute.native
+        }
+        result.update(item.attributes)
+        return result
+
+    def same(self, item: EffectiveItem, native: NativeItem) -> bool:
+        """Whether a native item has the identity of a policy item: key, else a fallback."""
+        named = item.attributes.get(self.row.key)
+        if named is not None and isinstance(self.store, VolumeStore):
+            if native.has("name", dns_label(str(named.value))):
+                return True
+        elif named is not None and native.has(self.row.key, named.value):
+            return True
+        return any(self.same_by(names, item, native) for names in self.row.fallbacks)
+
+    def same_by(self, names: tuple[str, ...], item: EffectiveItem, native: NativeItem) -> bool:
+        """Whether one fallback identity is complete on both sides and equal."""
+        for name in names:
+            attribute = self.row.attribute(name)
+            assert attribute is not None
+            absent = None if attribute.absent is ABSENT else attribute.absent
+            held = item.attributes.get(name)
+            wanted = held.value if held is not None else absent
+            seen = native.values.get(name, ())
+            if wanted is None and not seen and self.row.store == "tolerations":
+                continue
+            if wanted is None or wanted not in (seen or (absent,)):
+                return False
+        return True
+
+    def lock_of(self, item: EffectiveItem) -> tuple[Constraint | None, bool]:
+        """The constraint that locks an item (None for an imposed one), and whether it is locked."""
+        for each in self.locked:
+            if item.key in each.argument or (item.asset_id and item.asset_id in each.argument):
+                return each, True
+        return None, item.imposed
+
+    def excluded(self, view: PodView, ev: Evaluation) -> frozenset[str]:
+        """Item keys that the workload's annotation takes out here."""
+        if not ev.excluded:
+            return frozenset()
+        levels = (*(f"{role}:" for role in view.location.roles), f"{view.location.component}:", "")
+        keys = [ev.excluded.get(f"{level}{self.field.path}", frozenset()) for level in levels]
+        return frozenset().union(*keys)
+
+    def old_items(self, view: PodView) -> list[NativeItem]:
+        """The items of the same pod before the update."""
+        return self.store.read(view.old) if view.old is not None else []
+
+    def unchanged(self, native: NativeItem, before: list[NativeItem]) -> bool:
+        """Whether the item stood there before the update just so."""
+        return any(
+            each.key == native.key and each.raw == native.raw and each.values == native.values
+            for each in before
+        )
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """canAdd, locked, and prohibitions on attributes, on the items as the user gave them."""
+        closed = any(each.rules.prohibitions for each in self.attributes)
+        locked = [each for each in self.items if self.lock_of(each)[1]]
+        if not self.can_add and not closed and not locked:
+            return
+        natives, before = self.store.read(view), self.old_items(view)
+        if self.can_add:
+            self.judge_additions(view, ev, natives, before)
+        for item in locked:
+            self.judge_locked(view, ev, item, natives, before)
+        if closed:
+            for native in natives:
+                self.judge_attribute_edits(view, ev, native, before)
+
+    def judge_additions(
+        self, view: PodView, ev: Evaluation, natives: list[NativeItem], before: list[NativeItem]
+    ) -> None:
+        """canAdd: false: only items whose key is among the default or imposed items."""
+        for native in natives:
+            if self.store.belongs_elsewhere(native):
+                continue
+            if any(self.same(item, native) for item in self.items):
+                continue
+            if is_injected(self.row.store, native, view, ev.request):
+                continue
+            old = self.unchanged(native, before)
+            for each in self.can_add:
+                if not (old and ratchets(each)) and self.reaches(each, native, view):
+                    allowed = ", ".join(item.key for item in self.items) or "none"
+                    ev.violate(
+                        self.field.path, native.path, native.key, allowed, each, key=native.key
+                    )
+        if self.row.store == "environment":
+            self.judge_env_from(view, ev)
+
+    def reaches(self, each: Constraint, native: NativeItem, view: PodView) -> bool:
+        """Whether a prohibition on a container field reaches this item's container."""
+        if self.field.binding.value != "B1":
+            return True
+        if each.policy.containers == "main" and not native.in_main:
+            return False
+        lists = (*view.spec_path, "initContainers"), (*view.spec_path, "ephemeralContainers")
+        return not any(native.path[: len(path)] == path for path in lists)
+
+    def judge_env_from(self, view: PodView, ev: Evaluation) -> None:
+        """envFrom brings variables that admission cannot see: an addition under canAdd: false."""
+        for container in view.containers:
+            if not container.body.get("envFrom"):
+                continue
+            old = view.old_container(container)
+            same = old is not None and old.body.get("envFrom") == container.body["envFrom"]
+            for each in self.can_add:
+                spared = each.policy.containers == "main" and container is not view.main
+                if not (same and ratchets(each)) and not spared:
+                    path = (*container.path, "envFrom")
+                    ev.violate(self.field.path, path, "envFrom", None, each, key="envFrom")
+
+    def judge_locked(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        item: EffectiveItem,
+        natives: list[NativeItem],
+        before: list[NativeItem],
+    ) -> None:
+        """The user may not change, exclude, shadow or rename a locked item."""
+        constraint, _ = self.lock_of(item)
+        if item.key in self.excluded(view, ev):
+            self.refuse_locked(ev, item, constraint, EXCLUDE_ANNOTATION, "excluded")
+        for native in natives:
+            if not self.same(item, native):
+                continue
+            tolerant = constraint is None or ratchets(constraint)
+            if tolerant and self.unchanged(native, before):
+                continue
+            difference = self.difference(item, native)
+            if difference:
+                place = native.at.get(difference, ())
+                self.refuse_locked(
+                    ev, item, constraint, place[0] if place else native.path, difference
+                )
+            elif isinstance(self.store, VolumeStore):
+                self.judge_shadow(view, ev, item, constraint, native)
+        if not ev.writes:
+            self.judge_presence(view, ev, item, constraint, natives)
+
+    def judge_shadow(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        item: EffectiveItem,
+        constraint: Constraint | None,
+        native: NativeItem,
+    ) -> None:
+        """Another mount may not lie above or below a locked one."""
+        assert isinstance(self.store, VolumeStore)
+        mount_path = item.attributes.get("mountPath")
+        if mount_path is None:
+            return
+        shadow = self.store.shadows(view, native, str(mount_path.value))
+        if shadow is not None:
+            self.refuse_locked(ev, item, constraint, shadow, "shadowed by another mount")
+
+    def judge_presence(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        item: EffectiveItem,
+        constraint: Constraint | None,
+        natives: list[NativeItem],
+    ) -> None:
+        """In the final object a locked item is there, in the main container where it has one."""
+        if (
+            view.old is not None
+            and view.spec == view.old.spec
+            and view.metadata == view.old.metadata
+        ):
+            return
+        if not any(self.same(item, native) and native.in_main for native in natives):
+            main = view.main.path if view.main is not None else view.spec_path
+            self.refuse_locked(ev, item, constraint, main, "missing")
+
+    def difference(self, item: EffectiveItem, native: NativeItem) -> str:
+        """The first attribute in which a native item differs in meaning; "" when none does."""
+        if native.tampered:
+            return native.tampered
+        wanted = self.completed(item)
+        for attribute in self.row.attributes:
+            if not attribute.native or (
+                attribute.name == self.row.key and attribute.name not in wanted
+            ):
+                continue
+            absent = None if attribute.absent is ABSENT else attribute.absent
+            expected = wanted[attribute.name].value if attribute.name in wanted else absent
+            if attribute.name == "name" and isinstance(self.store, VolumeStore):
+                expected = dns_label(str(expected))
+            seen = native.values.get(attribute.name, ()) or (absent,)
+            if any(value != expected for value in seen):
+                return attribute.name
+        return "value" if "other" in native.values else ""
+
+    def refuse_locked(
+        self,
+        ev: Evaluation,
+        item: EffectiveItem,
+        constraint: Constraint | None,
+        path: Path,
+        what: str,
+    ) -> None:
+        """Record a locked item that was touched: `what` says what was done to it."""
+        ev.violate(
+            self.field.path,
+            path,
+            what,
+            None,
+            constraint,
+            reason="locked",
+            source=item.source,
+            key=item.key,
+        )
+
+    def judge_attribute_edits(
+        self, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
+    ) -> None:
+        """canEdit and blocked on attributes: against the same-key item, else the attribute default."""
+        item = next((each for each in self.items if self.same(each, native)), None)
+        old = self.unchanged(native, before)
+        if is_injected(self.row.store, native, view, ev.request):
+            return
+        for each in self.attributes:
+            name = each.attribute.name
+            default = self.attribute_default(item, each)
+            for position, value in enumerate(native.values.get(name, ())):
+                if value == each.attribute.absent and not self.stated(ev, native, name, position):
+                    continue
+                for constraint in each.rules.prohibitions:
+                    repeats = default is not None and value == default.value
+                    if repeats and (constraint.rule == "canEdit" or ev.final_object):
+                        continue
+                    if old and ratchets(constraint):
+                        continue
+                    self.refuse_attribute(ev, each, native, position, value, constraint, default)
+
+    def attribute_default(self, item: EffectiveItem | None, each: AttributeRules) -> Default | None:
+        """What an attribute is compared with under a prohibition."""
+        if item is not None and each.attribute.name in item.attributes:
+            return item.attributes[each.attribute.name]
+        default = each.rules.default
+        return Default(default.value, default.raw) if default is not None else None
+
+    def stated(self, ev: Evaluation, native: NativeItem, name: str, position: int) -> bool:
+        """Whether the place of an attribute's value exists in the object at all."""
+        places = native.at.get(name, ())
+        return position < len(places) and ev.now(places[position]) is not None
+
+    def refuse_attribute(
+        self,
+        ev: Evaluation,
+        each: AttributeRules,
+        native: NativeItem,
+        position: int,
+        value: Any,
+        constraint: Constraint,
+        default: Default | None,
+    ) -> None:
+        """Record an attribute that may not be set so."""
+        places = native.at.get(each.attribute.name, ())
+        path = places[position] if position < len(places) else native.path
+        allowed = each.rules.show(default.value) if default is not None else None
+        ev.violate(
+            each.rules.name, path, each.rules.show(value), allowed, constraint, key=native.key
+        )
+
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Write missing default and imposed items, then the attributes that items leave open."""
+        if not self.items and not any(each.rules.default for each in self.attributes):
+            return
+        natives, before = self.store.read(view), self.old_items(view)
+        left_out = self.excluded(view, ev)
+        for item in self.items:
+            locked = self.lock_of(item)[1]
+            if item.key in left_out and not locked:
+                continue
+            if any(
+                self.same(item, native) and (native.in_main or not locked) for native in natives
+            ):
+                continue
+            if not locked and self.restored(view, ev, item, before):
+                continue
+            why = "imposed asset" if item.imposed else "default item"
+            self.store.add(view, ev, self.field, item, self.completed(item), why)
+        if natives and self.row.attribute_defaults:
+            self.fill_attributes(view, ev, natives)
+
+    def restored(
+        self, view: PodView, ev: Evaluation, item: EffectiveItem, before: list[NativeItem]
+    ) -> bool:
+        """Whether a default item that the update dropped came back as it was before."""
+        old = next((each for each in before if self.same(item, each)), None)
+        if old is None or ev.intent.shown_before(old.path) or not ev.can_write(view.spec_path):
+            return False
+        self.store.restore(view, ev, self.field, old)
+        return True
+
+    def fill_attributes(self, view: PodView, ev: Evaluation, natives: list[NativeItem]) -> None:
+        """Complete the user's items: from the same-key default item, then attribute defaults."""
+        for native in natives:
+            item = next((each for each in self.items if self.same(each, native)), None)
+            if is_injected(self.row.store, native, view, ev.request):
+                continue
+            wanted = (
+                self.completed(item)
+                if item is not None
+                else {
+                    each.attribute.name: Default(each.rules.default.value, each.rules.default.raw)
+                    for each in self.attributes
+                    if each.rules.default is not None
+                }
+            )
+            for name, default in wanted.items():
+                self.fill_attribute(ev, native, name, default, item)
+
+    def fill_attribute(
+        self,
+        ev: Evaluation,
+        native: NativeItem,
+        name: str,
+        default: Default,
+        item: EffectiveItem | None,
+    ) -> None:
+        """Write one attribute where the item leaves it open."""
+        attribute = self.row.attribute(name)
+        if attribute is None or not attribute.native or default.value == attribute.absent:
+            return
+        for place in native.at.get(name, ()):
+            if ev.now(place) is None and ev.can_write(place):
+                rules = next((e.rules for e in self.attributes if e.attribute.name == name), None)
+                source = item.source if item is not None else None
+                if source is None and rules is not None and rules.default is not None:
+                    source = rules.default.source
+                ev.write(
+                    f"{self.field.path}.{name}", place, default.value, "attribute default", source
+                )
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """Attribute rules on every item of the result."""
+        if not any(each.rules.final or each.rules.required for each in self.attributes):
+            return
+        before = self.old_items(view)
+        for native in self.store.read(view):
+            if is_injected(self.row.store, native, view, ev.request):
+                continue
+            unchanged = self.unchanged(native, before)
+            for each in self.attributes:
+                self.judge_attribute(ev, each, native, unchanged=unchanged)
+
+    def judge_attribute(
+        self, ev: Evaluation, each: AttributeRules, native: NativeItem, *, unchanged: bool
+    ) -> None:
+        """Final rules on one attribute of one item."""
+        name = each.attribute.name
+        absent = None if each.attribute.absent is ABSENT else each.attribute.absent
+        seen = native.values.get(name, ())
+        places = native.at.get(name, ())
+        if not seen:
+            if absent is None:
+                path = places[0] if places else native.path
+                each.rules.judge_required(ev, path, unchanged=unchanged, key=native.key)
+                return
+            seen = (absent,)
+        for position, value in enumerate(seen):
+            path = places[position] if position < len(places) else native.path
+            comparable = each.rules.read(value)
+            if comparable is INVALID:
+                if not unchanged:
+                    each.rules.refuse_invalid(ev, path, value)
+                continue
+            each.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.key)
+
+
+def reread(view: PodView, ev: Evaluation) -> PodView:
+    """The view of the pod as it stands in the copy."""
+    return refreshed(view, ev.draft.document)

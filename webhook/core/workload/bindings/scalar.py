@@ -1,0 +1,221 @@
+"""The rules of one scalar leaf, compiled: intent and final checks of one value at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from webhook.core.evaluation import Defaulting, Evaluation, ratchets
+from webhook.core.pointer import Path
+from webhook.core.policy import rules as rule_table
+from webhook.core.policy.combine import Constraint, Leaf
+from webhook.core.policy.fields import Field
+from webhook.core.policy.model import DefaultFrom
+from webhook.core.policy.values import Codec
+
+Before = tuple[Path, Any] | None
+INVALID = object()
+
+
+def reader(at: Path) -> Callable[[Any], Any]:
+    """A getter of one nested place below a map; None when absent, "" or []."""
+    if len(at) == 1:
+        only = at[0]
+
+        def read_one(body: Any) -> Any:
+            value = body.get(only)
+            return None if value == "" or value == [] else value
+
+        return read_one
+
+    def read_nested(body: Any) -> Any:
+        for step in at:
+            if not isinstance(body, dict):
+                return None
+            body = body.get(step)
+        return None if body == "" or body == [] else body
+
+    return read_nested
+
+
+def show_options(codec: Codec, allowed: Any) -> str:
+    """The allowed values for people, sorted, at most ten."""
+    try:
+        shown = sorted(allowed)
+    except TypeError:
+        shown = list(allowed)
+    parts = [codec.show(each) if not isinstance(each, str) else each for each in shown[:10]]
+    more = f", and {len(shown) - 10} more" if len(shown) > 10 else ""
+    return ", ".join(parts) + more
+
+
+class ScalarRules:
+    """What one leaf of the effective policy asks of one value."""
+
+    __slots__ = (
+        "codec",
+        "computed",
+        "default",
+        "defaulting",
+        "final",
+        "name",
+        "prohibitions",
+        "required",
+        "secret",
+    )
+
+    def __init__(self, name: str, leaf: Leaf, codec: Codec, *, array: bool, secret: bool) -> None:
+        self.name = name
+        self.codec = codec
+        self.secret = secret
+        self.default = leaf.default
+        self.prohibitions = [each for each in leaf.constraints if each.prohibits]
+        self.required = [each for each in leaf.constraints if each.rule == "required"]
+        self.computed = [c for c in leaf.constraints if isinstance(c.argument, DefaultFrom)]
+        self.final: list[tuple[Constraint, Callable[[Any, Any], bool]]] = []
+        for each in leaf.constraints:
+            holds = rule_table.TABLE[each.rule].holds
+            if holds is not None:
+                if each.rule == "options" and array:
+                    holds = rule_table.each_in_options
+                self.final.append((each, holds))
+        self.defaulting = Defaulting(leaf.default, self.allows)
+
+    def show(self, value: Any) -> str | None:
+        """A comparable value as text, None where the field's values are never printed."""
+        return None if self.secret else self.codec.show(value)
+
+    def show_native(self, native: Any) -> str | None:
+        """A native value as text, also one that cannot be read."""
+        if self.secret:
+            return None
+        value = self.read(native)
+        return str(native)[:80] if value is INVALID else self.codec.show(value)
+
+    def read(self, native: Any) -> Any:
+        """The comparable value of a native one; INVALID when it cannot be one."""
+        try:
+            return self.codec.read(native)
+        except (ValueError, TypeError, AttributeError):
+            return INVALID
+
+    def equals_default(self, native: Any) -> bool:
+        """Whether a native value is the policy's default in any notation."""
+        return self.default is not None and self.read(native) == self.default.value
+
+    def allows(self, native: Any) -> bool:
+        """Whether a value passes today's rules: prohibitions against the default, final rules."""
+        value = self.read(native)
+        if value is INVALID:
+            return False
+        if self.prohibitions and (self.default is None or value != self.default.value):
+            return False
+        return all(holds(value, each.argument) for each, holds in self.final)
+
+    def judge_intent(
+        self,
+        ev: Evaluation,
+        path: Path,
+        native: Any,
+        before: Before,
+        server_default: Any,
+        *,
+        spares_sidecars: bool = False,
+    ) -> None:
+        """canEdit and blocked on one present value; `spares_sidecars` is said of a sidecar."""
+        unchanged = before is not None and before[1] == native
+        for each in self.prohibitions:
+            if unchanged and ratchets(each):
+                continue
+            if spares_sidecars and each.policy.containers == "main":
+                continue
+            if self.excused(ev, each, path, native, before, server_default):
+                continue
+            self.refuse_edit(ev, each, path, native)
+
+    def excused(
+        self,
+        ev: Evaluation,
+        each: Constraint,
+        path: Path,
+        native: Any,
+        before: Before,
+        server_default: Any,
+    ) -> bool:
+        """Whether a prohibition does not mind this value: the default's, or nobody's."""
+        if ev.final_object:
+            if self.equals_default(native):
+                return True
+            return self.default is None and not ev.set_by_user(path, native, server_default)
+        if each.rule == "canEdit" and self.equals_default(native):
+            return True
+        if before is not None and before[1] != native and not ev.request.replaces:
+            return False
+        return not ev.set_by_user(path, native, server_default)
+
+    def refuse_edit(self, ev: Evaluation, each: Constraint, path: Path, native: Any) -> None:
+        """Record a value that may not be set, with the value to use instead where there is one."""
+        allowed = None
+        if self.default is not None and each.rule == "canEdit":
+            allowed = self.show(self.default.value)
+        ev.violate(self.name, path, self.show_native(native), allowed, each)
+
+    def judge_final(
+        self, ev: Evaluation, path: Path, native: Any, *, unchanged: bool, key: str = ""
+    ) -> None:
+        """min, max, step and options on one present value."""
+        value = self.read(native)
+        if value is INVALID:
+            if not unchanged:
+                self.refuse_invalid(ev, path, native)
+            return
+        self.judge_value(ev, path, value, unchanged=unchanged, key=key)
+
+    def judge_value(
+        self, ev: Evaluation, path: Path, value: Any, *, unchanged: bool, key: str = ""
+    ) -> None:
+        """The same on a comparable value."""
+        for each, holds in self.final:
+            if holds(value, each.argument) or (unchanged and ratchets(each)):
+                continue
+            ev.violate(
+                self.name, path, self.show(value), self.show_argument(each, value), each, key=key
+            )
+
+    def show_argument(self, each: Constraint, value: Any = None) -> str:
+        """What a rule allows, for people; also for secret fields, whose options the admin wrote."""
+        argument = each.argument
+        if each.rule == "options":
+            if self.secret:
+                return f"one of {len(argument)} listed values"
+            return show_options(self.codec, argument)
+        if each.rule == "step":
+            return f"{self.codec.show(argument.anchor)} plus a multiple of {self.codec.show(argument.distance)}"
+        return self.codec.show(argument)
+
+    def refuse_invalid(self, ev: Evaluation, path: Path, native: Any) -> None:
+        """Record a native value that its type cannot be read from."""
+        try:
+            self.codec.read(native)
+        except (ValueError, TypeError, AttributeError) as error:
+            wanted = str(error)
+        else:
+            wanted = ""
+        source = self.final[0][0].source if self.final else None
+        if source is None and self.default is not None:
+            source = self.default.source
+        shown = None if self.secret else str(native)[:80]
+        ev.violate(self.name, path, shown, wanted, None, reason="invalid-value", source=source)
+
+    def judge_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
+        """`required` where no value is."""
+        for each in self.required:
+            if not (unchanged and ratchets(each)):
+                ev.violate(self.name, path, None, "a value", each, key=key)
+
+
+def rules_of(field: Field, leaf: Leaf) -> ScalarRules:
+    """The compiled rules of a scalar field."""
+    return ScalarRules(
+        field.path, leaf, field.reading(), array=field.value == "array", secret=field.secret
+    )

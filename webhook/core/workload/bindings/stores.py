@@ -1,0 +1,292 @@
+"""Stores of itemized fields: how env entries, labels and tolerations are read and written as items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from webhook.core.decision import Source
+from webhook.core.evaluation import Evaluation
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.fields import Field
+from webhook.core.policy.model import Default
+from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
+
+EXCLUDE_PREFIX = "podgate.dev/"
+
+
+@dataclass(slots=True)
+class NativeItem:
+    """One item found in a pod: attribute values (several for mounts), its place, its raw form.
+
+    `at` maps attributes to their places; `in_main` says whether the main container has it.
+    """
+
+    key: str
+    values: dict[str, tuple[Any, ...]]
+    path: Path
+    raw: Any
+    at: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    in_main: bool = True
+    tampered: str = ""
+
+    def has(self, name: str, wanted: Any) -> bool:
+        """Whether one of the attribute's values is this one."""
+        return wanted in self.values.get(name, ())
+
+
+class Store(Protocol):
+    """Where the items of one field live."""
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """Every item of the pod, in order."""
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Write one item into the copy."""
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Write an item of the old object again, as it was."""
+
+    def belongs_elsewhere(self, item: NativeItem) -> bool:
+        """Whether the item is the place of another field, so that it is no addition here."""
+
+
+def values_of(attributes: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Attributes as one-element tuples, absent ones left out."""
+    return {name: (value,) for name, value in attributes.items() if value is not None}
+
+
+class EnvironmentStore:
+    """env entries of every container, by name."""
+
+    REFERENCES = (
+        ("secret", "secretKeyRef"),
+        ("configMap", "configMapKeyRef"),
+        ("podFieldRef", "fieldRef"),
+    )
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """Every env entry of every container; a doubled name is two items."""
+        found = []
+        for container in view.everyone:
+            entries = container.body.get("env")
+            if not entries:
+                continue
+            path = (*container.path, "env")
+            for index, entry in enumerate(sequence(entries, path)):
+                place = (*path, index)
+                body = mapping(entry, place)
+                name = body.get("name")
+                if not isinstance(name, str):
+                    raise MalformedPod((*place, "name"), "text", name)
+                found.append(
+                    NativeItem(
+                        name,
+                        self.values(body),
+                        place,
+                        entry,
+                        in_main=container is view.main,
+                    )
+                )
+        return found
+
+    def values(self, entry: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+        """One entry as attributes: a literal value, or a reference in the policy's words."""
+        result: dict[str, tuple[Any, ...]] = {"name": (entry.get("name"),)}
+        sources = entry.get("valueFrom")
+        if isinstance(sources, dict):
+            for attribute, native in self.REFERENCES:
+                held = sources.get(native)
+                if isinstance(held, dict):
+                    result[attribute] = (self.reference(native, held),)
+            if len(result) == 1:
+                result["other"] = (str(sorted(sources)),)
+        else:
+            result["value"] = (str(entry.get("value") or ""),)
+        return result
+
+    def reference(self, native: str, held: dict[str, Any]) -> dict[str, Any]:
+        """{name, key} or {path}, as a policy writes it."""
+        if native == "fieldRef":
+            return {"path": held.get("fieldPath")}
+        return {"name": held.get("name"), "key": held.get("key")}
+
+    def entry(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
+        """The native entry of a policy item."""
+        name = attributes["name"].value
+        for attribute, native in self.REFERENCES:
+            if attribute in attributes:
+                held = attributes[attribute].value
+                body = {"fieldPath": held.get("path")} if native == "fieldRef" else dict(held)
+                return {"name": name, "valueFrom": {native: body}}
+        value = attributes["value"].value if "value" in attributes else ""
+        return {"name": name, "value": value}
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Put the entry before the user's, so that $(VAR) in theirs resolves; in item order."""
+        self.put(view, ev, row, self.entry(attributes), why, item.source)
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Put the old entry where a default's would go."""
+        self.put(view, ev, row, item.raw, "kept", None)
+
+    def put(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        entry: Any,
+        why: str,
+        source: Source | None,
+    ) -> None:
+        """Insert one entry behind those that were inserted before it."""
+        main = view.main
+        if main is None:
+            return
+        path = (*main.path, "env")
+        held = main.body.get("env") or []
+        now = ev.now(path) or []
+        index = len(now) - len(held)
+        if ev.can_write(path):
+            ev.draft.insert(path, index, entry)
+            ev.note_item(row, (*path, index), entry, why, source)
+
+    def belongs_elsewhere(self, item: NativeItem) -> bool:
+        """No env entry is the place of another field here."""
+        return False
+
+
+class LabelStore:
+    """Labels of the pod's metadata, by key."""
+
+    part = "labels"
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """Every label of the pod."""
+        if view.location.metadata_path is None:
+            return []
+        path = (*view.location.metadata_path, self.part)
+        held = mapping(view.metadata.get(self.part), path)
+        return [
+            NativeItem(key, {"name": (key,), "value": (value,)}, (*path, key), value)
+            for key, value in held.items()
+        ]
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Set the missing key."""
+        if view.location.metadata_path is None:
+            ev.warn("unmapped-default", row.path, view.location.place)
+            return
+        path = (*view.location.metadata_path, self.part, attributes["name"].value)
+        if ev.can_write(path):
+            value = attributes["value"].value if "value" in attributes else ""
+            ev.draft.set(path, value)
+            ev.note_item(row, path, value, why, item.source)
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Set the old value again."""
+        if view.location.metadata_path is not None:
+            path = (*view.location.metadata_path, self.part, item.key)
+            ev.draft.set(path, item.raw)
+            ev.note_item(row, path, item.raw, "kept", None)
+
+    def belongs_elsewhere(self, item: NativeItem) -> bool:
+        """The priority label belongs to priorityClass, our own domain to podgate."""
+        return item.key == "priorityClassName" or item.key.startswith(EXCLUDE_PREFIX)
+
+
+class TolerationStore:
+    """Tolerations of the pod; a name lives in the policy only."""
+
+    NATIVE = (
+        ("operator", "operator"),
+        ("key", "key"),
+        ("value", "value"),
+        ("effect", "effect"),
+        ("seconds", "tolerationSeconds"),
+    )
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """Every toleration in order; absent operator is Equal, absent effect is Any."""
+        path = (*view.spec_path, "tolerations")
+        found = []
+        for index, entry in enumerate(sequence(view.spec.get("tolerations"), path)):
+            place = (*path, index)
+            body = mapping(entry, place)
+            attributes = {name: body.get(native) or None for name, native in self.NATIVE}
+            if body.get("tolerationSeconds") == 0:
+                attributes["seconds"] = 0
+            attributes["operator"] = attributes["operator"] or "Equal"
+            attributes["effect"] = attributes["effect"] or "Any"
+            at = {name: ((*place, native),) for name, native in self.NATIVE}
+            key = str(attributes["key"] or "*")
+            found.append(NativeItem(key, values_of(attributes), place, entry, at))
+        return found
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Append the toleration."""
+        path = (*view.spec_path, "tolerations")
+        if not ev.can_write(path):
+            return
+        entry = {
+            native: attributes[name].value
+            for name, native in self.NATIVE
+            if name in attributes and not (name == "effect" and attributes[name].value == "Any")
+        }
+        self.put(ev, row, path, entry, why, item.source)
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Append the old toleration."""
+        self.put(ev, row, (*view.spec_path, "tolerations"), item.raw, "kept", None)
+
+    def put(
+        self,
+        ev: Evaluation,
+        row: Field,
+        path: Path,
+        entry: Any,
+        why: str,
+        source: Source | None,
+    ) -> None:
+        """Append one entry."""
+        index = len(ev.now(path) or [])
+        ev.draft.append(path, entry)
+        ev.note_item(row, (*path, index), entry, why, source)
+
+    def belongs_elsewhere(self, item: NativeItem) -> bool:
+        """No toleration is the place of another field."""
+        return False

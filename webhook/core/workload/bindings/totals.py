@@ -1,0 +1,49 @@
+"""What a pod asks for in all: the scheduler's sum over containers, sidecars and init containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from webhook.core import quantity
+from webhook.core.workload.podspec import Container, PodView
+
+Amount = Callable[[Container], int]
+
+
+def effective_total(view: PodView, amount: Amount) -> int:
+    """max(ordinary + sidecars, the largest init container + sidecars started before it)."""
+    ordinary = sum(amount(each) for each in view.containers)
+    if view.everyone is view.containers:
+        return ordinary
+    sidecars = peak = 0
+    for each in view.everyone:
+        if each.list != "initContainers":
+            continue
+        if each.sidecar:
+            sidecars += amount(each)
+        else:
+            peak = max(peak, amount(each) + sidecars)
+    return max(ordinary + sidecars, peak)
+
+
+def amount_of(body: Any, part: str, resource: str) -> int:
+    """One container's (or pod's) amount in nano units; 0 when absent or unreadable."""
+    resources = body.get("resources")
+    held = resources.get(part) if isinstance(resources, dict) else None
+    native = held.get(resource) if isinstance(held, dict) else None
+    if native is None:
+        return 0
+    try:
+        return quantity.parse(native)
+    except ValueError:
+        return 0
+
+
+def pod_total(view: PodView, part: str, resource: str) -> int:
+    """The pod's effective total of one resource: the larger of the pod level and the sum."""
+    total = effective_total(view, lambda each: amount_of(each.body, part, resource))
+    overhead = view.spec.get("overhead")
+    if isinstance(overhead, dict):
+        total += amount_of({"resources": {"o": overhead}}, "o", resource)
+    return max(total, amount_of(view.spec, part, resource))

@@ -1,0 +1,112 @@
+"""Finds containers and pod specs outside the known pod locations of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal
+
+from webhook.core.pointer import Path
+from webhook.core.workload.locations import Definition, LocationError, PodLocation, matches
+from webhook.core.workload.pod_shape import (
+    CONTAINER_KEYS,
+    FOLDED_CONTAINER_KEYS,
+    FOLDED_POD_LISTS,
+    POD_KEYS,
+)
+
+What = Literal["container", "pod spec"]
+
+# Neither holds what somebody runs: both are the API server's or a controller's.
+NOT_WALKED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+IMAGE: Final = frozenset({"image"})
+MAX_DEPTH: Final = 100
+MAX_NODES: Final = 200_000
+
+
+def uncovered(
+    document: Any, locations: Iterable[PodLocation], definition: Definition
+) -> list[tuple[Path, What]]:
+    """The outermost containers and pod specs that no location knows, in the document's order.
+
+    Only schema-open subtrees are walked, the whole object where the schema is unknown. Raises
+    LocationError when a subtree is too deep or too large to be walked.
+    """
+    starts = list(subtrees(document, definition))
+    if not starts:
+        return []
+    known: dict[Path, frozenset[str] | None] = {}
+    for location in locations:
+        known[location.spec_path] = POD_KEYS
+        known.update((path, IMAGE | CONTAINER_KEYS) for path, _ in location.extra)
+    not_pods = [each.place for each in definition.profile.not_pods]
+    known.update((each.path, None) for each in matches(not_pods, document) if each.path is not None)
+    return list(walk(starts, known))
+
+
+def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]]:
+    """The parts of the document that have to be walked."""
+    programs = definition.profile.open_subtrees
+    if programs is None:
+        if isinstance(document, dict):
+            yield from (((key,), value) for key, value in document.items() if key not in NOT_WALKED)
+        return
+    for each in matches(programs, document):
+        if each.path is not None:
+            yield each.path, each.value
+
+
+def walk(
+    starts: list[tuple[Path, Any]], known: dict[Path, frozenset[str] | None]
+) -> Iterator[tuple[Path, What]]:
+    """Depth first without recursion, so that no document can exhaust the stack.
+
+    `known` maps known places to the keys that belong to them, None for all: a pod spec may have
+    others beside, in which further pods hide.
+    """
+    stack = list(reversed(starts))
+    for _ in range(MAX_NODES):
+        if not stack:
+            return
+        path, node = stack.pop()
+        own: frozenset[str] | None = frozenset()
+        if path in known:
+            own = known[path]
+        elif isinstance(node, dict) and (what := looks_like(node)):
+            yield path, what
+            continue
+        if own is None:
+            continue
+        inside = [
+            ((*path, key), value)
+            for key, value in members(node)
+            if isinstance(value, (dict, list)) and key not in own
+        ]
+        if inside and len(path) >= MAX_DEPTH:
+            text = f"nested more than {MAX_DEPTH} deep where pods may hide"
+            raise LocationError(path[:10], "too-deep", text)
+        stack.extend(reversed(inside))
+    if stack:
+        text = f"more than {MAX_NODES} values where pods may hide"
+        raise LocationError((), "too-large", text)
+
+
+def members(node: Any) -> Iterable[tuple[str | int, Any]]:
+    """What a map or a list holds, by key or index."""
+    if isinstance(node, dict):
+        return node.items()
+    return enumerate(node) if isinstance(node, list) else ()
+
+
+def looks_like(node: dict[Any, Any]) -> What | None:
+    """Whether a map is a pod spec or a container, whatever the letter case of its keys."""
+    image = beside = False
+    for key, value in node.items():
+        name = str(key).casefold()
+        if name in FOLDED_POD_LISTS:
+            if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+                return "pod spec"
+        elif name == "image":
+            image = isinstance(value, str)
+        elif name in FOLDED_CONTAINER_KEYS:
+            beside = True
+    return "container" if image and beside else None

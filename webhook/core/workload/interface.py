@@ -1,0 +1,272 @@
+"""A resource interface: the document that says where a kind's pods and replicas are, compiled.
+
+Two spellings of the same format are read, `ResourceInterface` of optimization.nvidia.com/v1alpha1
+and `Karta` of run.ai/v1alpha1. Paths that admission follows (pods, metadata, fragments, ids,
+scale) must be native jq; `byExpression`, `filters` and `groupByKeyPaths` stay text in `spec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from webhook.core.decision import Problem
+from webhook.core.pointer import Path
+from webhook.core.source import SourceDocument
+from webhook.core.workload import interface_checks, spelling, typed
+from webhook.core.workload.definition_model import (
+    ComponentModel,
+    InterfaceSpec,
+    KindName,
+    ScalePaths,
+    SpecPaths,
+)
+from webhook.core.workload.interface_checks import Placed
+from webhook.core.workload.programs import place, program
+from webhook.core.workload.query import Program
+from webhook.core.workload.query_pairing import check_pairing
+from webhook.core.workload.typed import Report
+
+ENVELOPES = (
+    ("optimization.nvidia.com/v1alpha1", "ResourceInterface"),
+    ("run.ai/v1alpha1", "Karta"),
+)
+Form = Literal["template", "spec", "fragments"]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of the kind; programs are None where the definition states no path.
+
+    `template` gives pod templates, `spec` pod specs with their `metadata` beside, `fragments` the
+    parts of a pod spec by their path's name. `ids` names the instances; without it there is one.
+    """
+
+    name: str
+    kind: tuple[str, str, str] | None = None
+    owner: str = ""
+    form: Form | None = None
+    template: Program | None = None
+    spec: Program | None = None
+    metadata: Program | None = None
+    fragments: Mapping[str, Program] = field(default_factory=dict)
+    ids: Program | None = None
+    replicas: Program | None = None
+    minimum: Program | None = None
+    maximum: Program | None = None
+    root: bool = False
+
+    @property
+    def places(self) -> Program | None:
+        """What gives the pods' places in the two forms that have one place per pod."""
+        return self.template or self.spec
+
+    @property
+    def scales(self) -> bool:
+        """Whether the definition says how many replicas there are."""
+        return bool(self.replicas or self.minimum or self.maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A definition ready for use; `spec` is its typed body, `raw` the document as it came."""
+
+    group: str
+    version: str
+    kind: str
+    components: tuple[Component, ...]
+    name: str
+    origin: str
+    spec: InterfaceSpec
+    raw: Mapping[str, Any]
+
+    def component(self, name: str) -> Component | None:
+        """The component of that name."""
+        return next((each for each in self.components if each.name == name), None)
+
+    @property
+    def root(self) -> Component:
+        """The component that stands for the whole workload."""
+        return self.components[0]
+
+
+def is_interface(document: Any) -> bool:
+    """Whether a decoded document is a resource interface, by apiVersion and kind."""
+    return (
+        isinstance(document, dict)
+        and (document.get("apiVersion"), document.get("kind")) in ENVELOPES
+    )
+
+
+def parse_interface(document: SourceDocument) -> tuple[Interface | None, tuple[Problem, ...]]:
+    """The definition, None when it cannot be used, and all problems, warnings included."""
+    report = Report(document)
+    data = document.data
+    if not is_interface(data):
+        known = " or ".join(f"{version} {kind}" for version, kind in ENVELOPES)
+        report.add((), "not a resource interface", f"write {known}", "wrong-kind")
+        return None, tuple(report.problems)
+    tell_envelope(data, report)
+    if not isinstance(data.get("spec"), dict):
+        report.add((), "no `spec`, or not a map", "add `spec`", "missing-field")
+        return None, tuple(report.problems)
+    body = spelling.corrected(data["spec"], report)
+    spec = typed.read(InterfaceSpec, body, ("spec",), report)
+    if spec is None:
+        return None, tuple(report.problems)
+    interface_checks.check(spec, report)
+    components = tuple(compiled(each, report) for each in interface_checks.placed(spec))
+    compile_rest(spec, report)
+    if report.failed:
+        return None, tuple(report.problems)
+    return made(document, spec, components), tuple(report.problems)
+
+
+def tell_envelope(data: Mapping[str, Any], report: Report) -> None:
+    """Warn about keys beside metadata, spec and status."""
+    known = ("apiVersion", "kind", "metadata", "spec", "status")
+    for key in data:
+        if key not in known:
+            near = typed.closest(str(key), known)
+            fix = f"did you mean `{near}`?" if near else "remove it"
+            found = f"unknown field `{typed.shown(key)}`, which is ignored"
+            report.warn((str(key),), found, fix, "unknown-field")
+
+
+def made(
+    document: SourceDocument, spec: InterfaceSpec, components: tuple[Component, ...]
+) -> Interface:
+    """The definition of a spec that has passed all checks."""
+    group, version, kind = components[0].kind or ("", "", "")
+    metadata = document.data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return Interface(
+        group,
+        version,
+        kind,
+        components,
+        name if isinstance(name, str) else "",
+        document.origin,
+        spec,
+        document.data,
+    )
+
+
+def compiled(each: Placed, report: Report) -> Component:
+    """The component with its paths as programs, having told of each that is not native."""
+    at, body, root = each
+    paths, scale = body.spec_definition or SpecPaths(), body.scale_definition or ScalePaths()
+    here = (*at, "specDefinition")
+    template = place(paths.pod_template_spec_path, (*here, "podTemplateSpecPath"), report)
+    spec = place(paths.pod_spec_path, (*here, "podSpecPath"), report)
+    metadata = place(paths.metadata_path, (*here, "metadataPath"), report)
+    fragments = compile_fragments(body, (*here, "fragmentedPodSpecDefinition"), report)
+    ids = program(body.instance_id_path, (*at, "instanceIdPath"), report)
+    there = (*at, "scaleDefinition")
+    numbers = {
+        key: program(text, (*there, key), report)
+        for key, text in (
+            ("replicasPath", scale.replicas_path),
+            ("minReplicasPath", scale.min_replicas_path),
+            ("maxReplicasPath", scale.max_replicas_path),
+        )
+    }
+    pods = {(*here, "podTemplateSpecPath"): template, (*here, "podSpecPath"): spec}
+    metadatas = {(*here, "metadataPath"): metadata}
+    scales = {(*there, key): number for key, number in numbers.items()}
+    check_instances({**pods, **metadatas, **scales, **fragments}, ids, report)
+    return Component(
+        body.name,
+        kind_of(body.kind),
+        body.owner_ref or "",
+        form_of(body),
+        template,
+        spec,
+        metadata,
+        {str(path[-1]): each for path, each in fragments.items()},
+        ids,
+        numbers["replicasPath"],
+        numbers["minReplicasPath"],
+        numbers["maxReplicasPath"],
+        root,
+    )
+
+
+def kind_of(kind: KindName | None) -> tuple[str, str, str] | None:
+    """The kind as a tuple."""
+    return (kind.group or "", kind.version or "", kind.kind or "") if kind else None
+
+
+def form_of(body: ComponentModel) -> Form | None:
+    """In which form the component gives its pods."""
+    paths = body.spec_definition
+    if paths is None:
+        return None
+    if paths.pod_template_spec_path:
+        return "template"
+    if paths.pod_spec_path:
+        return "spec"
+    return "fragments" if paths.fragmented_pod_spec_definition else None
+
+
+def compile_fragments(body: ComponentModel, at: Path, report: Report) -> dict[Path, Program]:
+    """The fragment paths that are set, by their place in the definition."""
+    fragments = body.spec_definition and body.spec_definition.fragmented_pod_spec_definition
+    if not fragments:
+        return {}
+    report.warn(
+        at,
+        f"pods of `{typed.shown(body.name)}` are in fragments, which are not located yet",
+        "use podTemplateSpecPath or podSpecPath; until then objects of the kind are refused",
+        "fragments-not-located",
+    )
+    texts = fragments.model_dump(by_alias=True, exclude_none=True)
+    made = {(*at, key): program(text, (*at, key), report) for key, text in texts.items()}
+    return {path: each for path, each in made.items() if each is not None}
+
+
+def check_instances(
+    programs: Mapping[Path, Program | None], ids: Program | None, report: Report
+) -> None:
+    """Paths and ids go through the same collections, so that each value has its own id."""
+    for at, each in programs.items():
+        if each is None:
+            continue
+        if ids is None:
+            if each.iterators and at[-1] in {"podTemplateSpecPath", "podSpecPath"}:
+                found = f"`{typed.shown(each.text)}` gives several pods without names"
+                report.warn(at, found, "add `instanceIdPath`", "ids-missing")
+        elif why := check_pairing(each, ids):
+            report.add(at, why, "let both go through the same collections", "not-paired")
+
+
+def compile_rest(spec: InterfaceSpec, report: Report) -> None:
+    """Warn about the remaining paths that are not native: admission does without them."""
+    for at, body, _ in interface_checks.placed(spec):
+        status, pods, suspend = body.status_definition, body.pod_selector, body.suspend_definition
+        texts: dict[Path, str | None] = {}
+        if status and status.phase_definition:
+            texts["statusDefinition", "phaseDefinition", "path"] = status.phase_definition.path
+        if status and status.conditions_definition:
+            texts["statusDefinition", "conditionsDefinition", "path"] = (
+                status.conditions_definition.path
+            )
+        if pods and pods.component_type_selector:
+            texts["podSelector", "componentTypeSelector", "keyPath"] = (
+                pods.component_type_selector.key_path
+            )
+        if pods and pods.component_instance_selector:
+            texts["podSelector", "componentInstanceSelector", "idPath"] = (
+                pods.component_instance_selector.id_path
+            )
+        if pods and pods.replica_selector:
+            texts["podSelector", "replicaSelector", "keyPath"] = pods.replica_selector.key_path
+        for name, actions in (
+            ("suspendActions", suspend.suspend_actions if suspend else []),
+            ("resumeActions", suspend.resume_actions if suspend else []),
+        ):
+            for index, action in enumerate(actions):
+                texts["suspendDefinition", name, index, "path"] = action.path
+        for inside, text in texts.items():
+            program(text, (*at, *inside), report, "warning")

@@ -1,0 +1,81 @@
+"""What pod specs and containers look like, by their keys."""
+
+from __future__ import annotations
+
+from typing import Final
+
+POD_LISTS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
+
+POD_KEYS: Final = POD_LISTS | {
+    "activeDeadlineSeconds",
+    "affinity",
+    "automountServiceAccountToken",
+    "dnsConfig",
+    "dnsPolicy",
+    "enableServiceLinks",
+    "hostAliases",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostUsers",
+    "hostname",
+    "hostnameOverride",
+    "imagePullSecrets",
+    "nodeName",
+    "nodeSelector",
+    "os",
+    "overhead",
+    "preemptionPolicy",
+    "priority",
+    "priorityClassName",
+    "readinessGates",
+    "resourceClaims",
+    "resources",
+    "restartPolicy",
+    "runtimeClassName",
+    "schedulerName",
+    "schedulingGates",
+    "securityContext",
+    "serviceAccount",
+    "serviceAccountName",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
+    "subdomain",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+}
+
+# What a container may have beside its image.
+CONTAINER_KEYS: Final = frozenset(
+    {
+        "args",
+        "command",
+        "env",
+        "envFrom",
+        "imagePullPolicy",
+        "lifecycle",
+        "livenessProbe",
+        "name",
+        "ports",
+        "readinessProbe",
+        "resizePolicy",
+        "resources",
+        "restartPolicy",
+        "securityContext",
+        "startupProbe",
+        "stdin",
+        "stdinOnce",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+        "tty",
+        "volumeDevices",
+        "volumeMounts",
+        "workingDir",
+    }
+)
+
+# Decoders written in Go read keys in any letter case where no schema prunes the odd ones.
+FOLDED_POD_LISTS: Final = frozenset(each.casefold() for each in POD_LISTS)
+FOLDED_CONTAINER_KEYS: Final = frozenset(each.casefold() for each in CONTAINER_KEYS)

@@ -1,0 +1,170 @@
+"""One pod location seen as a pod: its containers by list, the main one, its metadata and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webhook.core import pointer
+from webhook.core.pointer import Path
+from webhook.core.workload.locations import PodLocation
+
+CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
+GPU_MARKS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/")
+EXTRA = "extra"
+
+
+class MalformedPod(Exception):  # noqa: N818 - it names a state of the object, not of the program
+    """A place of a pod spec holds something else than Kubernetes allows there."""
+
+    def __init__(self, path: Path, wanted: str, found: Any) -> None:
+        super().__init__(f"{pointer.display(path)} must be {wanted}")
+        self.path = path
+        self.wanted = wanted
+        self.found = type(found).__name__
+
+
+@dataclass(slots=True)
+class Container:
+    """One container: its list (`extra` outside the pod spec), name, place and body."""
+
+    list: str
+    name: str
+    path: Path
+    body: dict[str, Any]
+
+    @property
+    def sidecar(self) -> bool:
+        """A restartable init container, which runs beside the ordinary ones."""
+        return self.list == "initContainers" and self.body.get("restartPolicy") == "Always"
+
+
+@dataclass(slots=True)
+class PodView:
+    """A pod location with its containers indexed; `old` is the same pod before an update."""
+
+    location: PodLocation
+    spec: dict[str, Any]
+    metadata: dict[str, Any]
+    containers: list[Container]
+    everyone: list[Container]
+    main: Container | None
+    windows: bool
+    old: PodView | None = None
+
+    @property
+    def spec_path(self) -> Path:
+        """Where the pod spec is."""
+        return self.location.spec_path
+
+    def old_container(self, container: Container) -> Container | None:
+        """The container of the same list and name before the update."""
+        if self.old is None:
+            return None
+        for each in self.old.everyone:
+            if each.list == container.list and each.name == container.name:
+                return each
+        return None
+
+
+def mapping(value: Any, path: Path) -> dict[str, Any]:
+    """The map at a place, {} for an absent one; anything else is malformed."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    raise MalformedPod(path, "a map", value)
+
+
+def sequence(value: Any, path: Path) -> list[Any]:
+    """The list at a place, [] for an absent one; anything else is malformed."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    raise MalformedPod(path, "a list", value)
+
+
+def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> Iterator[Container]:
+    """The containers of one list, in order."""
+    for index, body in enumerate(sequence(spec.get(name), (*spec_path, name))):
+        path = (*spec_path, name, index)
+        if not isinstance(body, dict):
+            raise MalformedPod(path, "a container", body)
+        label = body.get("name")
+        yield Container(name, label if isinstance(label, str) else "", path, body)
+
+
+def wants_gpu(container: Container) -> bool:
+    """Whether a container asks for a device of a known GPU family."""
+    resources = container.body.get("resources")
+    if not isinstance(resources, dict):
+        return False
+    return any(
+        name.startswith(GPU_MARKS)
+        for part in ("limits", "requests")
+        if isinstance(resources.get(part), dict)
+        for name in resources[part]
+    )
+
+
+def main_container(
+    location: PodLocation, metadata: dict[str, Any], containers: list[Container]
+) -> Container | None:
+    """The container that runs the workload: annotation, convention, only one, only GPU, first."""
+    ordinary = [each for each in containers if each.list == "containers"]
+    if len(ordinary) <= 1:
+        return ordinary[0] if ordinary else None
+    annotations = metadata.get("annotations")
+    names = (
+        [annotations.get(key) for key in MAIN_ANNOTATIONS] if isinstance(annotations, dict) else []
+    )
+    if location.main.name:
+        names.append(location.main.name)
+    for name in names:
+        for each in ordinary:
+            if name and each.name == name:
+                return each
+    if location.main.index is not None and location.main.index < len(ordinary):
+        return ordinary[location.main.index]
+    with_gpu = [each for each in ordinary if wants_gpu(each)]
+    return with_gpu[0] if len(with_gpu) == 1 else ordinary[0]
+
+
+def pod_view(location: PodLocation, old: PodView | None = None) -> PodView:
+    """The view of a location; MalformedPod when a place holds what Kubernetes never would."""
+    spec, path = location.spec, location.spec_path
+    ordinary = list(read_list(spec, path, "containers"))
+    for place, body in location.extra:
+        name = body.get("name")
+        ordinary.append(Container(EXTRA, name if isinstance(name, str) else "", place, body))
+    everyone = ordinary
+    if "initContainers" in spec or "ephemeralContainers" in spec:
+        everyone = [
+            *ordinary,
+            *read_list(spec, path, "initContainers"),
+            *read_list(spec, path, "ephemeralContainers"),
+        ]
+    os_name = spec.get("os")
+    windows = isinstance(os_name, dict) and os_name.get("name") == "windows"
+    main = main_container(location, location.metadata, ordinary)
+    return PodView(location, spec, location.metadata, ordinary, everyone, main, windows, old)
+
+
+def refreshed(view: PodView, document: Any) -> PodView:
+    """The same pod as it stands in another copy of the document, such as the one written to."""
+    location = view.location
+    metadata = {}
+    if location.metadata_path is not None:
+        metadata = mapping(
+            pointer.read(document, location.metadata_path) or None, location.metadata_path
+        )
+    moved = replace(
+        location,
+        spec=pointer.read(document, location.spec_path),
+        metadata=metadata,
+        extra=tuple((path, pointer.read(document, path)) for path, _ in location.extra),
+    )
+    return pod_view(moved, view.old)

@@ -1,0 +1,131 @@
+"""A workload profile: how policy fields land on a kind, parsed and compiled.
+
+A profile stands beside the kind's resource interface and speaks of its components by name. All
+places are native jq paths from the object's root; a place may match several times. An example:
+
+    apiVersion: podgate.dev/v1alpha1
+    kind: WorkloadProfile
+    metadata: {name: pytorchjob.kubeflow.org}
+    spec:
+      group: kubeflow.org               # "" for the core group
+      kind: PyTorchJob
+      versions: [v1]                    # all of one layout
+      resource: pytorchjobs             # plural name, by which scale reviews are recognised
+      workloadType: distributed         # absent: bound by group and kind only
+      builtIn: false                    # true: the API server fills in its defaults
+      uncovered: deny                   # deny | warn: containers outside all known places
+      components:
+        replica:
+          role: worker                  # or, by the instance's name without case:
+          roles: {byInstance: {Master: master}, otherwise: worker}
+          mainContainer: {name: pytorch}      # or {index: 0}; absent: no convention
+          children: derived             # derived: made verbatim | merged: filled in elsewhere
+          scale:
+            absent: 1                   # replicas when the object states none
+            instance: Worker            # the bounds below are of this instance only
+            minimum: .spec.elasticPolicy.minReplicas
+            maximum: .spec.elasticPolicy.maxReplicas
+            maximumOnlyWith: .spec.x    # the maximum holds only while this place is true
+      fields:                           # workload-level fields of the catalogue, by name
+        backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
+        minReplicas:
+          places: [.spec.elasticPolicy.minReplicas]
+          onlyWith: .spec.elasticPolicy # a default never creates this parent
+        numWorkers: {scaleOf: {component: replica, instance: Worker}}   # sum of replicas
+        distributedFramework: {derived: PyTorch}                        # follows from the kind
+        # several places: rules look at all, a default goes to `write` (a path or several)
+      priorityClass: {secondPlaces: [.spec.runPolicy.schedulingPolicy.priorityClass]}
+      extraContainers: [{component: head, place: .spec.sidecar, onlyIn: [v1], note: "when it runs"}]
+      notPods: [{place: .spec.x, reason: "a request body"}]
+      forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
+      shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
+      immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
+      intermediateKinds: [{group: batch, kind: Job}]
+      controllers: ["system:serviceaccount:kubeflow:training-operator"]   # exact user names
+      references: [{place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind}]
+      scaleSubresource: {component: replica, instance: Worker}
+      steering: {labels: [], annotations: []}   # metadata that changes what the pods become
+      openSubtrees: []                  # schema-open places, walked at run time;
+                                        # absent: the whole object is walked
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.decision import Problem
+from webhook.core.source import SourceDocument
+from webhook.core.workload import typed
+from webhook.core.workload.interface import Interface
+from webhook.core.workload.profile_build import SPEC, Builder
+from webhook.core.workload.profile_checks import check_profile
+from webhook.core.workload.profile_data import (
+    Children,
+    ComponentProfile,
+    ExtraContainer,
+    FieldPlaces,
+    ForbiddenField,
+    Immutable,
+    MainConvention,
+    NotPod,
+    Profile,
+    Reference,
+    ScaleOf,
+    ScaleRules,
+    ShadowDefault,
+)
+from webhook.core.workload.profile_model import ProfileSpec
+from webhook.core.workload.typed import Report
+
+__all__ = [
+    "Children",
+    "ComponentProfile",
+    "ExtraContainer",
+    "FieldPlaces",
+    "ForbiddenField",
+    "Immutable",
+    "MainConvention",
+    "NotPod",
+    "Profile",
+    "Reference",
+    "ScaleOf",
+    "ScaleRules",
+    "ShadowDefault",
+    "check_profile",
+    "is_profile",
+    "parse_profile",
+    "without_profile",
+]
+
+API_VERSION = "podgate.dev/v1alpha1"
+KIND = "WorkloadProfile"
+
+
+def without_profile(interface: Interface) -> Profile:
+    """What holds for a kind that has no profile: workers, no workload fields, all is walked."""
+    return Profile(interface.group, interface.kind, (interface.version,), "")
+
+
+def is_profile(document: Any) -> bool:
+    """Whether a decoded document is a WorkloadProfile, by apiVersion and kind."""
+    return (
+        isinstance(document, dict)
+        and document.get("apiVersion") == API_VERSION
+        and document.get("kind") == KIND
+    )
+
+
+def parse_profile(document: SourceDocument) -> tuple[Profile | None, tuple[Problem, ...]]:
+    """The profile, None when it cannot be used, and all problems, warnings included."""
+    report = Report(document)
+    if not is_profile(document.data):
+        report.add((), "not a workload profile", f"write {API_VERSION} {KIND}", "wrong-kind")
+        return None, tuple(report.problems)
+    body = document.data.get("spec")
+    spec = typed.read(ProfileSpec, body, SPEC, report)
+    if spec is None:
+        return None, tuple(report.problems)
+    metadata = document.data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    profile = Builder(report).profile(spec, str(name or ""))
+    return (None if report.failed else profile), tuple(report.problems)

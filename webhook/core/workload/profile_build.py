@@ -1,0 +1,188 @@
+"""Makes a profile of its typed body, compiling every path."""
+
+from __future__ import annotations
+
+from webhook.core.pointer import Path
+from webhook.core.workload.profile_data import (
+    ComponentProfile,
+    ExtraContainer,
+    FieldPlaces,
+    ForbiddenField,
+    Immutable,
+    MainConvention,
+    NotPod,
+    Profile,
+    Reference,
+    ScaleOf,
+    ScaleRules,
+    ShadowDefault,
+)
+from webhook.core.workload.profile_model import (
+    ComponentModel,
+    FieldModel,
+    ProfileSpec,
+    ScaleOfModel,
+    ScaleSubresourceModel,
+)
+from webhook.core.workload.programs import place, program
+from webhook.core.workload.query import Program
+from webhook.core.workload.typed import Report, shown
+
+SPEC: Path = ("spec",)
+
+
+class Builder:
+    """Makes a profile of its typed body; every path that cannot be compiled is told."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def profile(self, spec: ProfileSpec, name: str) -> Profile:
+        """The whole profile."""
+        subtrees = spec.open_subtrees
+        return Profile(
+            spec.group,
+            spec.kind,
+            tuple(spec.versions),
+            spec.resource,
+            spec.workload_type,
+            spec.built_in,
+            spec.uncovered,
+            {each: self.component(each, body) for each, body in spec.components.items()},
+            {each: self.field(each, body) for each, body in spec.fields_.items()},
+            self.places(("priorityClass", "secondPlaces"), spec.priority_class.second_places),
+            tuple(self.extra_containers(spec)),
+            tuple(self.not_pods(spec)),
+            tuple(
+                ForbiddenField(each.field, each.unless or "", each.reason or "")
+                for each in spec.forbidden_fields
+            ),
+            tuple(self.shadow_defaults(spec)),
+            tuple(self.immutable(spec)),
+            frozenset((each.group, each.kind) for each in spec.intermediate_kinds),
+            frozenset(spec.controllers),
+            tuple(self.references(spec)),
+            scale_of(spec.scale_subresource),
+            frozenset(spec.steering.labels),
+            frozenset(spec.steering.annotations),
+            None if subtrees is None else self.places(("openSubtrees",), subtrees),
+            name,
+            self.report.document.origin,
+        )
+
+    def place(self, at: Path, text: str | None) -> Program | None:
+        """A place of the object; None once its problem is told."""
+        return place(text, (*SPEC, *at), self.report)
+
+    def places(self, at: Path, texts: list[str]) -> tuple[Program, ...]:
+        """The places of a list."""
+        found = (self.place((*at, index), text) for index, text in enumerate(texts))
+        return tuple(each for each in found if each is not None)
+
+    def component(self, name: str, body: ComponentModel) -> ComponentProfile:
+        """One component."""
+        at: Path = ("components", name)
+        if body.role and body.roles:
+            self.add((*at, "role"), "`role` beside `roles`", "keep one of them", "two-roles")
+        main = body.main_container
+        if main and (main.name is None) == (main.index is None):
+            found = "both a name and an index" if main.name else "neither a name nor an index"
+            self.add((*at, "mainContainer"), found, "set `name` or `index`", "main-container")
+        by_instance = body.roles.by_instance if body.roles else {}
+        return ComponentProfile(
+            (body.roles.otherwise if body.roles else body.role) or "worker",
+            {instance.casefold(): role for instance, role in by_instance.items()},
+            MainConvention(main.name, main.index) if main else MainConvention(),
+            body.children,
+            self.scale((*at, "scale"), body),
+        )
+
+    def scale(self, at: Path, body: ComponentModel) -> ScaleRules:
+        """The scale rules of a component; its bounds may be computed."""
+        scale = body.scale
+        if scale is None:
+            return ScaleRules()
+        return ScaleRules(
+            scale.absent,
+            scale.instance.casefold() if scale.instance else None,
+            program(scale.minimum, (*SPEC, *at, "minimum"), self.report),
+            program(scale.maximum, (*SPEC, *at, "maximum"), self.report),
+            self.place((*at, "maximumOnlyWith"), scale.maximum_only_with),
+        )
+
+    def field(self, name: str, body: FieldModel) -> FieldPlaces:
+        """The places of one field; with several it must be said which a default goes to."""
+        at: Path = ("fields", name)
+        if bool(body.places) + bool(body.scale_of) + (body.derived is not None) != 1:
+            fix = "set one of `places`, `scaleOf` and `derived`"
+            self.add(at, "a field has one source", fix, "field-source")
+        if len(body.places) > 1 and not body.write:
+            fix = "name in `write` the one that a default goes to"
+            self.add(at, "several places", fix, "write-missing")
+        if strangers := [each for each in body.write if each not in body.places]:
+            found = f"`{shown(strangers[0])}` is not among `places`"
+            self.add((*at, "write"), found, "repeat one of them exactly", "write-unknown")
+        places = self.places((*at, "places"), body.places)
+        texts = body.write or body.places
+        return FieldPlaces(
+            places,
+            tuple(each for each in places if each.text in texts),
+            self.place((*at, "onlyWith"), body.only_with),
+            scale_of(body.scale_of),
+            body.derived,
+        )
+
+    def add(self, at: Path, found: str, fix: str, reason: str) -> None:
+        """One error at a place of the spec."""
+        self.report.add((*SPEC, *at), found, fix, reason)
+
+    def extra_containers(self, spec: ProfileSpec) -> list[ExtraContainer]:
+        """Containers outside the templates."""
+        made = []
+        for index, each in enumerate(spec.extra_containers):
+            if found := self.place(("extraContainers", index, "place"), each.place):
+                only_in = tuple(each.only_in)
+                made.append(ExtraContainer(each.component, found, only_in, each.note or ""))
+        return made
+
+    def not_pods(self, spec: ProfileSpec) -> list[NotPod]:
+        """Places that are no pods."""
+        made = []
+        for index, each in enumerate(spec.not_pods):
+            if found := self.place(("notPods", index, "place"), each.place):
+                made.append(NotPod(found, each.reason))
+        return made
+
+    def shadow_defaults(self, spec: ProfileSpec) -> list[ShadowDefault]:
+        """Values filled in by others."""
+        made = []
+        for index, each in enumerate(spec.shadow_defaults):
+            if found := self.place(("shadowDefaults", index, "path"), each.path):
+                made.append(ShadowDefault(found, each.value, each.by))
+        return made
+
+    def immutable(self, spec: ProfileSpec) -> list[Immutable]:
+        """Places that stay as they are."""
+        made = []
+        for index, each in enumerate(spec.immutable):
+            at: Path = ("immutable", index)
+            exceptions = self.places((*at, "except"), each.except_)
+            if found := self.place((*at, "place"), each.place):
+                made.append(Immutable(found, exceptions))
+        return made
+
+    def references(self, spec: ProfileSpec) -> list[Reference]:
+        """Fields that name other objects."""
+        made = []
+        for index, each in enumerate(spec.references):
+            at: Path = ("references", index)
+            kind_place = self.place((*at, "kindPlace"), each.kind_place)
+            if found := self.place((*at, "place"), each.place):
+                note = each.note or ""
+                made.append(Reference(found, each.group, each.kind, kind_place, note))
+        return made
+
+
+def scale_of(body: ScaleOfModel | ScaleSubresourceModel | None) -> ScaleOf | None:
+    """A component's replicas, as the body names them."""
+    return ScaleOf(body.component, body.instance) if body else None

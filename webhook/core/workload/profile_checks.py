@@ -1,0 +1,73 @@
+"""The agreement of a workload profile with the resource interface of its kind."""
+
+from __future__ import annotations
+
+from webhook.core.decision import Problem
+from webhook.core.pointer import Path
+from webhook.core.source import SourceDocument
+from webhook.core.workload.interface import Interface
+from webhook.core.workload.profile_build import SPEC
+from webhook.core.workload.profile_data import Profile
+from webhook.core.workload.typed import Report, closest, shown
+
+
+def check_profile(
+    profile: Profile,
+    interface: Interface,
+    document: SourceDocument | None = None,
+    known_fields: frozenset[str] = frozenset(),
+) -> tuple[Problem, ...]:
+    """Problems between a profile and the interface of its kind.
+
+    `document` is the profile's, for lines. Field names are checked when `known_fields` are given.
+    """
+    source = document or SourceDocument(profile.origin, 1, {}, {}, {})
+    report = Report(source)
+    if (profile.group, profile.kind) != (interface.group, interface.kind):
+        found = f"the definition is of {interface.kind} in group `{interface.group}`"
+        report.add((*SPEC, "kind"), found, "let both name one kind", "kind-differs")
+    if interface.version not in profile.versions:
+        fix = f"add {interface.version}"
+        report.add((*SPEC, "versions"), "the definition's is missing", fix, "version-missing")
+    names = [each.name for each in interface.components]
+    for at, name in mentioned(profile):
+        if name not in names:
+            near = closest(name, names)
+            fix = f"did you mean `{near}`?" if near else f"name one of {', '.join(names)}"
+            report.add((*SPEC, *at), f"`{shown(name)}` is no component", fix, "component-unknown")
+    check_components(profile, interface, report)
+    for name in profile.fields if known_fields else ():
+        if name not in known_fields:
+            near = closest(name, known_fields)
+            fix = f"did you mean `{near}`?" if near else "use a path of the field catalogue"
+            found = f"unknown field `{shown(name)}`"
+            report.add((*SPEC, "fields", name), found, fix, "field-unknown")
+    return tuple(report.problems)
+
+
+def mentioned(profile: Profile) -> list[tuple[Path, str]]:
+    """Every component that the profile names, with the place."""
+    found: list[tuple[Path, str]] = [(("components", name), name) for name in profile.components]
+    for index, extra in enumerate(profile.extra_containers):
+        found.append((("extraContainers", index, "component"), extra.component))
+    for name, each in profile.fields.items():
+        if each.scale_of:
+            found.append((("fields", name, "scaleOf", "component"), each.scale_of.component))
+    if profile.scale_subresource:
+        at: Path = ("scaleSubresource", "component")
+        found.append((at, profile.scale_subresource.component))
+    return found
+
+
+def check_components(profile: Profile, interface: Interface, report: Report) -> None:
+    """Components with pods should be named, and roles by instance need instances."""
+    for component in interface.components:
+        at: Path = (*SPEC, "components", component.name)
+        body = profile.components.get(component.name)
+        if body is None:
+            if component.form:
+                found = f"component `{component.name}` has pods and is not named: a worker"
+                report.warn(at[:-1], found, f"add `{component.name}`", "component-unnamed")
+        elif body.by_instance and component.ids is None:
+            found = "roles by instance, but the definition names no instances"
+            report.add((*at, "roles"), found, "use `role`, or add instanceIdPath", "no-instances")

@@ -1,0 +1,156 @@
+"""A workload profile as values: how policy fields land on a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from webhook.core.workload.query import Program
+
+Children = Literal["derived", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class MainConvention:
+    """Which container of a kind runs the workload: by name, by index, or neither."""
+
+    name: str | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRules:
+    """What the scale paths of a component leave open; see the module's example."""
+
+    absent: int | None = None
+    instance: str | None = None
+    minimum: Program | None = None
+    maximum: Program | None = None
+    maximum_only_with: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentProfile:
+    """How one component is treated; `by_instance` has its names in lower case."""
+
+    role: str = "worker"
+    by_instance: Mapping[str, str] = field(default_factory=dict)
+    main: MainConvention = MainConvention()
+    children: Children = "derived"
+    scale: ScaleRules = ScaleRules()
+
+    def roles(self, instance: str) -> tuple[str, ...]:
+        """The roles of the component's instance of that name."""
+        return (self.by_instance.get(instance.casefold(), self.role),)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOf:
+    """The sum of a component's replicas, or of one of its instances (named without case)."""
+
+    component: str
+    instance: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlaces:
+    """Where a workload-level field is; `write` are the places that a default goes to."""
+
+    places: tuple[Program, ...] = ()
+    write: tuple[Program, ...] = ()
+    only_with: Program | None = None
+    scale_of: ScaleOf | None = None
+    derived: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraContainer:
+    """A container outside the templates that runs in the pods of a component."""
+
+    component: str
+    place: Program
+    only_in: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotPod:
+    """A place that looks like pods and is none."""
+
+    place: Program
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenField:
+    """A field that the kind refuses, unless the named cluster feature is on."""
+
+    field: str
+    unless: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowDefault:
+    """A value that the CRD's schema or the operator's webhook fills in."""
+
+    place: Program
+    value: Any
+    by: Literal["crd", "operator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Immutable:
+    """A place that updates may not change, and the places below it that they may."""
+
+    place: Program
+    exceptions: tuple[Program, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A field that names another object, of a fixed kind or of the one at `kind_place`."""
+
+    place: Program
+    group: str
+    kind: str
+    kind_place: Program | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile ready for use; `open_subtrees` is None when nothing is known of the schema."""
+
+    group: str
+    kind: str
+    versions: tuple[str, ...]
+    resource: str
+    workload_type: str | None = None
+    built_in: bool = False
+    uncovered: Literal["deny", "warn"] = "deny"
+    components: Mapping[str, ComponentProfile] = field(default_factory=dict)
+    fields: Mapping[str, FieldPlaces] = field(default_factory=dict)
+    second_priority_places: tuple[Program, ...] = ()
+    extra_containers: tuple[ExtraContainer, ...] = ()
+    not_pods: tuple[NotPod, ...] = ()
+    forbidden_fields: tuple[ForbiddenField, ...] = ()
+    shadow_defaults: tuple[ShadowDefault, ...] = ()
+    immutable: tuple[Immutable, ...] = ()
+    intermediate_kinds: frozenset[tuple[str, str]] = frozenset()
+    controllers: frozenset[str] = frozenset()
+    references: tuple[Reference, ...] = ()
+    scale_subresource: ScaleOf | None = None
+    steering_labels: frozenset[str] = frozenset()
+    steering_annotations: frozenset[str] = frozenset()
+    open_subtrees: tuple[Program, ...] | None = None
+    name: str = ""
+    origin: str = ""
+
+    def component(self, name: str) -> ComponentProfile:
+        """How the component is treated; one that the profile does not name is a worker."""
+        return self.components.get(name) or UNNAMED
+
+
+UNNAMED = ComponentProfile()

@@ -1,0 +1,182 @@
+"""The schema of a WorkloadProfile as types."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from webhook.core.workload.typed import Model
+
+Role = Literal["master", "worker", "leader"]
+
+
+def listed(value: Any) -> Any:
+    """One text where a list of texts may stand."""
+    return [value] if isinstance(value, str) else value
+
+
+Paths = Annotated[list[str], BeforeValidator(listed)]
+
+
+class RolesModel(Model):
+    """Roles by the name of the instance, compared without case."""
+
+    by_instance: dict[str, Role]
+    otherwise: Role = "worker"
+
+
+class MainContainerModel(Model):
+    """Which container runs the workload by the kind's convention."""
+
+    name: str | None = Field(None, min_length=1)
+    index: int | None = Field(None, ge=0)
+
+
+class ScaleModel(Model):
+    """What the object's scale paths do not say."""
+
+    absent: int | None = Field(None, ge=0)
+    instance: str | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    maximum_only_with: str | None = None
+
+
+class ComponentModel(Model):
+    """How one component is treated."""
+
+    role: Role | None = None
+    roles: RolesModel | None = None
+    main_container: MainContainerModel | None = None
+    children: Literal["derived", "merged"] = "derived"
+    scale: ScaleModel | None = None
+
+
+class ScaleOfModel(Model):
+    """A number that is the sum of a component's replicas."""
+
+    component: str
+    instance: str | None = None
+
+
+class FieldModel(Model):
+    """Where a workload-level policy field is."""
+
+    places: Paths = Field(default_factory=list)
+    write: Paths = Field(default_factory=list)
+    only_with: str | None = None
+    scale_of: ScaleOfModel | None = None
+    derived: str | None = None
+
+
+class PriorityClassModel(Model):
+    """Places of the priority class beside the labels and the pod spec."""
+
+    second_places: Paths = Field(default_factory=list)
+
+
+class ExtraContainerModel(Model):
+    """A container outside the templates that runs in a component's pods."""
+
+    component: str
+    place: str
+    only_in: list[str] = Field(default_factory=list)
+    note: str | None = None
+
+
+class NotPodModel(Model):
+    """A place that looks like pods and is none."""
+
+    place: str
+    reason: str = Field(min_length=1)
+
+
+class ForbiddenFieldModel(Model):
+    """A field that the kind refuses, and the cluster feature that allows it."""
+
+    field: str
+    unless: str | None = None
+    reason: str | None = None
+
+
+class ShadowDefaultModel(Model):
+    """A value that the CRD's schema or the operator's webhook fills in."""
+
+    path: str
+    value: Any
+    by: Literal["crd", "operator"]
+
+
+class ImmutableModel(Model):
+    """A place that updates may not change."""
+
+    place: str
+    except_: Paths = Field(default_factory=list, alias="except")
+
+
+class KindModel(Model):
+    """A kind that stands between the workload and its pods."""
+
+    group: str
+    kind: str = Field(min_length=1)
+
+
+class ReferenceModel(Model):
+    """A field that names another object."""
+
+    place: str
+    group: str
+    kind: str = Field(min_length=1)
+    kind_place: str | None = None
+    note: str | None = None
+
+
+class ScaleSubresourceModel(Model):
+    """What `scale` sets."""
+
+    component: str
+    instance: str | None = None
+
+
+class SteeringModel(Model):
+    """Metadata of the workload that changes what its pods become."""
+
+    labels: list[str] = Field(default_factory=list)
+    annotations: list[str] = Field(default_factory=list)
+
+
+class ProfileSpec(Model):
+    """The body of a WorkloadProfile."""
+
+    group: str
+    kind: str = Field(min_length=1)
+    versions: list[str] = Field(min_length=1)
+    resource: str = Field(min_length=1)
+    workload_type: (
+        Literal[
+            "workspace",
+            "training",
+            "distributed",
+            "inference",
+            "distributedInference",
+            "nimService",
+        ]
+        | None
+    ) = None
+    built_in: bool = False
+    uncovered: Literal["deny", "warn"] = "deny"
+    components: dict[str, ComponentModel] = Field(default_factory=dict)
+    fields_: dict[str, FieldModel] = Field(default_factory=dict, alias="fields")
+    priority_class: PriorityClassModel = Field(default_factory=PriorityClassModel)
+    extra_containers: list[ExtraContainerModel] = Field(default_factory=list)
+    not_pods: list[NotPodModel] = Field(default_factory=list)
+    forbidden_fields: list[ForbiddenFieldModel] = Field(default_factory=list)
+    shadow_defaults: list[ShadowDefaultModel] = Field(default_factory=list)
+    immutable: list[ImmutableModel] = Field(default_factory=list)
+    intermediate_kinds: list[KindModel] = Field(default_factory=list)
+    controllers: list[str] = Field(default_factory=list)
+    references: list[ReferenceModel] = Field(default_factory=list)
+    scale_subresource: ScaleSubresourceModel | None = None
+    steering: SteeringModel = Field(default_factory=SteeringModel)
+    open_subtrees: Paths | None = None

@@ -1,0 +1,148 @@
+"""The numbers of replicas of a workload, per component and instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.pointer import Path, display
+from webhook.core.workload.interface import Component
+from webhook.core.workload.locations import Definition, LocationError, matches
+from webhook.core.workload.profile import ScaleOf, ScaleRules
+from webhook.core.workload.query import Match, Program, QueryError
+from webhook.core.workload.query_pairing import paired
+from webhook.core.workload.typed import shown, sort
+
+Bindings = tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The replicas of one instance.
+
+    `replicas` is None when neither the object nor the profile says a number. `path` is where it
+    can be written, None for a computed one; it is there too when the object states none. `minimum`
+    and `maximum` bound it: an operator raises replicas to the minimum, an autoscaler up to the
+    maximum, which is None while nothing scales the instance.
+    """
+
+    component: str
+    instance: str
+    replicas: int | None
+    path: Path | None
+    minimum: int | None
+    maximum: int | None
+
+
+def read_scales(definition: Definition, document: Any) -> list[Scale]:
+    """The scale of every instance whose component states one; raises LocationError."""
+    found: list[Scale] = []
+    for component in definition.interface.components:
+        rules = definition.profile.component(component.name).scale
+        if component.scales or rules.absent is not None:
+            found.extend(scales_of(component, rules, document))
+    return found
+
+
+def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterable[Scale]:
+    """The scales of one component."""
+    replicas = by_element(component.replicas, component.ids, document)
+    minimum = by_element(component.minimum, component.ids, document)
+    maximum = by_element(component.maximum, component.ids, document)
+    scaled = holds(rules.maximum_only_with, document)
+    for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
+        number, path = replicas.get(bindings, (None, None))
+        low, high = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)[0]
+        if rules.instance in (None, instance.casefold()):
+            low = first(rules.minimum, document) if rules.minimum else low
+            high = first(rules.maximum, document) if rules.maximum else high
+        yield Scale(
+            component.name,
+            instance,
+            rules.absent if number is None else number,
+            path,
+            low,
+            high if scaled else None,
+        )
+
+
+NOTHING: tuple[int | None, Path | None] = (None, None)
+
+
+def elements(
+    component: Component,
+    document: Any,
+    numbers: Iterable[dict[Bindings, tuple[int | None, Path | None]]],
+) -> list[tuple[str, Bindings]]:
+    """The instances of a component with the elements that they are."""
+    if component.ids is not None:
+        try:
+            return [
+                (name, match.bindings)
+                for name, match in paired(component.ids, component.ids, document)
+            ]
+        except QueryError as error:
+            raise LocationError((), "instance-ids", str(error)) from error
+    found = list(dict.fromkeys(each for number in numbers for each in number)) or [()]
+    if len(found) == 1:
+        return [("", found[0])]
+    return [(str(index), each) for index, each in enumerate(found)]
+
+
+def by_element(
+    program: Program | None, ids: Program | None, document: Any
+) -> dict[Bindings, tuple[int | None, Path | None]]:
+    """What a scale path gives for each element, null included."""
+    if program is None:
+        return {}
+    if program.elementwise or ids is None:
+        found = matches((program,), document)
+    else:
+        # Only the pairing takes such a program element by element.
+        try:
+            found = [match for _, match in paired(program, ids, document)]
+        except QueryError as error:
+            raise LocationError((), "path-failed", str(error)) from error
+    return {each.bindings: (whole(each, program), each.path) for each in found}
+
+
+def whole(match: Match, program: Program) -> int | None:
+    """The number of a match; None for null."""
+    value = match.value
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        path = match.path or ()
+        place = display(path) if path else program.text
+        found = f"`{shown(value)}`" if isinstance(value, (str, int, float)) else sort(value)
+        text = f"{place} must be a whole number, found {found}"
+        raise LocationError(path, "not-a-number", text)
+    return value
+
+
+def first(program: Program, document: Any) -> int | None:
+    """The number that a bound of the profile gives."""
+    found = matches((program,), document)
+    return whole(found[0], program) if found else None
+
+
+def holds(program: Program | None, document: Any) -> bool:
+    """Whether the place that a bound depends on is true; without such a place it holds."""
+    if program is None:
+        return True
+    return any(each.value is True for each in matches((program,), document))
+
+
+def total(scales: Iterable[Scale], of: ScaleOf) -> int | None:
+    """The replicas of a component, or of one of its instances; None if one of them is unknown."""
+    wanted = of.instance.casefold() if of.instance is not None else None
+    numbers = [
+        each.replicas
+        for each in scales
+        if each.component == of.component and wanted in (None, each.instance.casefold())
+    ]
+    known = [each for each in numbers if each is not None]
+    return sum(known) if len(known) == len(numbers) else None

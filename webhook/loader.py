@@ -1,0 +1,82 @@
+"""The loader: documents from files, shipped ones included, into a catalog, or every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import yaml
+
+from webhook.adapters import files
+from webhook.core.assemble import Choices, assemble
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
+from webhook.core.server_defaults import ServerDefaults
+
+DEFAULT_MINOR = "1.36"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The paths that the documents come from, and what is chosen beside them."""
+
+    policies: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    assets: tuple[str, ...] = ()
+    kubernetes_minor: str = DEFAULT_MINOR
+    choices: Choices = field(default_factory=Choices)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every given path."""
+        return (*self.policies, *self.interfaces, *self.assets)
+
+
+def server_defaults(minor: str) -> ServerDefaults | Problem:
+    """The shipped table of what the API server of this minor version fills in."""
+    path = files.shipped_folder() / "server-defaults" / f"{minor}.yaml"
+    if not path.is_file():
+        known = sorted(each.stem for each in path.parent.glob("*.yaml"))
+        fix = f"choose one of {', '.join(known)}"
+        return Problem(str(path), "", f"no table for Kubernetes {minor}", fix, "unknown-minor")
+    return ServerDefaults.parse(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))  # noqa: S506
+
+
+def shipped_paths() -> list[str]:
+    """The built-in system policy and the shipped workload definitions."""
+    folder = files.shipped_folder()
+    return [str(folder / "system.yaml"), str(folder / "workloads")]
+
+
+def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[Problem, ...]]:
+    """The catalog of everything the paths hold, None when something cannot be used; all problems."""
+    shipped, own_problems = files.read_all(shipped_paths())
+    given, problems = files.read_all(unrepeated(sources.paths))
+    table = server_defaults(sources.kubernetes_minor)
+    if isinstance(table, Problem):
+        return None, (*own_problems, *problems, table)
+    catalog, more = assemble(shipped, given, sources.choices, table, generation)
+    found = (*own_problems, *problems, *more)
+    if any(each.severity == "error" for each in found):
+        return None, found
+    return catalog, found
+
+
+def unrepeated(paths: Sequence[str]) -> list[str]:
+    """The paths in order, each once."""
+    return list(dict.fromkeys(paths))
+
+
+def change_detector(sources: Sources) -> Callable[[], bool]:
+    """A function that says whether the files differ from when it last said so."""
+    seen = files.fingerprint(sources.paths)
+
+    def changed() -> bool:
+        nonlocal seen
+        now = files.fingerprint(sources.paths)
+        if now == seen:
+            return False
+        seen = now
+        return True
+
+    return changed

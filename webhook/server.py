@@ -1,0 +1,440 @@
+"""The server: joins settings, certificate, catalog, HTTP and workers, and ends them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from webhook.adapters import telemetry
+from webhook.adapters.http import (
+    App,
+    Judge,
+    Limits,
+    Observation,
+    Reviews,
+    State,
+    connection,
+    probes,
+)
+from webhook.adapters.telemetry import Metrics
+from webhook.adapters.tls import Certificate, Files, TlsError
+from webhook.adapters.workers import Pool, cpu_count
+from webhook.core import wording
+from webhook.core.decision import Allowed, Denied, Problem, Violation
+from webhook.settings import Settings, address
+
+log = logging.getLogger("podgate")
+
+Load = Callable[[], Judge]
+Changed = Callable[[], bool]
+
+WATCH_SECONDS = 2.0
+RETRY_SECONDS = 15.0
+GRACE_SECONDS = 10
+COLLECTION = (50_000, 20, 100)
+
+
+class LoadError(Exception):
+    """The documents of a catalog are wrong: every problem, for their authors."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        """`problems` are told line by line."""
+        super().__init__(f"{len(problems)} problems")
+        self.problems = problems
+
+
+def never() -> bool:
+    """A catalog that nobody changes."""
+    return False
+
+
+def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
+    """Serve reviews until SIGTERM or SIGINT; the exit code: 0, 1 (failed), 2 (bad settings).
+
+    `load` reads all documents and gives a judge; it raises LoadError for bad ones. It is called
+    once in every worker and again, in a thread, whenever `changed` (asked every two seconds) says
+    so; while it fails the last good judge stays. A judge is called from several threads. It may
+    have an attribute `policies`, the number of policies in it, which is told at the start.
+    """
+    telemetry.start_logging(settings.log_level, settings.log_format)
+    problems = settings.unfit_to_serve()
+    if problems:
+        return refuse(problems)
+    try:
+        listeners = Listeners.of(settings)
+        certificate = None if settings.plain_http else certificate_of(settings)
+    except (TlsError, OSError) as error:
+        log.error("cannot start: %s", error)  # noqa: TRY400 - expected, its stack says nothing
+        return 2 if isinstance(error, TlsError) else 1
+    count = settings.workers or cpu_count()
+    if count == 1:
+        return Process(settings, listeners, certificate, load, changed).run()
+    folder = telemetry.share()
+    try:
+        work = worker_of(settings, listeners, certificate, load, changed)
+        patience = settings.drain + GRACE_SECONDS + 5
+        return Pool(count, work, ended=telemetry.forget, patience=patience).run()
+    finally:
+        telemetry.unshare(folder)
+
+
+def refuse(problems: tuple[Problem, ...]) -> int:
+    """Tell what is wrong with the settings on stderr, a line each; gives exit code 2."""
+    for problem in problems:
+        sys.stderr.write(f"{wording.problem_text(problem)}\n")
+    return 2
+
+
+def worker_of(
+    settings: Settings,
+    listeners: Listeners,
+    certificate: Certificate | None,
+    load: Load,
+    changed: Changed,
+) -> Callable[[int, Callable[[], None]], int]:
+    """What each worker process runs: the same as a single process, with a heartbeat."""
+
+    def work(number: int, beat: Callable[[], None]) -> int:
+        supervisor = os.getppid()
+        process = Process(settings, listeners, certificate, load, changed, number, beat)
+        process.orphaned = lambda: os.getppid() != supervisor
+        return process.run()
+
+    return work
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """The bound sockets, shared by all workers: a taken port is known before anything starts."""
+
+    reviews: socket.socket
+    metrics: socket.socket | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Listeners:
+        """Bind; OSError says which address could not be had."""
+        apart = settings.metrics_listen not in ("", "same")
+        return cls(bound(settings.listen), bound(settings.metrics_listen) if apart else None)
+
+    def close(self) -> None:
+        """Let go of the addresses."""
+        self.reviews.close()
+        if self.metrics is not None:
+            self.metrics.close()
+
+
+def bound(text: str) -> socket.socket:
+    """A listening socket at an address."""
+    host, port = address(text)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OSError(f"{text}: {error.strerror or error}") from error
+
+
+def named(listener: socket.socket) -> str:
+    """An address as it was bound, for people."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def certificate_of(settings: Settings) -> Certificate:
+    """The certificate of the settings; TlsError when it cannot be served."""
+    assert settings.tls_cert is not None
+    assert settings.tls_key is not None
+    return Certificate(Files(settings.tls_cert, settings.tls_key, settings.client_ca))
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to the process, which runs two of them."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@dataclass(slots=True)
+class Process:
+    """One process that answers reviews: the only one, or one of several workers."""
+
+    settings: Settings
+    listeners: Listeners
+    certificate: Certificate | None
+    load: Load
+    changed: Changed = never
+    number: int = 0
+    beat: Callable[[], None] = lambda: None
+    orphaned: Callable[[], bool] = never
+    state: State = field(default_factory=State)
+    metrics: Metrics = field(default_factory=telemetry.metrics)
+    started: threading.Event = field(default_factory=threading.Event)
+    stopping: asyncio.Event | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    servers: list[Server] = field(default_factory=list)
+
+    def run(self) -> int:
+        """Serve until told to stop."""
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(self.main())
+
+    def stop(self) -> None:
+        """Ask for a graceful end, from any thread; asked twice, it is not graceful."""
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self.stop_here)
+
+    def stop_here(self) -> None:
+        """The same, on the loop."""
+        assert self.stopping is not None
+        if self.stopping.is_set():
+            for server in self.servers:
+                server.should_exit = server.force_exit = True
+        self.stopping.set()
+
+    async def main(self) -> int:
+        """Probes first, then the catalog, then reviews; at the end the other way round."""
+        self.loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self.loop.add_signal_handler(number, self.stop_here)
+        reviews, plain = self.build()
+        async with asyncio.TaskGroup() as tasks:
+            heart = tasks.create_task(self.live())
+            if plain is not None and self.listeners.metrics is not None:
+                tasks.create_task(plain.serve([self.listeners.metrics]))
+            await asyncio.to_thread(self.reload)
+            serving = tasks.create_task(reviews.serve([self.listeners.reviews]))
+            watch = tasks.create_task(self.watch())
+            self.announce()
+            await self.stopping.wait()
+            await self.drain(reviews)
+            await serving
+            if plain is not None:
+                plain.should_exit = True
+            heart.cancel()
+            watch.cancel()
+        return 0
+
+    def build(self) -> tuple[Server, Server | None]:
+        """The server of reviews, and the one of metrics and probes where it has its own port."""
+        own, same = self.settings.metrics_listen, self.settings.metrics_listen == "same"
+        limits = Limits(self.settings.body_limit, self.settings.deadline)
+        reviews = Reviews(self.state, self.observe, limits)
+        texts = self.metrics.text
+        app = App(reviews, probes(self.state, texts if same else None))
+        servers = [self.server(app, self.certificate)]
+        if own and not same:
+            servers.append(self.server(probes(self.state, texts), None))
+        self.servers = servers
+        return servers[0], servers[1] if len(servers) > 1 else None
+
+    def server(self, app: Any, certificate: Certificate | None) -> Server:
+        """One server in this loop, as `performance.md` §1 has it."""
+        settings = self.settings
+        config = uvicorn.Config(
+            app,
+            http=connection(self.state, settings.connection_age),
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level=logging.WARNING,  # its own words on starting and ending are told already
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            limit_concurrency=settings.concurrency,
+            timeout_keep_alive=settings.keep_alive,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_context_factory=(lambda *_: certificate.context) if certificate else None,
+        )
+        return Server(config)
+
+    def announce(self) -> None:
+        """The one line that says what was started, told by the first worker."""
+        self.started.set()
+        if self.number:
+            return
+        count = getattr(self.state.judge, "policies", None)
+        listeners = self.listeners
+        scheme = "https" if self.certificate else "http"
+        apart = f", metrics http://{named(listeners.metrics)}" if listeners.metrics else ""
+        days = (
+            f", certificate for {self.certificate.days_left():.0f} days" if self.certificate else ""
+        )
+        log.info(
+            "podgate serves %s://%s%s: %s policies, namespaces %s, workers %d%s",
+            scheme,
+            named(listeners.reviews),
+            apart,
+            "no" if self.state.judge is None else "?" if count is None else count,
+            self.settings.governed,
+            self.settings.workers or cpu_count(),
+            days,
+        )
+
+    async def live(self) -> None:
+        """Beat once a second; a worker whose supervisor is gone ends."""
+        while True:
+            self.beat()
+            if self.orphaned():
+                log.error("the supervisor is gone, so this worker ends")
+                self.stop_here()
+                return
+            await asyncio.sleep(1.0)
+
+    async def watch(self) -> None:
+        """Look for new certificates and documents; a catalog that never loaded is tried again."""
+        idle = 0.0
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            idle += WATCH_SECONDS
+            try:
+                await asyncio.to_thread(self.look_at_certificate)
+                overdue = self.state.judge is None and idle >= RETRY_SECONDS
+                if await asyncio.to_thread(self.changed) or overdue:
+                    idle = 0.0
+                    await asyncio.to_thread(self.reload)
+            except Exception:
+                log.exception("looking for changes failed")
+
+    def look_at_certificate(self) -> None:
+        """Exchange the certificate when its files changed."""
+        if self.certificate is None:
+            return
+        failures = self.certificate.failures
+        self.certificate.refresh()
+        if self.certificate.failures > failures:
+            self.metrics.failed("certificate")
+        self.metrics.certificate(self.certificate.not_after)
+
+    def reload(self) -> None:
+        """Load a catalog and put it to use; whatever fails, the last good one stays in use."""
+        try:
+            judge = self.load()
+        except LoadError as error:
+            for problem in error.problems:
+                log.error("%s", wording.problem_text(problem))  # noqa: TRY400 - for its author
+            self.kept(f"{len(error.problems)} problems in the documents, see the log")
+            return
+        except Exception as error:
+            log.exception("loading the documents failed: %s", type(error).__name__)
+            self.kept(f"loading the documents failed ({type(error).__name__}), see the log")
+            return
+        self.use(judge)
+
+    def kept(self, why: str) -> None:
+        """A load failed."""
+        self.metrics.failed("catalog")
+        self.state.trouble = f"no catalog is loaded: {why}"
+        if self.state.judge is not None:
+            log.error("catalog %d stays in use: %s", self.state.generation, why)
+
+    def use(self, judge: Judge) -> None:
+        """Swap the judge in, and keep the collector from going through it ever again."""
+        gc.unfreeze()
+        self.state.judge = judge
+        self.state.generation += 1
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECTION)
+        self.metrics.swapped(self.state.generation)
+        if self.certificate is not None:
+            self.metrics.certificate(self.certificate.not_after)
+        if self.state.generation > 1:
+            log.info("catalog %d is in use", self.state.generation)
+
+    async def drain(self, reviews: Server) -> None:
+        """Be unready and close each connection after its answer for a while, then end for good."""
+        log.info("draining for %.0f s", self.settings.drain)
+        self.state.draining = True
+        until = time.monotonic() + self.settings.drain
+        while time.monotonic() < until and not reviews.should_exit:
+            await asyncio.sleep(0.05)
+        reviews.should_exit = True
+
+    def observe(self, seen: Observation) -> None:
+        """Count and log one review, from outside the decision."""
+        request, outcome = seen.request, outcome_of(seen)
+        self.metrics.answered(
+            seen.stage.value,
+            request.kind if request else "",
+            request.operation if request else "",
+            outcome,
+            request.dry_run if request else False,
+            seen.seconds,
+        )
+        decision = seen.decision
+        for broken in (*(decision.audit if decision else ()), *refused(seen)):
+            self.metrics.broken(broken.source.policy if broken.source else "", broken.rule)
+        if seen.error is not None:
+            facts = {telemetry.FACTS: facts_of(seen)}
+            log.error("judging failed", exc_info=seen.error, extra=facts)
+        elif seen.fault:
+            log.warning("a review was not judged", extra={telemetry.FACTS: facts_of(seen)})
+        elif (isinstance(decision, Denied) or (decision and decision.audit)) and log.isEnabledFor(
+            logging.INFO
+        ):
+            log.info("%s", outcome, extra={telemetry.FACTS: facts_of(seen)})
+
+
+def outcome_of(seen: Observation) -> str:
+    """allowed, patched, denied, not-judged, error, or the reason of a fault."""
+    if seen.error is not None:
+        return "error"
+    match seen.decision:
+        case Allowed():
+            if not seen.decision.judged:
+                return "not-judged"
+            return "patched" if seen.decision.patch else "allowed"
+        case Denied():
+            return "denied"
+        case None:
+            return seen.fault
+
+
+def refused(seen: Observation) -> tuple[Violation, ...]:
+    """The violations of a refusal."""
+    return seen.decision.violations if isinstance(seen.decision, Denied) else ()
+
+
+def facts_of(seen: Observation) -> dict[str, Any]:
+    """What a log line says of a review: who asked for what, which rules broke where, no value."""
+    facts: dict[str, Any] = {"uid": seen.uid, "stage": seen.stage.value}
+    if seen.fault:
+        facts["reason"] = seen.fault
+    request = seen.request
+    if request is not None:
+        facts |= {
+            "kind": f"{request.kind}.{request.version}.{request.group}".rstrip("."),
+            "operation": request.operation,
+            "namespace": request.namespace,
+            "name": request.name,
+            "user": request.user,
+            "dry_run": request.dry_run,
+        }
+    rules = [rule_of(each) for each in refused(seen)[: wording.MOST_VIOLATIONS]]
+    audit = seen.decision.audit if seen.decision else ()
+    noted = [rule_of(each) for each in audit[: wording.MOST_VIOLATIONS]]
+    return facts | ({"rules": rules} if rules else {}) | ({"audit": noted} if noted else {})
+
+
+def rule_of(violation: Violation) -> dict[str, str]:
+    """One broken rule for a log line."""
+    policy = violation.source.policy if violation.source else ""
+    return {"policy": policy, "rule": violation.rule, "path": wording.place(violation.path)}

@@ -1,0 +1,209 @@
+"""The settings of an installation, read once from flags and the environment; flags win."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+
+from webhook.core import wording
+from webhook.core.decision import Problem
+
+PREFIX = "PODGATE_"
+ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})")
+# Kubernetes tells pods of Services through variables of its own: a Service named podgate gives
+# PODGATE_PORT=tcp://…, one named podgate-metrics PODGATE_METRICS_PORT. No setting may be so called.
+SERVICE_LINK = re.compile(r"PODGATE_(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
+
+Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
+Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
+PATHS, NAMES = "paths", "names"
+
+
+def setting(default: Any, wanted: str, *, listed: str = "") -> Any:
+    """One setting: its default, the words that say what to write, and how a list is separated."""
+    return Field(default, description=wanted, json_schema_extra={"listed": listed})
+
+
+class Settings(BaseModel):
+    """Everything an installer can choose. A name `x_y` is `--x-y` and PODGATE_X_Y."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    listen: Address = setting("0.0.0.0:9443", "an address and a port, such as 0.0.0.0:9443")
+    metrics_listen: Literal["", "same"] | Address = setting(
+        "0.0.0.0:8080",
+        "an address and a port for metrics and probes, `same` for the port of reviews, or nothing",
+    )
+    tls_cert: Path | None = setting(None, "the path of a PEM certificate chain")
+    tls_key: Path | None = setting(None, "the path of the certificate's PEM key")
+    client_ca: Path | None = setting(None, "the path of the CA that signs the API server's client")
+    plain_http: bool = setting(False, "true or false; true only to try things out without TLS")
+    policies: tuple[Path, ...] = setting((), "paths of policies", listed=PATHS)
+    interfaces: tuple[Path, ...] = setting((), "paths of resource interfaces", listed=PATHS)
+    assets: tuple[Path, ...] = setting((), "paths of assets", listed=PATHS)
+    rule_combination: Literal["guarded", "documented", "strictest"] = setting(
+        "guarded", "guarded, documented or strictest"
+    )
+    governed: Annotated[str, StringConstraints(pattern=r"^(all|[^\s=]+(=\S*)?)$")] = setting(
+        "podgate.dev/governed=true", "`all`, or the label of governed namespaces as key=value"
+    )
+    workers: Annotated[int, Field(ge=0, le=256)] = setting(
+        0, "a number of processes up to 256; 0 is one per CPU"
+    )
+    keep_alive: Annotated[int, Field(ge=1, le=3600)] = setting(
+        120, "whole seconds from 1 to 3600; API servers keep idle connections for 90"
+    )
+    connection_age: Annotated[float, Field(ge=1)] = setting(600.0, "seconds, 1 or more")
+    body_limit: Annotated[int, Field(ge=1024, le=64 * 1024 * 1024)] = setting(
+        7 * 1024 * 1024, "a number of bytes from 1024 to 67108864"
+    )
+    deadline: Annotated[float, Field(gt=0, le=30)] = setting(
+        1.0, "seconds up to 30 that a review may wait before it is judged"
+    )
+    drain: Annotated[float, Field(ge=0, le=300)] = setting(
+        5.0, "seconds up to 300 to go on answering after SIGTERM"
+    )
+    concurrency: Annotated[int, Field(ge=8, le=65536)] = setting(
+        1024, "a number of connections per worker from 8 to 65536"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "debug, info, warning or error"
+    )
+    log_format: Literal["json", "text"] = setting("json", "json or text")
+    gpu_devices: tuple[Name, ...] = setting(
+        ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu"),
+        "resource names separated by commas; a * at the end stands for any rest",
+        listed=NAMES,
+    )
+    gpu_device_classes: tuple[Name, ...] = setting(
+        ("gpu.nvidia.com", "mig.nvidia.com"),
+        "device class names separated by commas",
+        listed=NAMES,
+    )
+    node_type_label: Name = setting("run.ai/type", "a label key")
+    kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
+        "1.36", "a Kubernetes version such as 1.36"
+    )
+
+    @classmethod
+    def from_sources(
+        cls, flags: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> Settings | tuple[Problem, ...]:
+        """Settings from `flags` by field name (None: not given) and PODGATE_* variables, or all
+        that is wrong with them. Flags win. Lists in variables are separated by `os.pathsep`, lists
+        of names by commas; an empty variable counts as not given.
+        """
+        given = {name: value for name, value in flags.items() if not missing(value)}
+        found = {name: value for name, value in from_environment(environ) if name not in given}
+        strangers = unknown_variables(environ)
+        try:
+            settings = cls.model_validate({**found, **given})
+        except ValidationError as error:
+            faults = [problem_of(each, given) for each in error.errors()]
+            return (*strangers, *dict.fromkeys(faults))
+        problems = (*strangers, *bad_ports(settings, found))
+        return problems or settings
+
+    def unfit_to_serve(self) -> tuple[Problem, ...]:
+        """What a server needs and commands do not: a certificate and its key, or the word that it
+        is meant to go without.
+        """
+        if self.plain_http:
+            fix = "it without --plain-http"
+            found = "a client CA without TLS"
+            return (Problem("flags", "--client-ca", found, fix, "setting"),) * bool(self.client_ca)
+        rows = ((flag(name), name) for name in ("tls_cert", "tls_key") if not getattr(self, name))
+        return tuple(
+            Problem("flags", shown, "nothing", f"{wanted(name)} (or --plain-http)", "setting")
+            for shown, name in rows
+        )
+
+
+def wanted(name: str) -> str:
+    """What to write for a setting."""
+    return Settings.model_fields[name].description or ""
+
+
+def missing(value: Any) -> bool:
+    """Whether a flag was not given: None, or an empty list as option parsers have it."""
+    return value is None or value in ([], ())
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Each setting that the environment gives, lists split."""
+    for name, row in Settings.model_fields.items():
+        text = environ.get(variable(name), "").strip()
+        if not text:
+            continue
+        extra = row.json_schema_extra if isinstance(row.json_schema_extra, dict) else {}
+        separator = {PATHS: os.pathsep, NAMES: ","}.get(str(extra.get("listed")))
+        if separator is None:
+            yield name, text
+        else:
+            yield name, tuple(part.strip() for part in text.split(separator) if part.strip())
+
+
+def variable(name: str) -> str:
+    """The variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def flag(name: str) -> str:
+    """The flag of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
+    """PODGATE_* variables that are no setting, but for those that Kubernetes sets for Services."""
+    known = [variable(name) for name in Settings.model_fields]
+    strangers = sorted(
+        name
+        for name in environ
+        if name.startswith(PREFIX) and name not in known and not SERVICE_LINK.fullmatch(name)
+    )
+    return tuple(
+        Problem("environment", name, "no setting of this name", nearest(name, known), "unknown")
+        for name in strangers
+    )
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """What may have been meant."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f"{close[0]}, if that is meant" if close else "nothing of that name"
+
+
+def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
+    """pydantic's finding in our words: the name as written, what was found, what to write."""
+    name = str(error["loc"][0]) if error["loc"] else ""
+    row = Settings.model_fields.get(name)
+    if row is None:
+        fix = nearest(flag(name), [flag(each) for each in Settings.model_fields])
+        return Problem("flags", flag(name), "no setting of this name", fix, "unknown")
+    source = ("flags", flag(name)) if name in given else ("environment", variable(name))
+    found = wording.shown(error["input"])
+    return Problem(*source, found, wanted(name), "setting")
+
+
+def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]:
+    """Addresses whose port is out of range, which no pattern shows."""
+    for name in ("listen", "metrics_listen"):
+        text = getattr(settings, name)
+        if text not in ("", "same") and address(text)[1] > 65535:
+            place = ("environment", variable(name)) if name in found else ("flags", flag(name))
+            yield Problem(*place, f"port {address(text)[1]}", "a port up to 65535", "setting")
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of an address; an IPv6 host without its brackets."""
+    match = ADDRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is no address with a port")
+    return match[1].strip("[]"), int(match[2])
