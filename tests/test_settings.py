@@ -60,7 +60,6 @@ def test_an_empty_variable_counts_as_not_given() -> None:
         ("workers", "many"),
         ("workers", "-1"),
         ("listen", "9443"),
-        ("listen", "0.0.0.0:9443 "),
         ("listen", "h:99999"),
         ("metrics_listen", "nowhere"),
         ("keep_alive", "0"),
@@ -78,13 +77,11 @@ def test_a_bad_value_is_told_once_with_name_what_was_found_and_what_is_wanted(
 ) -> None:
     for found, shown in (
         (problems({name: value}), "--" + name.replace("_", "-")),
-        (problems(**{f"PODGATE_{name.upper()}": value}), f"PODGATE_{name.upper()}"),
+        (problems({}, **{f"PODGATE_{name.upper()}": value}), f"PODGATE_{name.upper()}"),
     ):
-        if value == "0.0.0.0:9443 " and shown.startswith("PODGATE"):
-            continue
         assert [each.path for each in found] == [shown]
         text = wording.problem_text(found[0])
-        assert value.strip().removeprefix("h:") in text
+        assert value.removeprefix("h:") in text
         assert "; write " in text
         assert "\n" not in text
 

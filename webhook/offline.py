@@ -89,15 +89,18 @@ def not_an_object(data: Any) -> str:
 
 
 def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> References:
-    """Claims and claim templates among the manifests, so that GPU claims can be counted."""
+    """Claims, claim templates and priority classes among the manifests, that others refer to."""
     claims = {}
+    classes = set()
     for _, data in objects:
+        if data["kind"] == "PriorityClass":
+            classes.add(str((data.get("metadata") or {}).get("name")))
         if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
             metadata = data.get("metadata") or {}
             spec = data["spec"].get("spec") if data["kind"] == "ResourceClaimTemplate" else data["spec"]
             namespace = metadata.get("namespace") or place.namespace
             claims[data["kind"], namespace, str(metadata.get("name"))] = spec
-    return References({place.namespace: place.labels}, claims)
+    return References({place.namespace: place.labels}, claims, frozenset(classes))
 
 
 def request_of(raw: Any, defaulted: Any, place: Place) -> Request:

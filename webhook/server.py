@@ -75,11 +75,25 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
     if problems:
         return refuse(problems)
     try:
-        listeners = Listeners.of(settings)
         certificate = None if settings.plain_http else certificate_of(settings)
+        listeners = Listeners.of(settings)
     except (TlsError, OSError) as error:
         log.error("cannot start: %s", error)  # noqa: TRY400 - expected, its stack says nothing
         return 2 if isinstance(error, TlsError) else 1
+    try:
+        return run(settings, listeners, certificate, load, changed)
+    finally:
+        listeners.close()
+
+
+def run(
+    settings: Settings,
+    listeners: Listeners,
+    certificate: Certificate | None,
+    load: Load,
+    changed: Changed,
+) -> int:
+    """Serve in this process, or in as many workers as the settings or the CPUs say."""
     count = settings.workers or cpu_count()
     if count == 1:
         return Process(settings, listeners, certificate, load, changed).run()
@@ -128,7 +142,12 @@ class Listeners:
     def of(cls, settings: Settings) -> Listeners:
         """Bind; OSError says which address could not be had."""
         apart = settings.metrics_listen not in ("", "same")
-        return cls(bound(settings.listen), bound(settings.metrics_listen) if apart else None)
+        reviews = bound(settings.listen)
+        try:
+            return cls(reviews, bound(settings.metrics_listen) if apart else None)
+        except OSError:
+            reviews.close()
+            raise
 
     def close(self) -> None:
         """Let go of the addresses."""
@@ -144,7 +163,8 @@ def bound(text: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        raise OSError(f"{text}: {error.strerror or error}") from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise OSError(f"{text}: {reason}") from error
 
 
 def named(listener: socket.socket) -> str:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from cryptography.x509 import Certificate as X509
 from cryptography.x509 import CertificateBuilder, load_pem_x509_certificate
 
 from certs import authority, files
@@ -68,7 +68,7 @@ def listener() -> Iterator[socket.socket]:
 
 def handshake(
     listener: socket.socket, served: ssl.SSLContext, client: ssl.SSLContext, name: str | None
-) -> X509:
+) -> x509.Certificate:
     """What a client is shown; ssl.SSLError when it or the server refuses."""
 
     def accept() -> None:

@@ -78,10 +78,13 @@ def spec(text: str) -> str:
 # forms
 
 
-@pytest.mark.parametrize("path", sorted(POLICIES.glob("examples/*.yaml")), ids=lambda each: each.stem)
+@pytest.mark.parametrize(
+    "path", sorted(POLICIES.glob("examples/*.yaml")), ids=lambda each: each.stem
+)
 def test_every_example_policy_is_faultless(path: Path) -> None:
     found, faults = read_documents(path.read_text("utf-8"), str(path))
-    assert found and not faults
+    assert found
+    assert not faults
     for each in found:
         assert is_policy(each)
         policy, problems = parse_policy(each, Context())
@@ -121,9 +124,7 @@ def test_a_bare_body_takes_type_and_namespace_from_the_context() -> None:
 
 
 def test_a_bare_project_policy_without_namespace_is_refused() -> None:
-    assert errors("rules: {}", default_scope="project") == [
-        ("missing-namespace", "(whole object)")
-    ]
+    assert errors("rules: {}", default_scope="project") == [("missing-namespace", "(whole object)")]
 
 
 API = """\
@@ -324,7 +325,10 @@ def test_example_23_loads_with_warnings_that_give_the_canonical_names() -> None:
     text = """\
     Rules:
       compute: {gpuDeviceRequest: {Max: 2, min: null}}
-      storage: {nfs: {Attributes: {nfsServer: {options: [nfs.example.com]}}, Instances: {canadd: false}}}
+      storage:
+        nfs:
+          Attributes: {nfsServer: {options: [nfs.example.com]}}
+          Instances: {canadd: false}
     """
     policy, problems = parse(text)
     assert policy is not None
@@ -404,7 +408,10 @@ def test_example_16_keeps_master_and_worker_apart() -> None:
     defaults: {master: {security: {runAsUid: 1500}}, worker: {security: {runAsUid: 2500}}}
     rules:
       master: {command: {options: [{value: ./lead.sh}]}}
-      worker: {command: {options: [{value: ./run.sh, displayed: Run}]}, numWorkers: {max: 4}, storage: {nfs: {instances: {canAdd: false}}}}
+      worker:
+        command: {options: [{value: ./run.sh, displayed: Run}]}
+        numWorkers: {max: 4}
+        storage: {nfs: {instances: {canAdd: false}}}
     """
     body = clean(text, workload_type="distributed").body
     master, worker = role_level("master"), role_level("worker")
@@ -417,7 +424,11 @@ def test_example_16_keeps_master_and_worker_apart() -> None:
 
 
 def test_components_and_observed_role_names_are_levels() -> None:
-    text = "rules: {masterSpec: {image: {required: true}}, components: {head: {image: {required: true}}}}"
+    text = """\
+    rules:
+      masterSpec: {image: {required: true}}
+      components: {head: {image: {required: true}}}
+    """
     policy = accepted(text)
     assert set(policy.body.rules) == {role_level("master"), component_level("head")}
     assert warnings(text) == [("alias", "write master")]
@@ -504,7 +515,7 @@ def test_text_keeps_what_its_author_wrote() -> None:
         "image: {name: a}",
         "security: {capabilities: NET_ADMIN}",
         "security: {capabilities: [{a: b}]}",
-        "command: \"echo 'open\"",
+        'command: "echo \'open"',
     ],
 )
 def test_values_of_another_type_are_refused(leaf: str) -> None:
@@ -558,7 +569,9 @@ def test_example_15_computes_defaults_from_fields_by_any_of_their_names() -> Non
 
 def test_example_12_gives_items_their_key_and_keeps_the_lock() -> None:
     text = """\
-    defaults: {environmentVariables: {instances: [{name: HTTP_PROXY, value: 'http://p:3128'}, {name: LOG_LEVEL, value: info}]}}
+    defaults:
+      environmentVariables:
+        instances: [{name: HTTP_PROXY, value: 'http://p:3128'}, {name: LOG_LEVEL, value: info}]
     rules: {environmentVariables: {instances: {locked: [HTTP_PROXY]}}}
     """
     body = clean(text).body
@@ -577,7 +590,9 @@ def test_example_13_reads_a_list_of_attribute_maps_as_one_map() -> None:
         hostPath:
           instances: [{name: models, path: /models, mountPath: /models}]
           attributes: [{readOnly: true}, {mountPropagation: HostToContainer}]
-    rules: {storage: {hostPath: {attributes: {readOnly: {canEdit: false}, mountPath: {required: true}}}}}
+    rules:
+      storage:
+        hostPath: {attributes: {readOnly: {canEdit: false}, mountPath: {required: true}}}
     """
     policy = accepted(text)
     defaults = policy.body.defaults[EVERYWHERE]
@@ -588,8 +603,14 @@ def test_example_13_reads_a_list_of_attribute_maps_as_one_map() -> None:
 
 def test_example_22_keys_tolerations_without_names_by_their_content() -> None:
     text = """\
-    defaults: {tolerations: {instances: [{key: gpu, operator: Equal, value: h100, effect: NoExecute}, {key: spot, operator: Exists}]}}
-    rules: {tolerations: {instances: {canAdd: false}, attributes: {seconds: {max: 120}}}, labels: {instances: {canAdd: false}}}
+    defaults:
+      tolerations:
+        instances:
+          - {key: gpu, operator: Equal, value: h100, effect: NoExecute}
+          - {key: spot, operator: Exists}
+    rules:
+      tolerations: {instances: {canAdd: false}, attributes: {seconds: {max: 120}}}
+      labels: {instances: {canAdd: false}}
     """
     body = clean(text).body
     keys = [each.key for each in body.items[EVERYWHERE]["tolerations"]]
@@ -619,27 +640,148 @@ def test_example_17_imposes_an_asset_beside_a_closed_list() -> None:
     assert body.imposed == {EVERYWHERE: ("5f0d7c1e-58c5-4b0b-9d46-0f1f8c6b2a77",)}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "defaults: {imagePullPolicy: Always, security: {runAsNonRoot: true, runAsUid: 2000}, compute: {cpuMemoryRequest: 512M}}\n"
-        "rules: {compute: {cpuMemoryRequest: {required: true}, cpuCoreRequest: {required: true}}, workingDir: {required: true}}",
-        "rules:\n  compute: {gpuDevicesRequest: {min: 1, max: 6}, cpuCoreRequest: {required: true, min: 0, max: 6}}\n"
-        "  security: {runAsUid: {min: 1000, max: 60000}}",
-        "rules: {compute: {cpuMemoryRequest: {min: '1M', max: 4G}, cpuMemoryLimit: {max: 4Gi}}}",
-        "rules: {compute: {cpuCoreRequest: {min: 1, max: 9, step: 4}}}",
-        "rules:\n  image: {options: [{value: 'r/b:1.4', displayed: Base 1.4}, 'r/c:12']}\n"
-        "  imagePullPolicy: {required: true, options: [{value: Always}, {value: Never}]}",
-        "defaults: {security: {capabilities: [NET_ADMIN, SYS_PTRACE]}}\nrules: {security: {capabilities: {canEdit: false}}}",
-        "defaults: {compute: {cpuMemoryLimit: 2G, cpuCoreLimit: 0.5}, security: {runAsUid: 1200}}\n"
-        "rules: {compute: {cpuMemoryLimit: {canEdit: false}, cpuCoreLimit: {canEdit: false}}, security: {runAsUid: {canEdit: false}}}",
-        "rules: {compute: {cpuMemoryRequest: {canEdit: false}}, security: {runAsUid: {blocked: true}}}",
-        "rules: {compute: {gpuDevicesRequest: {max: 8}}, priorityClass: {options: [{value: low}]}}",
-    ],
-    ids=["1", "2", "3", "4", "5", "6", "7", "8", "19"],
-)
+WORKED_EXAMPLES = {
+    "1": """
+        defaults:
+          imagePullPolicy: Always
+          security: {runAsNonRoot: true, runAsUid: 2000}
+          compute: {cpuMemoryRequest: 512M}
+        rules:
+          compute: {cpuMemoryRequest: {required: true}, cpuCoreRequest: {required: true}}
+          workingDir: {required: true}
+        """,
+    "2": """
+        rules:
+          compute:
+            gpuDevicesRequest: {min: 1, max: 6}
+            cpuCoreRequest: {required: true, min: 0, max: 6}
+          security: {runAsUid: {min: 1000, max: 60000}}
+        """,
+    "3": """
+        rules:
+          compute: {cpuMemoryRequest: {min: '1M', max: 4G}, cpuMemoryLimit: {max: 4Gi}}
+        """,
+    "4": "rules: {compute: {cpuCoreRequest: {min: 1, max: 9, step: 4}}}",
+    "5": """
+        rules:
+          image: {options: [{value: 'r/b:1.4', displayed: Base 1.4}, 'r/c:12']}
+          imagePullPolicy: {required: true, options: [{value: Always}, {value: Never}]}
+        """,
+    "6": """
+        defaults: {security: {capabilities: [NET_ADMIN, SYS_PTRACE]}}
+        rules: {security: {capabilities: {canEdit: false}}}
+        """,
+    "7": """
+        defaults: {compute: {cpuMemoryLimit: 2G, cpuCoreLimit: 0.5}, security: {runAsUid: 1200}}
+        rules:
+          compute: {cpuMemoryLimit: {canEdit: false}, cpuCoreLimit: {canEdit: false}}
+          security: {runAsUid: {canEdit: false}}
+        """,
+    "8": """
+        rules:
+          compute: {cpuMemoryRequest: {canEdit: false}}
+          security: {runAsUid: {blocked: true}}
+        """,
+    "19": """
+        rules:
+          compute: {gpuDevicesRequest: {max: 8}}
+          priorityClass: {options: [{value: low}]}
+        """,
+}
+
+
+@pytest.mark.parametrize("text", WORKED_EXAMPLES.values(), ids=WORKED_EXAMPLES)
 def test_worked_examples_are_faultless(text: str) -> None:
     clean(text)
+
+
+@pytest.mark.parametrize(
+    "text,found",
+    [
+        ("rules: {image: true}", ("wrong-type", "rules.image")),
+        ("rules: {image: {required: yes}}", ("wrong-type", "rules.image.required")),
+        ("rules: {image: {required: 1}}", ("wrong-type", "rules.image.required")),
+        ("rules: {image: {options: a}}", ("wrong-type", "rules.image.options")),
+        (
+            "rules: {image: {options: [{displayed: a}]}}",
+            ("missing-value", "rules.image.options[0]"),
+        ),
+        (
+            "rules: {image: {options: [{value: a, label: b}]}}",
+            ("unknown-field", "rules.image.options[0].label"),
+        ),
+        (
+            "rules: {security: {capabilities: {options: [[A]]}}}",
+            ("wrong-type", "rules.security.capabilities.options[0]"),
+        ),
+        ("rules: {storage: {nfs: [a]}}", ("wrong-type", "rules.storage.nfs")),
+        (
+            "rules: {storage: {nfs: {instances: {locked: sets}}}}",
+            ("wrong-type", "rules.storage.nfs.instances.locked"),
+        ),
+        (
+            "rules: {storage: {nfs: {instances: {locked: [{a: b}]}}}}",
+            ("wrong-type", "rules.storage.nfs.instances.locked[0]"),
+        ),
+        ("rules: {compute: [a]}", ("wrong-type", "rules.compute")),
+        ("rules: [a]", ("wrong-type", "rules")),
+        ("defaults: {storage: {nfs: sets}}", ("wrong-type", "defaults.storage.nfs")),
+        (
+            "defaults: {storage: {nfs: {instances: {a: b}}}}",
+            ("wrong-type", "defaults.storage.nfs.instances"),
+        ),
+        (
+            "defaults: {storage: {nfs: {instances: [a]}}}",
+            ("wrong-type", "defaults.storage.nfs.instances[0]"),
+        ),
+        (
+            "defaults: {storage: {nfs: {attributes: {exclude: true}}}}",
+            ("excluded-default-item", "defaults.storage.nfs.attributes.exclude"),
+        ),
+        (
+            "defaults: {storage: {nfs: {items: []}}}",
+            ("unknown-field", "defaults.storage.nfs.items"),
+        ),
+        ("imposedAssets: x", ("wrong-type", "imposedAssets")),
+        ("imposedAssets: {everyone: [a]}", ("unknown-field", "imposedAssets.everyone")),
+        (
+            "rules: {compute: {cpuCoreLimit: {defaultFrom: cpuCoreRequest}}}",
+            ("wrong-type", "rules.compute.cpuCoreLimit.defaultFrom"),
+        ),
+        (
+            "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: cpuCoreRequest, factor: a}}}}",
+            ("wrong-type", "rules.compute.cpuCoreLimit.defaultFrom.factor"),
+        ),
+    ],
+)
+def test_each_shape_is_checked_where_it_stands(text: str, found: tuple[str, str]) -> None:
+    assert errors(text) == [found]
+
+
+def test_levels_are_known_in_any_letter_case() -> None:
+    text = "rules: {Components: {head: {image: {required: true}}}, Worker: {image: {min: null}}}"
+    assert {fix for _, fix in warnings(text)} == {"write components", "write worker"}
+    assert warnings("imposedAssets: {workerSpec: [a]}") == [("alias", "write worker")]
+
+
+def test_numbers_may_be_keys_and_names_where_text_is_meant() -> None:
+    text = """\
+    defaults: {labels: {instances: [{name: 5, value: 1.5}, null]}}
+    rules: {labels: {instances: {locked: [5]}}}
+    imposedAssets: [7]
+    """
+    body = clean(text).body
+    assert [each.key for each in body.items[EVERYWHERE]["labels"]] == ["5"]
+    assert body.rules[EVERYWHERE]["labels"]["locked"] == frozenset({"5"})
+    assert body.imposed[EVERYWHERE] == ("7",)
+
+
+def test_an_api_scope_without_its_id_is_refused() -> None:
+    text = "meta: {name: a, scope: project}\npolicy: {rules: {}}"
+    assert errors(text) == [("missing-value", "meta")]
+    named = "meta: {name: a, scope: project, projectId: x}\npolicy: {rules: {}}"
+    assert clean(named, namespace="vision").namespace == "vision"
+    assert errors(named, scope_names={"x": ("a", "b")}) == [("unmapped-scope-id", "meta.projectId")]
 
 
 # places and problems

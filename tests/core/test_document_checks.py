@@ -30,18 +30,24 @@ CONTRADICTIONS = [
     ),
     ("defaults: {image: a}\nrules: {image: {options: [b]}}", "default-outside-rules"),
     (
-        "defaults: {security: {capabilities: [A, B]}}\n"
-        "rules: {security: {capabilities: {options: [a]}}}",
+        (
+            "defaults: {security: {capabilities: [A, B]}}\n"
+            "rules: {security: {capabilities: {options: [a]}}}"
+        ),
         "default-outside-rules",
     ),
     (
-        "defaults: {storage: {nfs: {attributes: {server: x}}}}\n"
-        "rules: {storage: {nfs: {attributes: {server: {options: [y]}}}}}",
+        (
+            "defaults: {storage: {nfs: {attributes: {server: x}}}}\n"
+            "rules: {storage: {nfs: {attributes: {server: {options: [y]}}}}}"
+        ),
         "default-outside-rules",
     ),
     (
-        f"defaults: {{storage: {{nfs: {{instances: [{NFS}]}}}}}}\n"
-        "rules: {storage: {nfs: {attributes: {server: {options: [y]}}}}}",
+        (
+            f"defaults: {{storage: {{nfs: {{instances: [{NFS}]}}}}}}\n"
+            "rules: {storage: {nfs: {attributes: {server: {options: [y]}}}}}"
+        ),
         "default-outside-rules",
     ),
     (
@@ -63,13 +69,18 @@ CONTRADICTIONS = [
     ("rules: {tolerations: {attributes: {effect: {options: [Never]}}}}", "option-outside-enum"),
     ("defaults: {imagePullPolicy: ALWAYS}", "default-outside-enum"),
     (
-        "defaults: {storage: {nfs: {instances: [{name: a, server: s, mountPath: /m}]}}}\n"
-        "rules: {storage: {nfs: {instances: {locked: [a]}}}}",
+        (
+            "defaults: {storage: {nfs: {instances: [{name: a, server: s, mountPath: /m}]}}}\n"
+            "rules: {storage: {nfs: {instances: {locked: [a]}}}}"
+        ),
         "locked-item-incomplete",
     ),
     (
-        "defaults: {tolerations: {instances: [{name: a, key: b}]}}\n"
-        "rules: {tolerations: {instances: {locked: [a]}, attributes: {seconds: {required: true}}}}",
+        (
+            "defaults: {tolerations: {instances: [{name: a, key: b}]}}\n"
+            "rules: {tolerations: "
+            "{instances: {locked: [a]}, attributes: {seconds: {required: true}}}}"
+        ),
         "locked-item-incomplete",
     ),
     (
@@ -77,8 +88,10 @@ CONTRADICTIONS = [
         "default-from-self",
     ),
     (
-        "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: cpuCoreRequest}}, "
-        "cpuCoreRequest: {defaultFrom: {field: cpuCoreLimit}}}}",
+        (
+            "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: cpuCoreRequest}}, "
+            "cpuCoreRequest: {defaultFrom: {field: cpuCoreLimit}}}}"
+        ),
         "default-from-cycle",
     ),
     (
@@ -173,8 +186,10 @@ LEGAL = [
     "rules: {compute: {cpuMemoryLimit: {min: 4G, max: 4Gi}}}",
     "rules: {compute: {cpuMemoryLimit: {min: 0, max: '0'}}}",
     "defaults: {image: a}\nrules: {image: {required: true, canEdit: false}}",
-    "rules: {compute: {cpuCoreLimit: "
-    "{required: true, canEdit: false, defaultFrom: {field: cpuCoreRequest}}}}",
+    (
+        "rules: {compute: {cpuCoreLimit: "
+        "{required: true, canEdit: false, defaultFrom: {field: cpuCoreRequest}}}}"
+    ),
     "defaults: {compute: {cpuCoreRequest: 1, cpuCoreLimit: 1}}",
     "defaults: {tolerations: {instances: [{key: a, effect: NoExecute, seconds: 5}]}}",
     "defaults: {tolerations: {instances: [{key: a, seconds: 5}], attributes: {effect: NoExecute}}}",
@@ -261,7 +276,6 @@ def policy(body: str, name: str = "limits", scope: str = "cluster", **members: A
 def asset(kind: str = "nfs", name: str = "sets", identity: str = "id-1", more: str = "") -> Asset:
     specs = {
         "nfs": "server: s, path: /p, mountPath: /m",
-        "secret-volume": "credentialAssetId: c",
         "compute": "",
     }
     text = f"meta: {{id: {identity}, name: {name}, kind: {kind}}}\nspec: {{{specs[kind]}{more}}}"
@@ -279,28 +293,15 @@ def together(
 
 
 def test_imposed_assets_must_exist_and_be_fit_for_it() -> None:
-    imposing = policy("imposedAssets: [id-1, id-2, id-3, id-4]")
-    assets = (
-        asset(),
-        asset("secret-volume", "s", "id-2") if has_secret_volumes() else asset("nfs", "s", "id-2"),
-        asset("compute", "c", "id-3"),
-    )
-    found = together(imposing, assets=assets)
-    assert ("error", "asset-not-imposable", "spec.imposedAssets[2]") in found
-    assert ("error", "unknown-asset", "spec.imposedAssets[3]") in found
-    assert not any(path == "spec.imposedAssets[0]" for _, _, path in found)
-
-
-def has_secret_volumes() -> bool:
-    from webhook.core.policy.fields import TABLE
-
-    return "storage.secretVolume" in TABLE.fields
+    imposing = policy("imposedAssets: [id-1, id-2, id-3]")
+    assert together(imposing, assets=(asset(), asset("compute", "c", "id-2"))) == [
+        ("error", "asset-not-imposable", "spec.imposedAssets[1]"),
+        ("error", "unknown-asset", "spec.imposedAssets[2]"),
+    ]
 
 
 def test_an_asset_with_a_credential_cannot_be_imposed() -> None:
-    found = together(
-        policy("imposedAssets: [id-1]"), assets=(asset(more=", credentialId: c-1"),)
-    )
+    found = together(policy("imposedAssets: [id-1]"), assets=(asset(more=", credentialId: c-1"),))
     assert found == [("error", "asset-with-credential", "spec.imposedAssets[0]")]
 
 
@@ -345,7 +346,7 @@ def test_a_conflict_is_an_error_where_the_reaches_surely_meet(
 @pytest.mark.parametrize(
     "one,two",
     [
-        ({"workloadTypes": "[training]"}, {"workloadTypes": "[inference]"}),
+        ({"workloadTypes": "[training]"}, {"workloadTypes": "[workspace]"}),
         ({"kinds": "[{kind: Pod}]"}, {"kinds": "[{kind: Job, group: batch}]"}),
         (
             {"namespaceSelector": "{matchLabels: {a: b}}"},
@@ -386,6 +387,10 @@ def test_one_item_with_two_contents_in_one_scope_is_a_conflict() -> None:
     ]
 
 
+ITEM = """\
+defaults:
+  storage: {nfs: {instances: [{name: sets, server: s, path: /p, mountPath: /m}]}}
+"""
 LOCKED = "rules: {storage: {nfs: {instances: {locked: [sets]}}}}"
 
 
@@ -395,18 +400,16 @@ def test_a_locked_key_without_item_is_warned_about() -> None:
 
 
 def test_a_locked_key_may_name_an_item_or_asset_of_a_broader_scope() -> None:
-    item = "defaults: {storage: {nfs: {instances: [{name: sets, server: s, path: /p, mountPath: /m}]}}}"
     locking = policy(LOCKED, "locking", "project")
-    assert not together(locking, policy(item, "giving"))
+    assert not together(locking, policy(ITEM, "giving"))
     assert not together(locking, policy("imposedAssets: [id-1]", "giving"), assets=(asset(),))
     by_id = policy(LOCKED.replace("sets", "id-1"), "locking", "project")
     assert not together(by_id, policy("imposedAssets: [id-1]", "giving"), assets=(asset(),))
 
 
 def test_an_item_of_a_narrower_scope_does_not_serve_a_lock() -> None:
-    item = "defaults: {storage: {nfs: {instances: [{name: sets, server: s, path: /p, mountPath: /m}]}}}"
-    found = together(policy(LOCKED, "locking"), policy(item, "giving", "project"))
-    assert [reason for _, reason, _ in found] == ["locked-without-item", "shut-out-by-lock"]
+    found = together(policy(LOCKED, "locking"), policy(ITEM, "giving", "project"))
+    assert {reason for _, reason, _ in found} == {"locked-without-item", "shut-out-by-lock"}
 
 
 def test_a_default_outside_the_combined_rules_is_a_warning_on_its_policy() -> None:
@@ -471,3 +474,47 @@ def test_policies_without_anything_in_common_give_no_problems() -> None:
     assert not check_together([], {}, GUARDED)
     found: tuple[Problem, ...] = check_together([policy("rules: {}")], {}, GUARDED)
     assert not found
+
+
+@pytest.mark.parametrize(
+    "selector,severity",
+    [
+        ("{matchLabels: {kubernetes.io/metadata.name: vision}}", ["shut-out-by-lock"]),
+        ("{matchLabels: {kubernetes.io/metadata.name: other}}", []),
+        ("{matchLabels: {team: vision}}", []),
+    ],
+)
+def test_a_namespace_is_surely_selected_only_by_its_name(
+    selector: str, severity: list[str]
+) -> None:
+    broad = policy("rules: {backoffLimit: {canEdit: false}}", "broad", namespaceSelector=selector)
+    narrow = policy("defaults: {backoffLimit: 1}", "narrow", "project")
+    assert [reason for _, reason, _ in together(broad, narrow)] == severity
+
+
+def test_an_excluded_namespace_is_out_of_reach() -> None:
+    broad = policy("rules: {backoffLimit: {canEdit: false}}", "b", excludeNamespaces="[vision]")
+    assert not together(broad, policy("defaults: {backoffLimit: 1}", "narrow", "project"))
+
+
+def test_policies_of_two_namespaces_never_meet() -> None:
+    one = policy("defaults: {backoffLimit: 1}", "one", "project")
+    text = (
+        "apiVersion: podgate.dev/v1alpha1\nkind: WorkloadPolicy\n"
+        "metadata: {name: two, namespace: speech}\nspec: {defaults: {backoffLimit: 2}}"
+    )
+    assert not together(one, accepted(text))
+
+
+def test_a_conflict_at_one_role_is_found_behind_a_leaf_outside_all_roles() -> None:
+    one = policy("rules: {backoffLimit: {max: 3}}", "one")
+    two = policy("rules: {worker: {backoffLimit: {max: 4}}}", "two")
+    assert together(one, two) == [("error", "conflict", "spec.rules.worker.backoffLimit.max")]
+
+
+def test_shut_out_items_and_assets_are_told_at_their_place() -> None:
+    closing = policy("rules: {storage: {nfs: {instances: {canAdd: false}}}}", "closing")
+    imposing = policy("imposedAssets: [id-1]", "imposing", "project")
+    assert together(closing, imposing, assets=(asset(),)) == [
+        ("warning", "shut-out-by-lock", "spec.imposedAssets[0]")
+    ]

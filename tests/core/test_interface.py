@@ -1,4 +1,5 @@
 """Resource interfaces: what is read, what is refused, and with which words."""
+# ruff: noqa: N802 - tests bear the ids of the conformance list
 
 from __future__ import annotations
 
@@ -427,6 +428,14 @@ def test_a_path_without_its_dot_is_told_so() -> None:
     (problem,) = problems_of(data)
     assert problem.reason == "not-native"
     assert "`.spec.template`" in problem.fix
+
+
+def test_what_stands_where_a_path_stops_being_native_is_shown() -> None:
+    data = base()
+    root(data)["specDefinition"]["podTemplateSpecPath"] = '.spec."template'
+    (problem,) = problems_of(data)
+    assert "position 6" in problem.found
+    assert "(found `" in problem.found
 
 
 def test_empty_paths_are_skipped() -> None:

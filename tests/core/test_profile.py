@@ -18,6 +18,7 @@ from webhook.core.workload.profile import (
     parse_profile,
     without_profile,
 )
+from webhook.core.workload.profile_model import ProfileSpec
 
 
 def minimal(**spec: Any) -> dict[str, Any]:
@@ -80,8 +81,7 @@ def test_the_example_of_the_documentation_is_a_valid_profile() -> None:
 
 
 def profile_keys() -> list[str]:
-    model = profiles.ProfileSpec
-    return [each.alias or name for name, each in model.model_fields.items()]
+    return [each.alias or name for name, each in ProfileSpec.model_fields.items()]
 
 
 def test_what_is_no_profile_is_refused() -> None:
@@ -96,8 +96,8 @@ def test_roles_by_instance_are_compared_without_case() -> None:
     assert component.roles("master") == ("master",)
     assert component.roles("CHIEF") == ("leader",)
     assert component.roles("Worker") == ("worker",)
-    roles = {"byInstance": {}, "otherwise": "leader"}
-    component = parsed(components={"replica": {"roles": roles}}).component("replica")
+    leaders = {"byInstance": {}, "otherwise": "leader"}
+    component = parsed(components={"replica": {"roles": leaders}}).component("replica")
     assert component.roles("") == ("leader",)
 
 
@@ -224,7 +224,7 @@ def test_roles_by_instance_need_instances_and_pods_should_be_named() -> None:
 def test_field_names_are_checked_against_the_catalogue_when_it_is_given() -> None:
     profile = parsed(
         components={"root": {}, "worker": {}},
-        fields={"backofLimit": {"places": ".a"}, "zzz": {"places": ".b"}},
+        fields={name: {"places": ".a"} for name in ("backofLimit", "zzz", "backoffLimit")},
     )
     assert check_profile(profile, interface()) == ()
     known = frozenset({"backoffLimit"})

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jq
 import pytest
 
 from tests.core.definitions import POLICIES, read_file, shipped
@@ -22,6 +21,8 @@ from webhook.core.workload.profile import Profile
 from webhook.core.workload.query import Program
 from webhook.core.workload.scale import read_scales
 from webhook.core.workload.schema_places import schema_places, unproven
+
+jq: Any = pytest.importorskip("jq")
 
 FILES = sorted(path.stem for path in POLICIES.glob("*.yaml"))
 FIRST_KINDS = {

@@ -126,9 +126,9 @@ class Reviews:
         message = await receive()
         if message["type"] != "http.request":
             return None
-        body = message.get("body", b"")
-        if not message.get("more_body") and len(body) <= limit:
-            return cast("bytes", body)
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            return body if len(body) <= limit else review.too_large(review.find_uid(body), limit)
         try:
             async with asyncio.timeout(max(0.0, until - self.clock())):
                 return await read_on(receive, body, limit)
@@ -182,20 +182,19 @@ class Reviews:
 async def read_on(receive: Receive, begun: bytes, limit: int) -> bytes | ReviewFault | None:
     """The rest of a body that did not come at once, never holding more than `limit` bytes."""
     body = bytearray(begun)
-    more = len(begun) <= limit
-    while more:
+    more = True
+    while more and len(body) <= limit:
         message = await receive()
         if message["type"] != "http.request":
             return None
         body += message.get("body", b"")
-        if len(body) > limit:
-            break
         more = message.get("more_body", False)
     if len(body) <= limit:
         return bytes(body)
     uid = review.find_uid(body)
     body.clear()
-    await discard(receive)
+    if more:
+        await discard(receive)
     return review.too_large(uid, limit)
 
 

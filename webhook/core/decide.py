@@ -82,7 +82,7 @@ def owner_of(request: Request) -> Owner:
 def judge(request: Request, plan: Plan, references: References) -> Decision:
     """One pass over one object under one plan."""
     definition = plan.definition
-    ev = Evaluation(request, references)
+    ev = Evaluation(request, references, definition)
     try:
         if ev.updating and not plan.strict and request.object == request.old:
             return Allowed(request.object)

@@ -13,7 +13,9 @@ from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.fields import Field
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
+from webhook.core.workload.locations import Definition
 from webhook.core.workload.podspec import Container, PodView
+from webhook.core.workload.scale import Scale, read_scales
 
 GUARDED_PARTS = (
     "image",
@@ -34,6 +36,7 @@ class Evaluation:
     """Shared by all bindings while one object is judged; `writes` says whether defaults land."""
 
     __slots__ = (
+        "definition",
         "draft",
         "excluded",
         "final_object",
@@ -44,13 +47,18 @@ class Evaluation:
         "old",
         "references",
         "request",
+        "scales_of",
         "updating",
+        "workload_changes",
         "writes",
     )
 
-    def __init__(self, request: Request, references: References) -> None:
+    def __init__(
+        self, request: Request, references: References, definition: Definition
+    ) -> None:
         self.request = request
         self.references = references
+        self.definition = definition
         self.findings = Findings()
         self.draft = Draft(request.object)
         self.intent = Intent(request)
@@ -61,6 +69,18 @@ class Evaluation:
         self.judges_intent = request.treatment is not Treatment.TRUSTED
         self.final_object = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
         self.excluded: Mapping[str, frozenset[str]] = {}
+        self.workload_changes = 0
+        self.scales_of: dict[tuple[int, int], list[Scale]] = {}
+
+    def scales(self, document: Any) -> list[Scale]:
+        """The scales of the object, the old one or the copy as it stands, read once each."""
+        if document is self.draft.document and not self.workload_changes:
+            document = self.request.object
+        key = (id(document), self.workload_changes)
+        known = self.scales_of.get(key)
+        if known is None:
+            known = self.scales_of[key] = read_scales(self.definition, document)
+        return known
 
     def violate(
         self,
@@ -110,6 +130,13 @@ class Evaluation:
         """Set one place of the copy and remember why."""
         self.draft.set(path, value)
         self.findings.changes.append(Change(field, path, value, why, source, secret))
+
+    def write_workload(
+        self, field: str, path: Path, value: Any, why: str, source: Source | None
+    ) -> None:
+        """Set a place outside the pods, where numbers of replicas may stand."""
+        self.workload_changes += 1
+        self.write(field, path, value, why, source)
 
     def note_item(
         self, row: Field, path: Path, value: Any, why: str, source: Source | None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
 from webhook.core.policy.fields import (
@@ -41,7 +42,7 @@ from webhook.core.workload.bindings.workloads import (
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import FieldPlaces, ScaleOf
 from webhook.core.workload.query import Program
-from webhook.core.workload.scale import Scale, read_scales
+from webhook.core.workload.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,10 +350,10 @@ def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
         return PriorityField(row, leaf, places_of(profile.second_priority_places))
     held = profile.fields.get(row.path)
     if held is None:
-        return WorkloadField(row, leaf, lambda document: (), None, None)
+        return WorkloadField(row, leaf, lambda ev, document: (), None, None)
     if held.scale_of is not None:
-        locate = sum_of_scales(plan.definition, held.scale_of)
-        write = scale_writes(plan.definition, held.scale_of)
+        locate = sum_of_scales(held.scale_of)
+        write = scale_writes(held.scale_of)
         return WorkloadField(row, leaf, locate, write, shadow(plan, held))
     return WorkloadField(
         row, leaf, places_of(held.places), places_of(held.write, held.only_with), shadow(plan, held)
@@ -388,7 +389,7 @@ def element_key(document: Any, bindings: tuple[Path, ...]) -> str:
 def places_of(programs: Sequence[Program], only_with: Program | None = None) -> Locate:
     """Concrete places of several programs, in order; none while `only_with` is absent."""
 
-    def locate(document: Any) -> list[Place]:
+    def locate(ev: Evaluation, document: Any) -> list[Place]:
         if only_with is not None and not any(m.value for m in only_with.matches_or_none(document)):
             return []
         return [
@@ -415,27 +416,33 @@ def chosen(scales: Sequence[Scale], of: ScaleOf) -> list[Scale]:
     ]
 
 
-def sum_of_scales(definition: Definition, of: ScaleOf) -> Locate:
+def highest(scale: Scale) -> int | None:
+    """The most that an instance can become: operators raise to the minimum, autoscalers further."""
+    counts = [n for n in (scale.replicas, scale.minimum, scale.maximum) if n is not None]
+    return max(counts) if counts else None
+
+
+def sum_of_scales(of: ScaleOf) -> Locate:
     """The sum of a component's replicas as one place; its value 0 when it has no instance."""
 
-    def locate(document: Any) -> list[Place]:
-        scales = chosen(read_scales(definition, document), of)
-        total = sum(each.replicas or 0 for each in scales)
-        path = next((each.path for each in scales if each.path is not None), ())
+    def locate(ev: Evaluation, document: Any) -> list[Place]:
+        scales = chosen(ev.scales(document), of)
+        total = sum(max(each.replicas or 0, each.minimum or 0) for each in scales)
+        path = next((each.place for each in scales), ())
         return [Place(path, total, "sum")]
 
     return locate
 
 
-def scale_writes(definition: Definition, of: ScaleOf) -> Locate | None:
+def scale_writes(of: ScaleOf) -> Locate | None:
     """Where the one instance's replicas are written, when that is a plain place."""
     if of.instance is None:
         return None
 
-    def locate(document: Any) -> list[Place]:
+    def locate(ev: Evaluation, document: Any) -> list[Place]:
         return [
             Place(each.path, read(document, each.path) or None, each.instance)
-            for each in chosen(read_scales(definition, document), of)
+            for each in chosen(ev.scales(document), of)
             if each.path is not None
         ]
 
@@ -443,18 +450,14 @@ def scale_writes(definition: Definition, of: ScaleOf) -> Locate | None:
 
 
 def scale_places(definition: Definition, component: str, roles: tuple[str, ...]) -> Locate:
-    """The replicas of each instance of a component that has these roles, maximum included."""
-
+    """The most that each instance of a component with these roles can become."""
     profile = definition.profile.component(component)
 
-    def locate(document: Any) -> list[Place]:
-        found = []
-        for each in read_scales(definition, document):
-            if each.component != component or profile.roles(each.instance) != roles:
-                continue
-            counts = [n for n in (each.replicas, each.maximum) if n is not None]
-            value = max(counts) if counts else None
-            found.append(Place(each.path or (), value, f"{component}/{each.instance}".rstrip("/")))
-        return found
+    def locate(ev: Evaluation, document: Any) -> list[Place]:
+        return [
+            Place(each.place, highest(each), f"{component}/{each.instance}".rstrip("/"))
+            for each in ev.scales(document)
+            if each.component == component and profile.roles(each.instance) == roles
+        ]
 
     return locate

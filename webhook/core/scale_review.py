@@ -33,7 +33,7 @@ def decide_scale(request: Request, catalog: Catalog, references: References) -> 
     plan = catalog.plans_for(
         definition, request.namespace, references, request.namespace_labels or None
     ).enforced
-    ev = Evaluation(request, references)
+    ev = Evaluation(request, references, definition)
     ev.writes = False
     for row, leaf in scaled_leaves(plan, definition, target):
         judge_replicas(ev, row, leaf)

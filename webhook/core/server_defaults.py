@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.core import pointer, server_rules
 from webhook.core.patch import Draft
-from webhook.core.pointer import Path
+from webhook.core.pointer import ABSENT, Path
 from webhook.core.server_calculations import Calculation, requests_from_limits
 from webhook.core.server_rules import EACH, Parent, Rule, Steps
 
@@ -191,7 +191,8 @@ def _limit(at: Path) -> Callable[[Parent], Any]:
     place = ("resources", "limits", *at)
 
     def default(body: Parent) -> Any:
-        return pointer.read(body, place) or None
+        limit = pointer.read(body, place)
+        return None if limit is ABSENT else limit
 
     return default
 

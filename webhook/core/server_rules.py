@@ -142,8 +142,8 @@ def _constant(value: Any) -> Read:
 
 def _copied(read: Read) -> Read:
     def make(parent: Parent, document: Any) -> Any:
-        value = read(parent, document)
-        return None if value == "" else fresh(value)
+        # Copying what is empty adds nothing: the server leaves that away.
+        return fresh(read(parent, document)) or None
 
     return make
 

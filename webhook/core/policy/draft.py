@@ -38,11 +38,6 @@ class Draft:
         self.defaults.setdefault(level, {})[leaf] = value
         self.places["default", level, leaf, ""] = path
 
-    def rule(self, level: str, leaf: str, name: str, argument: Any, path: Path) -> None:
-        """Note one rule of a leaf."""
-        self.rules.setdefault(level, {}).setdefault(leaf, {})[name] = argument
-        self.places["rule", level, leaf, name] = path
-
     def place(self, kind: str, level: str, leaf: str, word: str = "") -> Path:
         """Where something was said that holds at `level`: there, or outside all levels."""
         for each in (level, EVERYWHERE):

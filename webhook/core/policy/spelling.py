@@ -52,8 +52,6 @@ class Names:
             return join(section, here)
         full = join(section, key)
         last = key.rpartition(".")[2].lower()
-        if key.lower() in self.leaves:
-            return self.leaves[key.lower()]
         moved = [name for name in self.leaves.values() if name.rpartition(".")[2].lower() == last]
         return moved[0] if moved else closest(full, self.leaves.values())
 

@@ -50,9 +50,8 @@ def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]
         if isinstance(document, dict):
             yield from (((key,), value) for key, value in document.items() if key not in NOT_WALKED)
         return
-    for each in matches(programs, document):
-        if each.path is not None:
-            yield each.path, each.value
+    found = matches(programs, document)
+    yield from ((each.path, each.value) for each in found if each.path is not None)
 
 
 def walk(
@@ -64,10 +63,13 @@ def walk(
     others beside, in which further pods hide.
     """
     stack = list(reversed(starts))
-    for _ in range(MAX_NODES):
-        if not stack:
-            return
+    count = 0
+    while stack:
         path, node = stack.pop()
+        count += 1
+        if count > MAX_NODES:
+            text = f"more than {MAX_NODES} values where pods may hide"
+            raise LocationError((), "too-large", text)
         own: frozenset[str] | None = frozenset()
         if path in known:
             own = known[path]
@@ -85,9 +87,6 @@ def walk(
             text = f"nested more than {MAX_DEPTH} deep where pods may hide"
             raise LocationError(path[:10], "too-deep", text)
         stack.extend(reversed(inside))
-    if stack:
-        text = f"more than {MAX_NODES} values where pods may hide"
-        raise LocationError((), "too-large", text)
 
 
 def members(node: Any) -> Iterable[tuple[str | int, Any]]:

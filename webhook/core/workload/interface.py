@@ -15,6 +15,7 @@ from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.source import SourceDocument
 from webhook.core.workload import interface_checks, spelling, typed
+from webhook.core.workload.component_checks import Placed
 from webhook.core.workload.definition_model import (
     ComponentModel,
     InterfaceSpec,
@@ -22,10 +23,10 @@ from webhook.core.workload.definition_model import (
     ScalePaths,
     SpecPaths,
 )
-from webhook.core.workload.interface_checks import Placed
 from webhook.core.workload.programs import place, program
 from webhook.core.workload.query import Program
 from webhook.core.workload.query_pairing import check_pairing
+from webhook.core.workload.suggestions import closest
 from webhook.core.workload.typed import Report
 
 ENVELOPES = (
@@ -128,7 +129,7 @@ def tell_envelope(data: Mapping[str, Any], report: Report) -> None:
     known = ("apiVersion", "kind", "metadata", "spec", "status")
     for key in data:
         if key not in known:
-            near = typed.closest(str(key), known)
+            near = closest(str(key), known)
             fix = f"did you mean `{near}`?" if near else "remove it"
             found = f"unknown field `{typed.shown(key)}`, which is ignored"
             report.warn((str(key),), found, fix, "unknown-field")

@@ -221,18 +221,17 @@ def instances(plan: Plan, document: Any) -> list[tuple[str, Match]]:
             return paired(places, plan.ids, document)
         given = [each for each in places.matches_or_none(document) if each.value is not None]
     except QueryError as error:
-        raise failed(plan, document, error) from error
+        raise failed(places, document, error) from error
     if len(given) < 2:
         return [("", each) for each in given]
     return [(str(index), each) for index, each in enumerate(given)]
 
 
-def failed(plan: Plan, document: Any, error: QueryError) -> LocationError:
+def failed(places: Program, document: Any, error: QueryError) -> LocationError:
     """Whether the pods or their ids could not be read."""
     reason = "instance-ids"
     try:
-        if plan.places is not None:
-            plan.places.matches_or_none(document)
+        places.matches_or_none(document)
     except QueryError:
         reason = "path-failed"
     return LocationError((), reason, str(error))

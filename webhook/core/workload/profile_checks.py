@@ -8,7 +8,8 @@ from webhook.core.source import SourceDocument
 from webhook.core.workload.interface import Interface
 from webhook.core.workload.profile_build import SPEC
 from webhook.core.workload.profile_data import Profile
-from webhook.core.workload.typed import Report, closest, shown
+from webhook.core.workload.suggestions import closest
+from webhook.core.workload.typed import Report, shown
 
 
 def check_profile(

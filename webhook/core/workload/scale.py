@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.core.pointer import Path, display
@@ -24,7 +24,7 @@ class Scale:
     `replicas` is None when neither the object nor the profile says a number. `path` is where it
     can be written, None for a computed one; it is there too when the object states none. `minimum`
     and `maximum` bound it: an operator raises replicas to the minimum, an autoscaler up to the
-    maximum, which is None while nothing scales the instance.
+    maximum, which is None while nothing scales the instance. `place` is where the instance is.
     """
 
     component: str
@@ -33,6 +33,7 @@ class Scale:
     path: Path | None
     minimum: int | None
     maximum: int | None
+    place: Path = field(default=(), compare=False)
 
 
 def read_scales(definition: Definition, document: Any) -> list[Scale]:
@@ -49,21 +50,22 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
     """The scales of one component."""
     replicas = by_element(component.replicas, component.ids, document)
     minimum = by_element(component.minimum, component.ids, document)
-    maximum = by_element(component.maximum, component.ids, document)
     scaled = holds(rules.maximum_only_with, document)
+    maximum = by_element(component.maximum if scaled else None, component.ids, document)
     for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
         number, path = replicas.get(bindings, (None, None))
         low, high = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)[0]
         if rules.instance in (None, instance.casefold()):
             low = first(rules.minimum, document) if rules.minimum else low
-            high = first(rules.maximum, document) if rules.maximum else high
+            high = first(rules.maximum, document) if scaled and rules.maximum else high
         yield Scale(
             component.name,
             instance,
             rules.absent if number is None else number,
             path,
             low,
-            high if scaled else None,
+            high,
+            path or (bindings[-1] if bindings else ()),
         )
 
 

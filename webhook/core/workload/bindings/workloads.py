@@ -29,7 +29,7 @@ class Place:
     computed: bool = False
 
 
-Locate = Callable[[Any], Sequence[Place]]
+Locate = Callable[[Evaluation, Any], Sequence[Place]]
 
 
 class WorkloadField:
@@ -50,7 +50,7 @@ class WorkloadField:
         """The same place before the update."""
         if ev.old is None:
             return None
-        for each in self.places(ev.old):
+        for each in self.places(ev, ev.old):
             if each.key == place.key:
                 return each.path, each.value
         return None
@@ -59,7 +59,7 @@ class WorkloadField:
         """Prohibitions on every place that has a value."""
         if not self.rules.prohibitions:
             return
-        for place in self.places(ev.request.object):
+        for place in self.places(ev, ev.request.object):
             if place.value is not None and not place.computed:
                 before = self.before(ev, place)
                 self.rules.judge_intent(ev, place.path, place.value, before, self.server_default)
@@ -72,7 +72,7 @@ class WorkloadField:
         if self.write is None:
             ev.warn("unmapped-default", self.field.path, (), ev.request.kind)
             return
-        for place in self.write(ev.request.object):
+        for place in self.write(ev, ev.request.object):
             before = self.before(ev, place)
             wanted = self.rules.defaulting.wanted(
                 ev, place.path, place.value, self.server_default, before
@@ -83,14 +83,14 @@ class WorkloadField:
             if kept == "default":
                 value = self.rules.codec.write(default.value, default.raw)
             if value != place.value:
-                ev.write(self.field.path, place.path, value, kept, default.source)
+                ev.write_workload(self.field.path, place.path, value, kept, default.source)
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Final rules on every place; `required` is met by any of them."""
         rules = self.rules
         if not rules.final and not rules.required:
             return
-        places = self.places(ev.draft.document)
+        places = self.places(ev, ev.draft.document)
         present = [place for place in places if place.value is not None]
         for place in present:
             before = self.before(ev, place)
@@ -109,7 +109,7 @@ class WorkloadField:
 
     def current(self, views: Any, ev: Evaluation) -> Any:
         """The native value of the first place that has one; None when unset."""
-        for place in self.places(ev.draft.document):
+        for place in self.places(ev, ev.draft.document):
             if place.value is not None:
                 return place.value
         return None
@@ -137,8 +137,8 @@ class ScaleField:
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """min, max and step on the larger of replicas and an autoscaler's maximum."""
-        before = {place.key: place.value for place in self.read_scales(ev.old)} if ev.old else {}
-        for place in self.read_scales(ev.draft.document):
+        before = {place.key: place.value for place in self.read_scales(ev, ev.old)} if ev.old else {}
+        for place in self.read_scales(ev, ev.draft.document):
             if place.value is None:
                 continue
             value = self.rules.read(place.value)
@@ -187,7 +187,7 @@ class PriorityField:
         self.rules: ScalarRules = rules_of(field, leaf)
         self.second_places = second_places
 
-    def places(self, document: Any, views: Sequence[PodView]) -> list[Place]:
+    def places(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
         """Workload label, pod labels, pod specs, second places of the kind: those with a value."""
         found = [Place(PRIORITY_LABEL, read(document, PRIORITY_LABEL) or None, "workload")]
         for view in views:
@@ -198,7 +198,7 @@ class PriorityField:
                     found.append(Place(path, read(document, path) or None, f"label {name}"))
             path = (*view.spec_path, "priorityClassName")
             found.append(Place(path, read(document, path) or None, f"spec {name}"))
-        found.extend(self.second_places(document))
+        found.extend(self.second_places(ev, document))
         return [place for place in found if place.value is not None]
 
     def before(self, ev: Evaluation, views: Sequence[PodView]) -> dict[str, Place]:
@@ -206,14 +206,14 @@ class PriorityField:
         if ev.old is None:
             return {}
         old = [view.old for view in views if view.old is not None]
-        return {place.key: place for place in self.places(ev.old, old)}
+        return {place.key: place for place in self.places(ev, ev.old, old)}
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Prohibitions on every place that has a value."""
         if not self.rules.prohibitions:
             return
         before = self.before(ev, views)
-        for place in self.places(ev.request.object, views):
+        for place in self.places(ev, ev.request.object, views):
             old = before.get(place.key)
             known = (
                 None
@@ -225,7 +225,7 @@ class PriorityField:
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Write the workload label where no place says anything; the pods' too if the class exists."""
         default = self.rules.default
-        if default is None or self.places(ev.request.object, views):
+        if default is None or self.places(ev, ev.request.object, views):
             return
         value, kept = default.value, "default"
         old = list(self.before(ev, views).values())
@@ -242,7 +242,7 @@ class PriorityField:
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Final rules on the first place; places that disagree are refused."""
-        places = self.places(ev.draft.document, views)
+        places = self.places(ev, ev.draft.document, views)
         before = self.before(ev, views)
         if not places:
             self.rules.judge_required(ev, PRIORITY_LABEL, unchanged=ev.updating and not before)

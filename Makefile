@@ -1,0 +1,81 @@
+# podgate: every command people and CI run. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check lint types imports fast test e2e fix demo demo-cluster cluster cluster-down \
+        bench corpus docs golden lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(STAMP): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) here: install Python 3.11 or newer, or run make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "podgate needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V)"; exit 1; }
+	@echo "setting up $(VENV) from requirements.lock (about 30 seconds the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed: on Debian run apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(STAMP) ## make the virtual environment with pinned packages
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+fast: $(STAMP)
+	$(BIN)/pytest -q -m "not e2e" $(PYTEST_ARGS)
+
+check: lint types imports fast ## lint, types, import contracts and the tests that need no cluster
+
+test: lint types imports ## everything, a real API server included (the first time builds it: about 8 minutes)
+	$(BIN)/pytest -q $(PYTEST_ARGS)
+
+e2e: $(STAMP) ## only the tests against a real API server
+	$(BIN)/pytest -q -m e2e $(PYTEST_ARGS)
+
+fix: $(STAMP) ## format and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: $(STAMP) ## the webhook over HTTPS on this machine, four reviews, what changed and what was refused
+	@$(BIN)/podgate demo
+
+demo-cluster: $(STAMP) ## the same story with kubectl apply against a real API server
+	@$(BIN)/python -m tests.e2e.demo
+
+cluster: $(STAMP) ## a real API server with podgate registered, left running
+	@$(BIN)/python -m tests.e2e.demo --keep
+
+cluster-down: $(STAMP) ## stop what `make cluster` left running
+	@$(BIN)/python -m tests.e2e.demo --stop
+
+bench: $(STAMP) ## the performance gates, limit and figure side by side
+	@$(BIN)/python -m bench
+
+corpus: $(STAMP) ## real manifests through podgate apply: a table by kind
+	@$(BIN)/python -m tests.corpus
+
+docs: $(STAMP) ## generated files again: deploy/ and the pages made from the tables
+	@$(BIN)/python -m tests.generated --write
+
+golden: $(STAMP) ## rewrite the expectations of golden cases and show the difference
+	-PODGATE_UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/test_golden.py
+	@git --no-pager diff --stat -- tests/golden
+
+lock: $(STAMP) ## resolve requirements.lock again
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev pyproject.toml -o requirements.lock --upgrade
+
+clean: ## remove what the commands made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis certs-dev

@@ -1,0 +1,1 @@
+"""Ratios, measured in one run: what podgate costs beside decoding, a null handler, a null hook."""

@@ -1,0 +1,166 @@
+"""Reading data source assets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.test_document import document, nested, raw
+from webhook.adapters.yaml_source import read_documents
+from webhook.core.policy.assets import field_of, is_asset, parse_asset
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import Asset
+from webhook.core.policy.reasons import REASONS
+
+ASSETS = Path(__file__).parents[2] / "policies" / "assets"
+PAIR = """\
+meta: {id: 5f0d7c1e, name: sets, kind: nfs, scope: tenant, createdBy: me}
+spec: {server: nfs.example.com, path: /sets, mountPath: /sets, readOnly: true}
+usedBy: []
+"""
+
+
+def parse(text: str) -> tuple[Asset | None, list[tuple[str, str]]]:
+    asset, problems = parse_asset(document(text))
+    assert all(each.fix and each.found for each in problems)
+    return asset, [(each.reason, each.path) for each in problems]
+
+
+def accepted(text: str) -> Asset:
+    asset, problems = parse(text)
+    assert asset is not None, problems
+    return asset
+
+
+@pytest.mark.parametrize("path", sorted(ASSETS.glob("*.yaml")), ids=lambda each: each.stem)
+def test_every_example_asset_is_faultless(path: Path) -> None:
+    found, faults = read_documents(path.read_text("utf-8"), str(path))
+    assert found
+    assert not faults
+    for each in found:
+        assert is_asset(each)
+        asset, problems = parse_asset(each)
+        assert asset is not None
+        assert not problems
+
+
+def test_the_bare_pair_becomes_an_item_of_the_field_of_its_kind() -> None:
+    asset = accepted(PAIR)
+    assert (asset.id, asset.name, asset.kind, asset.field, asset.scope) == (
+        "5f0d7c1e",
+        "sets",
+        "nfs",
+        "storage.nfs",
+        "tenant",
+    )
+    assert {name: each.value for name, each in asset.attributes.items()} == {
+        "server": "nfs.example.com",
+        "path": "/sets",
+        "mountPath": "/sets",
+        "readOnly": True,
+    }
+    assert not asset.credential
+
+
+def test_our_kind_holds_the_pair_and_may_leave_the_name_to_its_metadata() -> None:
+    text = """\
+    apiVersion: podgate.dev/v1alpha1
+    kind: WorkloadAsset
+    metadata: {name: models}
+    spec:
+      meta: {id: a-1, kind: hostPath}
+      spec: {path: /models, mount: /models}
+    """
+    asset, problems = parse(text)
+    assert asset is not None
+    assert (asset.name, asset.field) == ("models", "storage.hostPath")
+    assert asset.attributes["mountPath"].value == "/models"
+    assert problems == [("alias", "spec.spec.mount")]
+
+
+@pytest.mark.parametrize("member", ["credentialId", "passwordAssetId", "accessKeyAssetId"])
+def test_an_asset_that_refers_to_a_credential_says_so(member: str) -> None:
+    assert accepted(PAIR.replace("server:", f"{member}: x, server:")).credential
+    assert not accepted(PAIR.replace("server:", f"{member}: null, server:")).credential
+
+
+def test_kinds_that_are_no_data_sources_are_known_and_belong_to_no_field() -> None:
+    assert accepted("meta: {id: a, name: b, kind: compute}\nspec: {anything: 1}").field == ""
+
+
+def test_every_kind_finds_its_field_by_name_as_soon_as_the_table_has_it() -> None:
+    wanted = {
+        "pvc": "storage.pvc",
+        "nfs": "storage.nfs",
+        "hostPath": "storage.hostPath",
+        "git": "storage.git",
+        "s3": "storage.s3",
+        "config-map": "storage.configMapVolume",
+        "secret-volume": "storage.secretVolume",
+    }
+    for kind, path in wanted.items():
+        row = field_of(kind)
+        assert (row.path if row else None) == (path if path in TABLE.fields else None)
+
+
+@pytest.mark.parametrize(
+    "old,new,problems",
+    [
+        ("id: 5f0d7c1e, ", "", [("missing-id", "meta")]),
+        ("name: sets, ", "", [("missing-name", "meta")]),
+        ("kind: nfs", "kind: nsf", [("value-outside-enum", "meta.kind")]),
+        ("scope: tenant", "scope: world", [("value-outside-enum", "meta.scope")]),
+        ("scope: tenant", "scoop: tenant", [("unknown-field", "meta.scoop")]),
+        ("server: nfs.example.com, ", "", [("missing-value", "spec")]),
+        ("readOnly: true", "readOnly: maybe", [("wrong-type", "spec.readOnly")]),
+        ("readOnly: true", "readonly: true, name: x", [("unknown-field", "spec.name")]),
+        ("readOnly: true", "exclude: true", [("unknown-field", "spec.exclude")]),
+        ("usedBy", "useBy", [("unknown-field", "useBy")]),
+    ],
+)
+def test_each_fault_of_an_asset_is_told(
+    old: str, new: str, problems: list[tuple[str, str]]
+) -> None:
+    asset, found = parse(PAIR.replace(old, new))
+    assert asset is None
+    assert [each for each in found if each[0] != "letter-case"] == problems
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        (PAIR, True),
+        ("apiVersion: podgate.dev/v1\nkind: WorkloadAsset", True),
+        ("apiVersion: v1\nkind: Pod\nmeta: {}\nspec: {}", False),
+        ("meta: {}\npolicy: {}", False),
+        ("rules: {}", False),
+        ("- a", False),
+    ],
+)
+def test_assets_are_told_from_other_documents(text: str, expected: bool) -> None:
+    assert is_asset(document(text)) is expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"meta": None, "spec": None},
+        {"meta": [], "spec": 5},
+        {"meta": {"kind": []}, "spec": {}},
+        {"meta": {"kind": "nfs"}, "spec": nested(5000, "server")},
+        {"meta": {"kind": "nfs"}, "spec": {f"k{index}": index for index in range(10_000)}},
+        {"apiVersion": "podgate.dev/v2", "kind": "WorkloadAsset", "metadata": 3, "spec": []},
+        {"meta": {None: 1, "kind": "s3", "id": {}, "name": True}, "spec": {None: None}},
+    ],
+    ids=range(9),
+)
+def test_hostile_assets_give_problems_and_never_raise(data: Any) -> None:
+    is_asset(raw(data))
+    asset, problems = parse_asset(raw(data))
+    assert asset is None
+    assert problems
+    assert all(each.reason in REASONS for each in problems)
