@@ -1,4 +1,4 @@
-"""Golden cases: one file with policies, an object and what is expected; a policy author writes them.
+"""Golden cases: policies, an object and what is expected in one file, as a policy author writes it.
 
 A case.yaml holds `policies` (documents in any envelope, or paths relative to the file), what is
 submitted, and `expect`. `object` is a manifest as `podgate apply` takes it; `request` is a request
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -200,7 +201,7 @@ def path_of(text: str) -> Path:
 def set_place(document: Any, path: Path, value: Any) -> None:
     """Set one place of a document that may be changed; missing maps on the way are made."""
     node = document
-    for step, following in zip(path, path[1:], strict=False):
+    for step, following in pairwise(path):
         if isinstance(node, dict) and node.get(step) is None:
             node[step] = [] if isinstance(following, int) else {}
         node = node[step]

@@ -39,7 +39,10 @@ def server_defaults(minor: str) -> ServerDefaults | Problem:
         known = sorted(each.stem for each in path.parent.glob("*.yaml"))
         fix = f"choose one of {', '.join(known)}"
         return Problem(str(path), "", f"no table for Kubernetes {minor}", fix, "unknown-minor")
-    return ServerDefaults.parse(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))  # noqa: S506
+    try:
+        return ServerDefaults.parse(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))  # noqa: S506
+    except (ValueError, yaml.YAMLError) as error:
+        return Problem(str(path), "", str(error), "install podgate again", "bad-yaml")
 
 
 def shipped_paths() -> list[str]:

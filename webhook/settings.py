@@ -116,12 +116,12 @@ class Settings(BaseModel):
         is meant to go without.
         """
         if self.plain_http:
-            fix = "it without --plain-http"
+            fix = "write it without --plain-http"
             found = "a client CA without TLS"
             return (Problem("flags", "--client-ca", found, fix, "setting"),) * bool(self.client_ca)
         rows = ((flag(name), name) for name in ("tls_cert", "tls_key") if not getattr(self, name))
         return tuple(
-            Problem("flags", shown, "nothing", f"{wanted(name)} (or --plain-http)", "setting")
+            Problem("flags", shown, "nothing", f"write {wanted(name)} (or --plain-http)", "setting")
             for shown, name in rows
         )
 
@@ -177,7 +177,7 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
 def nearest(name: str, known: list[str]) -> str:
     """What may have been meant."""
     close = difflib.get_close_matches(name, known, 1)
-    return f"{close[0]}, if that is meant" if close else "nothing of that name"
+    return f"write {close[0]}, if that is meant" if close else "leave it out"
 
 
 def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
@@ -189,7 +189,7 @@ def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
         return Problem("flags", flag(name), "no setting of this name", fix, "unknown")
     source = ("flags", flag(name)) if name in given else ("environment", variable(name))
     found = wording.shown(error["input"])
-    return Problem(*source, found, wanted(name), "setting")
+    return Problem(*source, found, f"write {wanted(name)}", "setting")
 
 
 def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]:
@@ -198,7 +198,7 @@ def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]
         text = getattr(settings, name)
         if text not in ("", "same") and address(text)[1] > 65535:
             place = ("environment", variable(name)) if name in found else ("flags", flag(name))
-            yield Problem(*place, f"port {address(text)[1]}", "a port up to 65535", "setting")
+            yield Problem(*place, f"port {address(text)[1]}", "write a port up to 65535", "setting")
 
 
 def address(text: str) -> tuple[str, int]:

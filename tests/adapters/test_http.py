@@ -516,7 +516,7 @@ def test_kinds_that_anybody_invents_do_not_make_metrics_grow() -> None:
 def test_without_a_first_catalog_nothing_is_judged_and_readiness_says_why(
     launch: Callable[..., Running], caplog: pytest.LogCaptureFixture
 ) -> None:
-    fault = Problem("a.yaml", "rules.x", "`y`", "`z`", "unknown", 3, 1)
+    fault = Problem("a.yaml", "rules.x", "`y`", "write `z`", "unknown", 3, 1)
     documents = Documents(error=LoadError((fault,)))
     made = launch(documents)
     assert "a.yaml:3:1: rules.x: found `y`; write `z`" in caplog.text

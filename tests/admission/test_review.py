@@ -96,11 +96,19 @@ def test_a_review_becomes_a_request_with_everything_the_decision_reads() -> None
     assert not request.replaces
 
 
-def test_a_put_is_told_from_a_patch_by_its_options() -> None:
-    put = asked(operation="UPDATE", oldObject={}, options={"kind": "UpdateOptions"})
-    assert parsed(body(put)).replaces
-    put["options"] = {"kind": "PatchOptions"}
-    assert not parsed(body(put)).replaces
+def test_patches_of_kubectl_are_told_from_whole_objects_by_their_manager() -> None:
+    update = asked(operation="UPDATE", oldObject={}, options={"kind": "UpdateOptions"})
+    assert parsed(body(update)).replaces
+    for manager, replaces in {
+        "kubectl-replace": True,
+        "kubectl-client-side-apply": True,
+        "gitops": True,
+        "kubectl-edit": False,
+        "kubectl-patch": False,
+        "kubectl-set": False,
+    }.items():
+        update["options"] = {"kind": "UpdateOptions", "fieldManager": manager}
+        assert parsed(body(update)).replaces is replaces
 
 
 @pytest.mark.skipif(not RECORDED, reason="needs the recorded reviews")

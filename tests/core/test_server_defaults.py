@@ -329,8 +329,10 @@ def test_pod_level_huge_pages_are_those_of_the_containers() -> None:
 
 
 def test_amounts_that_are_none_are_not_counted() -> None:
-    got = resources_of({"limits": {"cpu": "8"}}, [cpu("much"), cpu("1")])
+    got = resources_of({"limits": {"cpu": "8", "example.com/gpu": 1}}, [cpu("much"), cpu("1")])
     assert got["requests"] == {"cpu": 8}
+    odd = POD.apply(pod(resources={"limits": {"cpu": "8"}}, containers=[None, 5]))["spec"]
+    assert odd["resources"]["requests"] == {"cpu": "8"}
 
 
 def test_what_did_not_change_is_shared() -> None:

@@ -73,6 +73,14 @@ def test_a_reason_without_a_row_still_tells_every_fact() -> None:
     assert "very new (cluster" in wording.violation_text(violation("very-new", None, None))
 
 
+def test_whoever_cannot_tell_the_pods_of_an_object_is_quoted() -> None:
+    found = Violation(
+        "", ("spec",), None, "two parts are called w", "instance-ids", "instance-ids", None
+    )
+    text = wording.violation_text(found)
+    assert text == f"spec: two parts are called w. {wording.DEFINITION}"
+
+
 def test_values_are_cut_at_eighty_characters_and_escaped() -> None:
     text = wording.violation_text(violation("max", "\x1b[31m\n\u202e" + "x" * 500, "4"))
     assert text.isprintable()
@@ -125,7 +133,7 @@ def test_every_warning_makes_a_sentence(reason: str, facts: tuple[str, ...]) -> 
 
 
 def test_a_problem_is_told_as_compilers_do() -> None:
-    found = Problem("a.yaml", "rules.image", "`imgae`", "image", "unknown", 3, 5)
+    found = Problem("a.yaml", "rules.image", "`imgae`", "write image", "unknown", 3, 5)
     assert wording.problem_text(found) == "a.yaml:3:5: rules.image: found `imgae`; write image"
     warned = Problem("a.yaml", "", "x", "", "alias", severity="warning")
     assert wording.problem_text(warned) == "a.yaml: warning: found x"

@@ -11,8 +11,6 @@ import orjson
 
 MAX_DEPTH = 100
 BODY_LIMIT = 7 * 1024 * 1024
-LOCATIONS = 1_000
-CONTAINERS = 5_000
 LONGEST_TIMEOUT = 30.0
 
 DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)")

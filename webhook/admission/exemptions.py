@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.core.catalog import Catalog
+from webhook.core.decide import body_changed
 from webhook.core.pointer import read
 from webhook.core.request import Request, Treatment
 from webhook.core.workload.profile import Profile
@@ -35,9 +36,7 @@ def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str,
     """
     if request.subresource:
         return False
-    if request.operation == "UPDATE" and read(request.object, ("spec",)) != read(
-        request.old, ("spec",)
-    ):
+    if request.operation == "UPDATE" and body_changed(request):
         return False
     return any(request.user in profile.controllers for profile in profiles_of_owner(catalog, owner))
 

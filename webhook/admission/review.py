@@ -51,6 +51,15 @@ class ReviewFault:
         return 200 if self.denies else self.code
 
 
+# The API server shows webhooks every update as a whole object with UpdateOptions, patches included,
+# so that a value which it has filled in anew cannot be told from one that a patch has set. These
+# managers send patches that leave out what they do not change. Others count as sending the object
+# whole, which excuses nothing that the server does not fill in.
+PATCHERS = frozenset(
+    {"kubectl-edit", "kubectl-patch", "kubectl-set", "kubectl-rollout", "kubectl-scale"}
+)
+
+
 class Malformed(Exception):  # noqa: N818 - it never leaves this module
     """Something of the envelope is not as AdmissionReview v1 has it."""
 
@@ -130,7 +139,7 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
         user=text(user, "username"),
         groups=texts(user, "groups"),
         field_manager=text(options, "fieldManager"),
-        replaces=options.get("kind") == "UpdateOptions",
+        replaces=operation == "UPDATE" and text(options, "fieldManager") not in PATCHERS,
         dry_run=asked.get("dryRun") is True,
         stage=stage,
     )
@@ -222,7 +231,15 @@ def nested_too_deep(uid: str) -> ReviewFault:
     return ReviewFault(uid, 403 if uid else 400, message, TOO_DEEP.reason, denies=bool(uid))
 
 
-TOO_DEEP = Violation("", (), None, str(budget.MAX_DEPTH), "too-deep", "too-deep", None)
+TOO_DEEP = Violation(
+    "",
+    (),
+    None,
+    f"it is nested deeper than {budget.MAX_DEPTH} levels",
+    "too-deep",
+    "too-deep",
+    None,
+)
 
 
 def too_large(uid: str, limit: int) -> ReviewFault:

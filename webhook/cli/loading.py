@@ -77,8 +77,8 @@ def complain(text: str) -> None:
 def tell(problems: Iterable[Problem]) -> None:
     """Problems and warnings of documents on stderr, errors first."""
     for problem in sorted(problems, key=lambda each: each.severity != "error"):
-        prefix = "error" if problem.severity == "error" else "warning"
-        complain(f"{prefix}: {wording.problem_text(problem)}")
+        prefix = "error: " if problem.severity == "error" else ""
+        complain(f"{prefix}{wording.problem_text(problem)}")
 
 
 def checked(value: str | None, known: Sequence[str], option: str) -> None:

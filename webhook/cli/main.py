@@ -6,6 +6,7 @@ import typer
 
 from webhook.cli.apply import apply
 from webhook.cli.certs import certs
+from webhook.cli.demo import demo
 from webhook.cli.registration import registration
 from webhook.cli.review import review
 from webhook.cli.serve import serve
@@ -23,6 +24,7 @@ app.command()(review)
 app.command()(serve)
 app.command()(certs)
 app.command()(registration)
+app.command()(demo)
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ def judge_from(sources: Sources) -> CatalogJudge:
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
-        loading.complain(f"warning: {wording.problem_text(problem)}")
+        loading.complain(wording.problem_text(problem))
     return CatalogJudge(catalog, References())
 
 

@@ -12,7 +12,6 @@ from webhook.core.policy import assets as asset_documents
 from webhook.core.policy import document as policy_documents
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.envelope import Context
-from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.policy.together import check_together
 from webhook.core.server_defaults import ServerDefaults
@@ -194,13 +193,3 @@ def assemble(
         generation,
     )
     return catalog, problems
-
-
-def field_names() -> frozenset[str]:
-    """Every path of the field table, for checks of profiles."""
-    return frozenset(TABLE.fields)
-
-
-def sources(documents: Mapping[str, SourceDocument]) -> tuple[str, ...]:
-    """The origins of documents in order, for status lines."""
-    return tuple(documents)

@@ -7,7 +7,7 @@ validating pass judges the final object and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import Path, read
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
+from webhook.core.restore import restore_immutable
 from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.conflicts import judge_conflicts
@@ -44,21 +45,36 @@ def decide(
     if request.treatment is Treatment.EXEMPT or request.operation not in ("CREATE", "UPDATE"):
         return Allowed(request.object, judged=False)
     if request.subresource == "scale":
-        return decide_scale(request, catalog, references)
+        decision, trial = decide_scale(request, catalog, references)
+        if trial is None or request.stage is Stage.VALIDATE:
+            return decision
+        return with_trial(decision, trial)
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
         return Allowed(request.object, warnings=(unknown_kind(request),), judged=False)
-    plans = catalog.plans_for(
-        definition,
-        request.namespace,
-        references,
-        request.namespace_labels or None,
-        owner_of(request),
-    )
+    labels, owner = request.namespace_labels or None, owner_of(request)
+    plans = catalog.plans_for(definition, request.namespace, references, labels, owner)
     decision = judge(request, plans.enforced, references)
+    if owner is not None:
+        own = catalog.plans_for(definition, request.namespace, references, labels).enforced
+        if own is not plans.enforced:
+            decision = stricter(decision, judge(request, own, references))
     if plans.trial is None or request.stage is Stage.VALIDATE:
         return decision
     return with_trial(decision, judge(request, plans.trial, references))
+
+
+def stricter(decision: Decision, other: Decision) -> Decision:
+    """The decision with what the Pod's own policies alone refuse.
+
+    Anybody can write an owner reference, so the policies of the owner's kind only ever add.
+    """
+    if isinstance(other, Allowed):
+        return decision
+    violations = other.violations
+    if isinstance(decision, Denied):
+        violations = (*decision.violations, *violations)
+    return Denied(tuple(sorted(dict.fromkeys(violations), key=sort_key)), decision.warnings)
 
 
 def unknown_kind(request: Request) -> Warning:
@@ -84,13 +100,17 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
     definition = plan.definition
     ev = Evaluation(request, references, definition)
     try:
-        if ev.updating and not plan.strict and request.object == request.old:
+        if ev.updating and request.object == request.old:
             return Allowed(request.object)
-        views = changed_views(ev, plan)
+        views, before = changed_views(ev, plan)
+        ev.excluded = excluded_items(ev)
         if ev.updating:
             ev.immutable = immutable_places(definition, request.object)
-        ev.excluded = excluded_items(ev)
-        run(ev, plan, views)
+            ev.complete = lambda: completed_before(request, plan, references)
+            ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
+            ev.differs = differs(ev, plan, views, before)
+        if ev.differs or (plan.strict and body_changed(request)):
+            run(ev, plan, views)
         judge_coverage(ev, definition, [view.location for view in views])
     except LocationError as error:
         refuse_location(ev, error.path, error.reason, error.text)
@@ -118,13 +138,13 @@ def concluded(ev: Evaluation) -> Decision:
     return Allowed(ev.draft.document, tuple(patch), tuple(findings.changes), warnings)
 
 
-def changed_views(ev: Evaluation, plan: Plan) -> list[PodView]:
-    """A view of every pod location, with the same pod before the update at its side."""
+def changed_views(ev: Evaluation, plan: Plan) -> tuple[list[PodView], list[PodView]]:
+    """A view of every pod location, with the same pod before the update at its side; the old ones."""
     request, definition = ev.request, plan.definition
     old: dict[tuple[str, str], PodView] = {}
     if ev.updating:
-        for location in locate_before(definition, request.old):
-            old[location.component, location.instance] = pod_view(location)
+        for view in views_before(definition, request.old):
+            old[view.location.component, view.location.instance] = view
     views = [
         pod_view(location, old.get((location.component, location.instance)))
         for location in locate(definition, request.object)
@@ -132,15 +152,63 @@ def changed_views(ev: Evaluation, plan: Plan) -> list[PodView]:
     if sum(len(view.everyone) for view in views) > MAX_CONTAINERS:
         text = f"more than {MAX_CONTAINERS} containers; one object may have as many"
         raise LocationError((), "too-many-containers", text)
-    return views
+    return views, list(old.values())
 
 
-def locate_before(definition: Definition, old: Any) -> list[PodLocation]:
-    """The locations of the old object; one that cannot be read excuses nothing."""
+def views_before(definition: Definition, old: Any) -> list[PodView]:
+    """The pods of the old object; what cannot be read excuses nothing."""
     try:
-        return locate(definition, old)
-    except LocationError:
+        return [pod_view(location) for location in locate(definition, old)]
+    except (LocationError, MalformedPod):
         return []
+
+
+def completed_before(
+    request: Request, plan: Plan, references: References
+) -> dict[tuple[str, str], PodView]:
+    """The pods of the old object as our own writing completes them where a pod is changed."""
+    definition = plan.definition
+    again = replace(
+        request, object=request.old, stage=Stage.MUTATE, treatment=Treatment.FULL, raw=None
+    )
+    ev = Evaluation(again, references, definition)
+    views = [replace(view, old=view) for view in views_before(definition, request.old)]
+    ev.immutable = immutable_places(definition, request.old)
+    ev.excluded = excluded_items(ev)
+    try:
+        for view in views:
+            for binding in plan.pod(view.location.component, view.location.roles).fill:
+                binding.fill(view, ev)
+        return {
+            (view.location.component, view.location.instance): reread(view, ev) for view in views
+        }
+    except (MalformedPod, PatchError):
+        return {}
+
+
+def differs(
+    ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
+) -> bool:
+    """Whether the update changes any place that the plan reads; else the object passes untouched."""
+    if len(views) != len(before) or len(ev.as_before) != len(views) or steering_changed(ev):
+        return True
+    everything = {*plan.workload.intent, *plan.workload.fill, *plan.workload.final}
+    return any(
+        seen(binding.seen(ev, ev.request.object, views)) != seen(binding.seen(ev, ev.old, before))
+        for binding in everything
+    )
+
+
+def seen(places: Iterable[Any]) -> list[tuple[str, Any]]:
+    """What places say, wherever they are by now."""
+    return sorted(((place.key, place.value) for place in places), key=str)
+
+
+def body_changed(request: Request) -> bool:
+    """Whether anything but metadata and status differs; `existing: strict` then judges it all."""
+    new, old = request.object, request.old
+    keys = {*new, *old} - {"metadata", "status"}
+    return any(new.get(key) != old.get(key) for key in keys)
 
 
 def untouched(ev: Evaluation, view: PodView) -> bool:
@@ -157,20 +225,27 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
 
 
 def steering_changed(ev: Evaluation) -> bool:
-    """Whether an annotation of ours on the workload differs from before the update."""
-    annotations = read(ev.request.object, ("metadata", "annotations")) or {}
-    before = read(ev.old, ("metadata", "annotations")) or {}
-    if annotations == before or not isinstance(annotations, dict) or not isinstance(before, dict):
-        return False
-    names = {name for name in (*annotations, *before) if name.startswith(STEERING)}
-    return any(annotations.get(name) != before.get(name) for name in names)
+    """Whether metadata of the workload that decides what its pods become differs from before."""
+    profile = ev.definition.profile
+    for part, known in (
+        ("annotations", profile.steering_annotations),
+        ("labels", profile.steering_labels),
+    ):
+        now = read(ev.request.object, ("metadata", part)) or {}
+        before = read(ev.old, ("metadata", part)) or {}
+        if now == before or not isinstance(now, dict) or not isinstance(before, dict):
+            continue
+        names = {name for name in (*now, *before) if name.startswith(STEERING) or name in known}
+        if any(now.get(name) != before.get(name) for name in names):
+            return True
+    return False
 
 
 def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
     """Intent rules, defaults, final rules: on every pod that is new or changed, then the workload."""
     pods: list[tuple[PodView, Steps, bool]] = []
     for view in views:
-        same = untouched(ev, view)
+        same = view.spec_path in ev.as_before
         if not same or plan.strict:
             steps = plan.pod(view.location.component, view.location.roles)
             if not steps.empty:
@@ -200,12 +275,14 @@ def fill(
     views: Sequence[PodView],
 ) -> None:
     """Defaults and imposed assets; a pod location equal to the old one gets no patch."""
+    restore_immutable(ev)
     for view, steps, same in pods:
         if not same:
             for binding in steps.fill:
                 binding.fill(view, ev)
-    for binding in plan.workload.fill:
-        binding.fill(views, ev)
+    if ev.differs:
+        for binding in plan.workload.fill:
+            binding.fill(views, ev)
 
 
 def immutable_places(definition: Definition, document: Any) -> tuple[Immutable, ...]:

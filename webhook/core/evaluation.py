@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from webhook.core.decision import Change, Findings, Source, Violation, Warning
@@ -32,11 +32,23 @@ Immutable = tuple[Path, tuple[Path, ...]]
 """A place that updates may not change, with the places below it that they may."""
 
 
+Views = Mapping[tuple[str, str], PodView]
+"""Pods by component and instance."""
+
+
 class Evaluation:
-    """Shared by all bindings while one object is judged; `writes` says whether defaults land."""
+    """Shared by all bindings while one object is judged; `writes` says whether defaults land.
+
+    `as_before` are the pod specs that an update leaves alone, `differs` says whether it changes any
+    place that the plan reads.
+    """
 
     __slots__ = (
+        "as_before",
+        "complete",
+        "completed_views",
         "definition",
+        "differs",
         "draft",
         "excluded",
         "final_object",
@@ -51,6 +63,7 @@ class Evaluation:
         "updating",
         "workload_changes",
         "writes",
+        "written",
     )
 
     def __init__(
@@ -69,7 +82,12 @@ class Evaluation:
         self.judges_intent = request.treatment is not Treatment.TRUSTED
         self.final_object = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
         self.excluded: Mapping[str, frozenset[str]] = {}
+        self.as_before: frozenset[Path] = frozenset()
+        self.differs = True
+        self.complete: Callable[[], Views] | None = None
+        self.completed_views: Views | None = None
         self.workload_changes = 0
+        self.written: set[str] = set()
         self.scales_of: dict[tuple[int, int], list[Scale]] = {}
 
     def scales(self, document: Any) -> list[Scale]:
@@ -110,8 +128,8 @@ class Evaluation:
 
     def can_write(self, path: Path) -> bool:
         """Whether a default may land there: not below a place that updates may not change."""
-        if not self.writes:
-            return False
+        if not self.writes or not self.immutable:
+            return self.writes
         return not any(
             path[: len(place)] == place and not any(path[: len(e)] == e for e in exceptions)
             for place, exceptions in self.immutable
@@ -130,6 +148,7 @@ class Evaluation:
         """Set one place of the copy and remember why."""
         self.draft.set(path, value)
         self.findings.changes.append(Change(field, path, value, why, source, secret))
+        self.written.add(field)
 
     def write_workload(
         self, field: str, path: Path, value: Any, why: str, source: Source | None
@@ -149,6 +168,17 @@ class Evaluation:
         value = read(self.draft.document, path)
         return None if value is ABSENT else value
 
+    def completed(self, view: PodView) -> PodView | None:
+        """The same pod before the update with today's defaults: what our own writing makes of it.
+
+        A difference to the old pod that is found here too is ours and not the user's.
+        """
+        if view.old is None or self.complete is None:
+            return None
+        if self.completed_views is None:
+            self.completed_views = self.complete()
+        return self.completed_views.get((view.location.component, view.location.instance))
+
     def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
         """Whether a present value counts as the user's (semantics §5); `native` is not None."""
         if server_default is None or native != server_default:
@@ -156,10 +186,20 @@ class Evaluation:
         return self.intent.shown(path)
 
 
-def guarded_parts_changed(container: Container, before: Container) -> bool:
-    """Whether a part that decides what the container may do differs from before the update."""
+def guarded_parts_changed(
+    ev: Evaluation, view: PodView, container: Container, before: Container
+) -> bool:
+    """Whether the update changes a part that decides what the container may do.
+
+    Defaults that we add to a changed pod are no such change.
+    """
     body, old = container.body, before.body
-    return any(body.get(part) != old.get(part) for part in GUARDED_PARTS)
+    changed = [part for part in GUARDED_PARTS if body.get(part) != old.get(part)]
+    if not changed:
+        return False
+    completed = ev.completed(view)
+    ours = completed.container_like(container) if completed is not None else None
+    return ours is None or any(body.get(part) != ours.body.get(part) for part in changed)
 
 
 def ratchets(constraint: Constraint) -> bool:

@@ -45,7 +45,8 @@ def contains(manifest: Any, document: Any, path: Path) -> bool:
             document = document.get(step) if isinstance(document, dict) else None
         if manifest is ABSENT:
             return False
-    return manifest is not None
+    # The server takes an empty text or list for an absent one and fills its default in.
+    return manifest is not None and manifest != "" and manifest != []
 
 
 def owns_item(node: dict[str, Any], item: Any, index: int) -> Any:

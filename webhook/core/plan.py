@@ -284,7 +284,7 @@ def judges_final(binding: Any) -> bool:
     """Whether the binding has anything to judge on the result."""
     if isinstance(binding, ItemsField):
         return any(each.rules.final or each.rules.required for each in binding.attributes)
-    if isinstance(binding, PriorityField):
+    if isinstance(binding, PriorityField | GpuField):
         return True
     return bool(binding.rules.final or binding.rules.required)
 

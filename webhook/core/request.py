@@ -34,7 +34,8 @@ class Request:
     """One object to decide on; `object` and `old` are plain JSON and are never changed.
 
     `raw` is the object as its author wrote it, known offline only; there it is the intent.
-    `replaces` says that the whole object was sent (PUT), so that the server filled it in anew.
+    `replaces` says that the whole object may have been sent (PUT, server-side apply), so that the
+    server filled in anew what was left out.
     """
 
     group: str

@@ -22,17 +22,33 @@ from webhook.core.workload.profile import ScaleOf
 REPLICAS: Path = ("spec", "replicas")
 
 
-def decide_scale(request: Request, catalog: Catalog, references: References) -> Decision:
-    """Rules on scale.replicas, and on numWorkers where the scaled instance is its place."""
+def decide_scale(
+    request: Request, catalog: Catalog, references: References
+) -> tuple[Decision, Decision | None]:
+    """Rules on scale.replicas, and on numWorkers where the scaled instance is its place.
+
+    The second decision is that of the trial, None when there is none.
+    """
     definition = catalog.definition_of_resource(
         request.resource_group, request.resource, request.resource_version
     )
     target = definition.profile.scale_subresource if definition is not None else None
     if definition is None or target is None:
-        return Allowed(request.object, judged=False)
-    plan = catalog.plans_for(
+        return Allowed(request.object, judged=False), None
+    plans = catalog.plans_for(
         definition, request.namespace, references, request.namespace_labels or None
-    ).enforced
+    )
+    decision = judge_scale(request, references, plans.enforced, target)
+    if plans.trial is None:
+        return decision, None
+    return decision, judge_scale(request, references, plans.trial, target)
+
+
+def judge_scale(
+    request: Request, references: References, plan: Plan, target: ScaleOf
+) -> Decision:
+    """One number of replicas under one plan."""
+    definition = plan.definition
     ev = Evaluation(request, references, definition)
     ev.writes = False
     for row, leaf in scaled_leaves(plan, definition, target):

@@ -65,8 +65,8 @@ class KindDefaults:
     def apply(self, document: Any) -> Any:
         """A new document as the server hands it to webhooks, sharing what did not change.
 
-        Values of wrong types stay as they are; what the server makes up per object, or admission
-        plugins add, is not there.
+        A document that needs nothing is given back itself. Values of wrong types stay as they
+        are; what the server makes up per object, or admission plugins add, is not there.
         """
         draft = Draft(document)
         if type(document) is dict:

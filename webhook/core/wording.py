@@ -15,6 +15,8 @@ LONGEST_PLACE = 240
 LONGEST_ADVICE = 200
 MOST_VIOLATIONS = 50
 HIDDEN = "(not shown)"
+SENTENCES = frozenset({"bad-yaml", "unreadable"})
+"""Reasons whose `found` says by itself what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ VIOLATIONS: dict[str, Sentence] = {
         "item {key} is {value}, but it has to stay {allowed}",
         "Leave the item to the policy.",
         bare="item {key} differs from what is locked, or is gone",
-        lone="item {key} is {value}, but it is locked",
+        lone="item {key} is locked, but not as the policy has it ({value})",
     ),
     "required": Sentence(
         "there is no value, and one is needed",
@@ -70,8 +72,9 @@ VIOLATIONS: dict[str, Sentence] = {
         bare="{key} is not on the list",
     ),
     "uncovered": Sentence(
-        "a container stands outside the pod places known for this kind",
+        "{value} stands outside the pod places known for {key}",
         "Extend the kind's definition; `podgate interface infer` drafts one.",
+        bare="a container stands outside the pod places known for this kind",
     ),
     "unknown-kind": Sentence(
         "no definition says where this kind keeps its pods",
@@ -95,31 +98,8 @@ VIOLATIONS: dict[str, Sentence] = {
         "Rename yours or move its mount.",
         bare="{key} is already taken, and the policy brings another one",
     ),
-    "budget": Sentence(
-        "there are {value}, and at most {allowed} are judged", "Split it into smaller objects."
-    ),
-    "too-deep": Sentence(
-        "it is nested deeper than {allowed} levels",
-        "Flatten it.",
-        bare="it is nested too deep",
-    ),
-    "too-large": Sentence("it is larger than {allowed}", "Make it smaller."),
-    "count-mismatch": Sentence(
-        "its definition finds {value} pods but {allowed} identities",
-        "An administrator has to correct the kind's definition.",
-        bare="its definition finds different numbers of pods and identities",
-    ),
-    "empty-id": Sentence(
-        "one of its parts has no identity", "Name it, or correct the kind's definition."
-    ),
-    "duplicate-id": Sentence("two parts share the identity {value}", "Name each of them once."),
-    "location": Sentence(
-        "the kind's definition does not fit this object: {value}",
-        "An administrator has to correct the kind's definition.",
-        bare="the kind's definition does not fit this object",
-    ),
     "unbounded": Sentence(
-        "the GPUs of claim {key} cannot be counted",
+        "the GPUs of {key} cannot be counted",
         "Ask for an exact count, and see that the claim template exists.",
     ),
     "two-gpu-forms": Sentence(
@@ -134,6 +114,19 @@ VIOLATIONS: dict[str, Sentence] = {
     ),
 }
 
+# Whoever cannot tell an object's pods says why in words of its own, as `allowed`; this is what to
+# do then. Such reasons have no row above.
+DEFINITION = "An administrator has to correct the kind's definition."
+FIXES: dict[str, str] = {
+    "instance-ids": DEFINITION,
+    "path-failed": DEFINITION,
+    "not-a-number": "Write a whole number.",
+    "too-deep": "Flatten it.",
+    "too-large": "Make it smaller.",
+    "too-many-containers": "Split it into smaller objects.",
+    "too-many-locations": "Split it into smaller objects.",
+}
+
 # Kubernetes advises short warnings: the facts come first, the place is added where it fits.
 FACTS = "{facts}"
 WARNINGS: dict[str, str] = {
@@ -145,11 +138,12 @@ WARNINGS: dict[str, str] = {
     "unknown-exclude": "the exclude annotation names an item that is not there{facts}",
     "bad-exclude": "the exclude annotation cannot be read{facts}",
     "env-from": "variables also come from elsewhere (envFrom), unseen by the rules{facts}",
-    "trial": "would be refused{facts}",
+    "trial": "on trial, would be refused{facts}",
     "limit-raised": "the limit was raised to the request{facts}",
     "request-lowered": "the request was lowered to the limit{facts}",
     "audit": "noted for the report{facts}",
-    "uncovered": "a container stands outside the pod places known for this kind",
+    "uncovered": "a container stands outside the pod places known for this kind{facts}",
+    "unknown-kind": "no definition says where this kind keeps its pods, so it is not judged{facts}",
     "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
     "migProfile": "accepted for older manifests; MIG is better asked for as a resource",
     "unbounded": "the GPUs of a claim cannot be counted{facts}",
@@ -159,6 +153,7 @@ WARNINGS: dict[str, str] = {
 CHANGES: dict[str, str] = {
     "default": "set by default",
     "default-item": "added by default",
+    "attribute default": "completed by default",
     "imposed": "imposed",
     "computed": "computed from another field",
     "kept": "kept as it was",
@@ -197,11 +192,12 @@ def words(reason: str) -> str:
 
 
 def problem_text(problem: Problem) -> str:
-    """One fault of a document: `file:line:col: path: found …; write …`."""
+    """One fault of a document: `file:line:col: path: found …; what to do`."""
     where = f"{clean(problem.place())}: " + (f"{clean(problem.path)}: " if problem.path else "")
     severity = "" if problem.severity == "error" else f"{clean(problem.severity)}: "
-    fix = f"; write {cut(problem.fix, LONGEST_ADVICE)}" if problem.fix else ""
-    return f"{where}{severity}found {cut(problem.found, LONGEST_ADVICE)}{fix}"
+    found = "" if problem.reason in SENTENCES else "found "
+    fix = f"; {cut(problem.fix, LONGEST_ADVICE)}" if problem.fix else ""
+    return f"{where}{severity}{found}{cut(problem.found, LONGEST_ADVICE)}{fix}"
 
 
 def violation_text(violation: Violation) -> str:
@@ -222,6 +218,8 @@ def told(violation: Violation) -> tuple[str, str]:
         "key": cut(violation.key) if violation.key else "its value",
     }
     row = VIOLATIONS.get(violation.reason)
+    if row is None and value is None and allowed is not None and violation.source is None:
+        return facts["allowed"], FIXES.get(violation.reason, "")
     if row is None:
         return generic(violation.reason, value, allowed, violation.key), ""
     told, fix = row.told, row.fix
@@ -266,7 +264,7 @@ def refusal_of(lines: Sequence[str], total: int) -> str:
 
 def warning_text(warning: decision.Warning, longest: int = 0) -> str:
     """One warning on one line; with `longest` the place, then the policy, give way to fit it."""
-    listed = cut(", ".join(warning.facts), LONGEST_ADVICE)
+    listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)
     what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}{FACTS}"
     what = what.replace(FACTS, f": {listed}" if listed else "")
     text = f"{clean(warning.field)}: {what}" if warning.field else what

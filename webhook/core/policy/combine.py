@@ -64,6 +64,7 @@ class EffectiveItem:
     scope: str
     imposed: bool = False
     asset_id: str = ""
+    tolerates_existing: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,10 @@ def union_of_items(
                 winner = chosen[item.key].source
                 lost.append(Lost(path, item.key, source, "a closer scope says it", winner))
             else:
-                chosen[item.key] = EffectiveItem(item.key, item.attributes, source, scope)
+                tolerates = each.policy.tolerates_existing
+                chosen[item.key] = EffectiveItem(
+                    item.key, item.attributes, source, scope, tolerates_existing=tolerates
+                )
     for each in sorted(views, key=lambda each: (each.rank, age(each))):
         for asset in (assets[identity] for identity in each.imposed if identity in assets):
             if asset.field != path:
@@ -312,6 +316,7 @@ def union_of_items(
                 each.policy.scope,
                 imposed=True,
                 asset_id=asset.id,
+                tolerates_existing=each.policy.tolerates_existing,
             )
     return tuple(chosen.values()), lost
 

@@ -15,7 +15,7 @@ CONFLICTING = frozenset({"security.runAsNonRoot", "security.runAsUid", "security
 
 def judge_conflicts(view: PodView, ev: Evaluation) -> None:
     """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
-    written = {change.field for change in ev.findings.changes if change.field in CONFLICTING}
+    written = ev.written & CONFLICTING
     if not written:
         return
     for container in view.everyone:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from webhook.core import pointer
@@ -61,9 +61,11 @@ class PodView:
 
     def old_container(self, container: Container) -> Container | None:
         """The container of the same list and name before the update."""
-        if self.old is None:
-            return None
-        for each in self.old.everyone:
+        return None if self.old is None else self.old.container_like(container)
+
+    def container_like(self, container: Container) -> Container | None:
+        """The container of the same list and name here."""
+        for each in self.everyone:
             if each.list == container.list and each.name == container.name:
                 return each
         return None
@@ -93,8 +95,20 @@ def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> Iterator[Cont
         path = (*spec_path, name, index)
         if not isinstance(body, dict):
             raise MalformedPod(path, "a container", body)
+        check_maps(body, path)
         label = body.get("name")
         yield Container(name, label if isinstance(label, str) else "", path, body)
+
+
+def check_maps(body: dict[str, Any], path: Path) -> None:
+    """The parts of a container, or of a pod spec, that fields are looked up in are maps."""
+    if body.get("securityContext") is not None:
+        mapping(body["securityContext"], (*path, "securityContext"))
+    resources = body.get("resources")
+    if resources is not None:
+        mapping(resources, (*path, "resources"))
+        for part in ("limits", "requests"):
+            mapping(resources.get(part), (*path, "resources", part))
 
 
 def wants_gpu(container: Container) -> bool:
@@ -135,9 +149,34 @@ def main_container(
 
 def pod_view(location: PodLocation, old: PodView | None = None) -> PodView:
     """The view of a location; MalformedPod when a place holds what Kubernetes never would."""
-    spec, path = location.spec, location.spec_path
+    return view_of(location, location.spec, location.metadata, location.extra, old)
+
+
+def refreshed(view: PodView, document: Any) -> PodView:
+    """The same pod as it stands in another copy of the document, such as the one written to."""
+    location = view.location
+    metadata: Any = {}
+    if location.metadata_path is not None:
+        metadata = pointer.read(document, location.metadata_path) or {}
+    extra = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
+    return view_of(
+        location, pointer.read(document, location.spec_path), metadata, extra, view.old
+    )
+
+
+def view_of(
+    location: PodLocation,
+    spec: dict[str, Any],
+    metadata: dict[str, Any],
+    extra: tuple[tuple[Path, dict[str, Any]], ...],
+    old: PodView | None,
+) -> PodView:
+    """A view over the parts of one pod."""
+    path = location.spec_path
+    check_maps(spec, path)
     ordinary = list(read_list(spec, path, "containers"))
-    for place, body in location.extra:
+    for place, body in extra:
+        check_maps(body, place)
         name = body.get("name")
         ordinary.append(Container(EXTRA, name if isinstance(name, str) else "", place, body))
     everyone = ordinary
@@ -149,22 +188,5 @@ def pod_view(location: PodLocation, old: PodView | None = None) -> PodView:
         ]
     os_name = spec.get("os")
     windows = isinstance(os_name, dict) and os_name.get("name") == "windows"
-    main = main_container(location, location.metadata, ordinary)
-    return PodView(location, spec, location.metadata, ordinary, everyone, main, windows, old)
-
-
-def refreshed(view: PodView, document: Any) -> PodView:
-    """The same pod as it stands in another copy of the document, such as the one written to."""
-    location = view.location
-    metadata = {}
-    if location.metadata_path is not None:
-        metadata = mapping(
-            pointer.read(document, location.metadata_path) or None, location.metadata_path
-        )
-    moved = replace(
-        location,
-        spec=pointer.read(document, location.spec_path),
-        metadata=metadata,
-        extra=tuple((path, pointer.read(document, path)) for path, _ in location.extra),
-    )
-    return pod_view(moved, view.old)
+    main = main_container(location, metadata, ordinary)
+    return PodView(location, spec, metadata, ordinary, everyone, main, windows, old)

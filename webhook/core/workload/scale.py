@@ -17,7 +17,7 @@ from webhook.core.workload.typed import shown, sort
 Bindings = tuple[Path, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scale:
     """The replicas of one instance.
 

@@ -7,7 +7,7 @@ from typing import Any
 from webhook.core import quantity
 from webhook.core.evaluation import Evaluation, ratchets, view_before
 from webhook.core.pointer import Path
-from webhook.core.policy.combine import Leaf
+from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules, reader, rules_of
 from webhook.core.workload.bindings.totals import amount_of, pod_total
@@ -17,7 +17,18 @@ from webhook.core.workload.podspec import Container, PodView
 class AmountField:
     """One of request and limit of one resource."""
 
-    __slots__ = ("at", "field", "get", "is_limit", "other", "part", "resource", "rules")
+    __slots__ = (
+        "at",
+        "bounds",
+        "field",
+        "get",
+        "is_limit",
+        "maxima",
+        "other",
+        "part",
+        "resource",
+        "rules",
+    )
 
     def __init__(self, field: Field, leaf: Leaf) -> None:
         self.field = field
@@ -25,6 +36,8 @@ class AmountField:
         self.at = field.at
         self.get = reader(field.at)
         self.part, self.resource = str(field.at[1]), str(field.at[2])
+        self.maxima = [each for each, _ in self.rules.final if each.rule == "max"]
+        self.bounds = [(each, holds) for each, holds in self.rules.final if each.rule != "max"]
         self.is_limit = self.part == "limits"
         self.other: Path = ("resources", "requests" if self.is_limit else "limits", self.resource)
 
@@ -72,9 +85,8 @@ class AmountField:
         default = self.rules.default
         if kept == "default":
             assert default is not None
-            value = self.reconciled(
-                view, main, ev, self.rules.codec.write(default.value, default.raw)
-            )
+            value = self.rules.codec.write(default.value, default.raw)
+        value = self.reconciled(view, main, ev, value)
         if value is not None and value != native:
             source = default.source if default is not None else None
             ev.write(self.field.path, path, value, kept, source)
@@ -119,39 +131,48 @@ class AmountField:
         rules, main = self.rules, view.main
         if main is None:
             return
-        path = (*main.path, *self.at)
         native = self.get(main.body)
-        before = view_before(view, main, self.at)
-        unchanged = before is not None and before[1] == native
         if native is None:
-            rules.judge_required(ev, path, unchanged=unchanged)
-        value = None if native is None else rules.read(native)
-        if value is INVALID:
-            rules.refuse_invalid(ev, path, native)
+            if rules.required:
+                before = view_before(view, main, self.at)
+                unchanged = before is not None and before[1] is None
+                rules.judge_required(ev, (*main.path, *self.at), unchanged=unchanged)
+        else:
+            value = rules.read(native)
+            if value is INVALID:
+                rules.refuse_invalid(ev, (*main.path, *self.at), native)
+                return
+            for each, holds in self.bounds:
+                if not holds(value, each.argument):
+                    self.refuse_bound(view, ev, each, native, value)
+        if self.maxima:
+            self.final_total(view, ev)
+
+    def refuse_bound(
+        self, view: PodView, ev: Evaluation, each: Constraint, native: Any, value: Any
+    ) -> None:
+        """A broken min or step on the main container, unless it stood there before."""
+        assert view.main is not None
+        before = view_before(view, view.main, self.at)
+        if before is not None and before[1] == native and ratchets(each):
             return
-        for each, holds in rules.final:
-            if each.rule == "max":
-                continue
-            if value is None or holds(value, each.argument) or (unchanged and ratchets(each)):
-                continue
-            ev.violate(self.field.path, path, rules.show(value), rules.show_argument(each), each)
-        self.final_total(view, ev)
+        path = (*view.main.path, *self.at)
+        ev.violate(
+            self.field.path, path, self.rules.show(value), self.rules.show_argument(each), each
+        )
 
     def final_total(self, view: PodView, ev: Evaluation) -> None:
         """max on the total, which passes while it does not move further from the rule."""
-        maxima = [each for each, _ in self.rules.final if each.rule == "max"]
-        if not maxima:
-            return
-        self.refuse_unreadable(view, ev)
+        if len(view.everyone) > 1 or "resources" in view.spec or "overhead" in view.spec:
+            self.refuse_unreadable(view, ev)
         total = self.total(view)
-        before = self.total(view.old) if view.old is not None else None
         assert view.main is not None
-        path = (*view.main.path, *self.at)
-        for each in maxima:
+        for each in self.maxima:
             if total <= each.argument:
                 continue
-            if before is not None and total <= before and ratchets(each):
+            if view.old is not None and ratchets(each) and total <= self.total(view.old):
                 continue
+            path = (*view.main.path, *self.at)
             ev.violate(
                 self.field.path,
                 path,
@@ -162,7 +183,8 @@ class AmountField:
             )
         if self.is_limit and not amount_of(view.spec, "limits", self.resource):
             for container in view.containers:
-                if self.get(container.body) is None:
+                told = self.rules.required and container is view.main
+                if self.get(container.body) is None and not told:
                     ev.warn("absent-limit", self.field.path, (*container.path, *self.at))
 
     def refuse_unreadable(self, view: PodView, ev: Evaluation) -> None:
@@ -173,6 +195,10 @@ class AmountField:
                 continue
             if self.rules.read(native) is INVALID:
                 self.rules.refuse_invalid(ev, (*container.path, *self.at), native)
+        for at in (self.at, ("overhead", self.resource)):
+            native = reader(at)(view.spec)
+            if native is not None and self.rules.read(native) is INVALID:
+                self.rules.refuse_invalid(ev, (*view.spec_path, *at), native)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """The native value that the main container has now; None when unset."""

@@ -85,6 +85,10 @@ class ComputedField:
         target.rules = rules
         return target
 
+    def seen(self, ev: Evaluation, document: Any, views: Any) -> Any:
+        """Everything that is read of a document, of fields of the workload as a whole."""
+        return self.target.seen(ev, document, views)
+
     def intent(self, view: Any, ev: Evaluation) -> None:
         """Under canEdit: false the computed value is the default."""
         if self.rules.prohibitions:

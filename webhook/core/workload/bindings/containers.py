@@ -26,6 +26,7 @@ class ContainerField:
         "get",
         "pod_at",
         "pod_get",
+        "replaces",
         "rules",
         "server_default",
     )
@@ -40,6 +41,7 @@ class ContainerField:
         self.absent = field.absent if isinstance(field.absent, bool | str) else None
         self.server_default = server_default
         self.every = field.writes in ("every", "pod")
+        self.replaces = field.writes != "absent-main"
 
     def bound(self, view: PodView) -> Iterable[Container]:
         """The containers that rules look at: every list for safety fields, else ordinary ones."""
@@ -66,10 +68,10 @@ class ContainerField:
         """The same place before the update; safety fields only while the container is the same."""
         return view_before(view, container, self.at)
 
-    def touched(self, view: PodView, container: Container) -> bool:
+    def touched(self, view: PodView, container: Container, ev: Evaluation) -> bool:
         """Whether the ratchet is off for this container: new, or changed in what it may do."""
         old = view.old_container(container)
-        return old is None or (self.all_lists and guarded_parts_changed(container, old))
+        return old is None or (self.all_lists and guarded_parts_changed(ev, view, container, old))
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on every container that has a value, and on the pod's value."""
@@ -82,7 +84,7 @@ class ContainerField:
             if native is None:
                 continue
             before = self.before(view, container)
-            if before is not None and self.touched(view, container) and before[1] == native:
+            if before is not None and before[1] == native and self.touched(view, container, ev):
                 before = None
             server = self.server_default(container.body) if self.server_default else None
             spares = not self.all_lists and container is not view.main
@@ -96,7 +98,16 @@ class ContainerField:
         if native is None:
             return
         before = self.pod_before(view)
+        if before is not None and before[1] == native and self.inherited_anew(view, ev):
+            before = None
         self.rules.judge_intent(ev, (*view.spec_path, *self.pod_at), native, before, None)
+
+    def inherited_anew(self, view: PodView, ev: Evaluation) -> bool:
+        """Whether a container that is new, or may do something else now, takes the pod's value."""
+        return self.all_lists and any(
+            self.get(each.body) is None and self.touched(view, each, ev)
+            for each in self.bound(view)
+        )
 
     def pod_before(self, view: PodView) -> Before:
         """The pod's own value before the update."""
@@ -129,13 +140,15 @@ class ContainerField:
         """Set the pod's value where it is unset; containers with their own are never overwritten."""
         assert self.pod_get is not None
         native = self.pod_get(view.spec)
+        if native is not None:
+            return
         path = (*view.spec_path, *self.pod_at)
         self.put(ev, path, native, None, self.pod_before(view))
 
     def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """Set one container's value where it is unset."""
         native = self.get(container.body)
-        if native is not None and self.field.writes == "absent-main":
+        if native is not None and (self.server_default is None or not self.replaces):
             return
         server = self.server_default(container.body) if self.server_default else None
         path = (*container.path, *self.at)
@@ -165,8 +178,13 @@ class ContainerField:
             containers: Iterable[Container] = view.everyone
         else:
             containers = [view.main] if view.main is not None else []
+        inherited = self.pod_get(view.spec) if self.pod_get is not None else None
         for container in containers:
-            self.final_of(view, container, ev)
+            native = self.get(container.body)
+            if native is None:
+                native = inherited
+            if native is None or view.windows or not rules.passes(native):
+                self.final_of(view, container, ev)
 
     def final_of(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """Final rules on the effective value of one container."""
@@ -174,13 +192,14 @@ class ContainerField:
         path = (*container.path, *self.at)
         if value is not None:
             if self.rules.final:
-                unchanged = self.unchanged(view, container, value)
+                unchanged = self.unchanged(view, container, value, ev)
                 self.rules.judge_final(ev, path, value, unchanged=unchanged)
             return
         if view.windows and not self.field.windows:
             return
         if self.rules.required and (self.every or container is view.main):
-            self.rules.judge_required(ev, path, unchanged=self.unchanged(view, container, None))
+            unchanged = self.unchanged(view, container, None, ev)
+            self.rules.judge_required(ev, path, unchanged=unchanged)
         elif self.field.path == "security.runAsUid" and self.demands_minimum():
             ev.warn("image-decides", self.field.path, path)
 
@@ -188,12 +207,12 @@ class ContainerField:
         """Whether a `min` stands here, which an image with its own user can undercut."""
         return any(each.rule == "min" for each, _ in self.rules.final)
 
-    def unchanged(self, view: PodView, container: Container, value: Any) -> bool:
+    def unchanged(self, view: PodView, container: Container, value: Any, ev: Evaluation) -> bool:
         """Whether the effective value and all that guards it are as before the update."""
-        if view.old is None or self.touched(view, container):
-            return False
         old = view.old_container(container)
-        return old is not None and self.effective(view.old, old) == value
+        if view.old is None or old is None or self.effective(view.old, old) != value:
+            return False
+        return not self.touched(view, container, ev)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """The native value that the main container has now; None when unset."""

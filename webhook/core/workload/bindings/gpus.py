@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +16,13 @@ from webhook.core.workload.podspec import Container, PodView
 
 FRACTION_MARKS = ("gpu-fraction", "gpu-memory")
 FRACTION_DEVICES = "gpu-fraction-num-devices"
+# Newer keys of the scheduler, for one container each; a limit alone asks for nothing.
+PER_CONTAINER = re.compile(r"(?:kai\.scheduler|nvidia\.com)/container\.(.+?)\.gpu-.*(?<!\.limit)")
 DRA_EXTENDED = "deviceclass.resource.kubernetes.io/"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+NOTHING_VISIBLE = ("", "void", "none")
+EXCLUSIVE = ("gpu-fraction", "gpu-memory", "whole", "mig")
+NAMES_KEPT = 1024
 
 
 class GpuUse:
@@ -29,19 +36,44 @@ class GpuUse:
         self.unbounded = ""
 
 
-def devices_of(container: Container, names: tuple[str, ...]) -> dict[str, int]:
+class GpuNames:
+    """Which resource names are GPUs: by the installation's patterns, or by their device class."""
+
+    __slots__ = ("classes", "known", "patterns")
+
+    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        self.patterns = patterns
+        self.classes = classes
+        self.known = {"cpu": False, "memory": False}
+
+    def __contains__(self, name: str) -> bool:
+        found = self.known.get(name)
+        if found is None:
+            if name.startswith(DRA_EXTENDED):
+                found = name.removeprefix(DRA_EXTENDED) in self.classes
+            else:
+                found = any(fnmatchcase(name, each) for each in self.patterns)
+            # Users choose names; what they choose must not grow without bound.
+            if len(self.known) < NAMES_KEPT:
+                self.known[name] = found
+        return found
+
+
+def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
     """Whole devices by resource name: limits or requests, the larger of the two (plain units)."""
     found: dict[str, int] = {}
     resources = container.body.get("resources")
+    if not isinstance(resources, dict):
+        return found
     for part in ("limits", "requests"):
-        held = resources.get(part) if isinstance(resources, dict) else None
+        held = resources.get(part)
         for name, native in held.items() if isinstance(held, dict) else ():
-            if name.startswith(DRA_EXTENDED) or any(fnmatchcase(name, each) for each in names):
+            if name in names:
                 try:
                     amount = quantity.parse(native)
                 except ValueError:
                     continue
-                found[name] = max(found.get(name, 0), -(-amount // quantity.NANO))
+                found[name] = max(found.get(name, 0), -(-amount // quantity.NANO), 0)
     return found
 
 
@@ -62,6 +94,16 @@ def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
     return total, unbounded
 
 
+def sees_devices(container: Container) -> bool:
+    """Whether the container names devices to its runtime, which grants them without a request."""
+    entries = container.body.get("env")
+    for each in entries if isinstance(entries, list) else ():
+        if isinstance(each, dict) and each.get("name") == VISIBLE:
+            if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE:
+                return True
+    return False
+
+
 class GpuField:
     """The GPU count of a pod; every rule looks at the pod's total over all forms."""
 
@@ -73,7 +115,7 @@ class GpuField:
         self.field = field
         self.rules: ScalarRules = rules_of(field, leaf)
         self.at = field.at
-        self.names = names
+        self.names = GpuNames(names, classes)
         self.classes = classes
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
@@ -90,6 +132,8 @@ class GpuField:
         use.count = effective_total(view, whole)
         self.add_fraction(view, use)
         self.add_claims(view, ev, use)
+        if any(sees_devices(container) for container in view.everyone):
+            use.unbounded = use.unbounded or f"variable {VISIBLE}"
         return use
 
     def add_fraction(self, view: PodView, use: GpuUse) -> None:
@@ -100,8 +144,16 @@ class GpuField:
         forms = [mark for mark in FRACTION_MARKS if annotations.get(mark)]
         if forms:
             use.forms.update(forms)
-            devices = str(annotations.get(FRACTION_DEVICES, "1"))
-            use.count += int(devices) if devices.isdecimal() else 1
+            devices = str(annotations.get(FRACTION_DEVICES) or "1")
+            if re.fullmatch(r"[+-]?[0-9]{1,9}", devices):
+                use.count += max(int(devices), 1)
+            else:
+                use.unbounded = f"annotation {FRACTION_DEVICES}"
+            return
+        named = {match[1] for name in annotations if (match := PER_CONTAINER.fullmatch(str(name)))}
+        if named:
+            use.forms.add("gpu-memory")
+            use.count += len(named)
 
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Claims count through what they refer to; what cannot be seen has no bound."""
@@ -132,7 +184,7 @@ class GpuField:
             for part in ("limits", "requests"):
                 held = resources.get(part) if isinstance(resources, dict) else None
                 for name in held if isinstance(held, dict) else ():
-                    if any(fnmatchcase(name, each) for each in self.names):
+                    if name in self.names:
                         return (*container.path, "resources", part, name)
         return (*view.main.path, *self.at) if view.main is not None else view.spec_path
 
@@ -146,7 +198,7 @@ class GpuField:
         if not rules.prohibitions:
             return
         use = self.use(view, ev)
-        if not use.forms and not use.unbounded:
+        if not use.forms and not use.unbounded and not self.stated(view):
             return
         before = self.before(view, ev)
         same = before is not None and (before.count, before.forms, before.unbounded) == (
@@ -154,7 +206,9 @@ class GpuField:
             use.forms,
             use.unbounded,
         )
-        equal = rules.default is not None and not use.unbounded and use.count == rules.default.value
+        # A default is whole devices: as many in another form are another choice.
+        equal = not use.unbounded and use.forms <= {"whole"} and rules.default is not None
+        equal = equal and use.count == rules.default.value  # type: ignore[union-attr]
         for each in rules.prohibitions:
             repeated = equal and (each.rule == "canEdit" or ev.final_object)
             if repeated or (same and ratchets(each)):
@@ -201,13 +255,18 @@ class GpuField:
         return any(devices_of(each, self.names) for each in view.everyone)
 
     def final(self, view: PodView, ev: Evaluation) -> None:
-        """min, max, step and required on the pod's total."""
+        """min, max, step and required on the pod's total; forms that exclude each other."""
         rules = self.rules
-        if not rules.final and not rules.required:
+        use = self.use(view, ev)
+        self.judge_forms(view, ev, use)
+        absent = not use.forms and not use.unbounded and not self.stated(view)
+        if absent and not rules.required:
             return
-        use, before = self.use(view, ev), self.before(view, ev)
-        path = self.place(view)
-        if not use.forms and not use.unbounded and not self.stated(view):
+        if not absent and not use.unbounded:
+            if all(holds(use.count, each.argument) for each, holds in rules.final):
+                return
+        before, path = self.before(view, ev), self.place(view)
+        if absent:
             rules.judge_required(ev, path, unchanged=before is not None and not before.forms)
             return
         for each, holds in rules.final:
@@ -220,6 +279,7 @@ class GpuField:
                         rules.show_argument(each),
                         each,
                         reason="unbounded",
+                        key=use.unbounded,
                     )
                 continue
             if holds(use.count, each.argument):
@@ -228,10 +288,30 @@ class GpuField:
                 continue
             ev.violate(self.field.path, path, str(use.count), rules.show_argument(each), each)
 
+    def judge_forms(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Fractions beside whole devices, or beside memory, are refused by the scheduler later."""
+        used = [form for form in EXCLUSIVE if form in use.forms]
+        if len(used) < 2 or used == ["whole", "mig"]:
+            return
+        before = self.before(view, ev)
+        if before is not None and before.forms == use.forms:
+            return
+        rules = (*self.rules.prohibitions, *(each for each, _ in self.rules.final))
+        source = next((each.source for each in rules), None)
+        ev.violate(
+            self.field.path,
+            self.place(view),
+            ", ".join(used),
+            None,
+            None,
+            reason="two-gpu-forms",
+            source=source,
+        )
+
     def no_further(self, rule: str, use: GpuUse, before: GpuUse) -> bool:
         """Whether an update does not move the total further from the rule."""
         if rule == "max":
-            return use.count <= before.count
+            return bool(before.unbounded) or use.count <= before.count
         if rule == "min":
             return use.count >= before.count
         return use.count == before.count

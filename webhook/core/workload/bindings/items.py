@@ -118,12 +118,18 @@ class ItemsField:
         """The items of the same pod before the update."""
         return self.store.read(view.old) if view.old is not None else []
 
-    def unchanged(self, native: NativeItem, before: list[NativeItem]) -> bool:
-        """Whether the item stood there before the update just so."""
-        return any(
-            each.key == native.key and each.raw == native.raw and each.values == native.values
-            for each in before
-        )
+    def unchanged(
+        self, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
+    ) -> bool:
+        """Whether the item stood there before the update just so, or as we have completed it."""
+        if not any(each.key == native.key for each in before):
+            return False
+        if any(each.like(native) for each in before):
+            return True
+        completed = ev.completed(view)
+        if completed is None:
+            return False
+        return any(each.like(native) for each in self.store.read(completed))
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canAdd, locked, and prohibitions on attributes, on the items as the user gave them."""
@@ -151,7 +157,7 @@ class ItemsField:
                 continue
             if is_injected(self.row.store, native, view, ev.request):
                 continue
-            old = self.unchanged(native, before)
+            old = self.unchanged(view, ev, native, before)
             for each in self.can_add:
                 if not (old and ratchets(each)) and self.reaches(each, native, view):
                     allowed = ", ".join(item.key for item in self.items) or "none"
@@ -198,8 +204,7 @@ class ItemsField:
         for native in natives:
             if not self.same(item, native):
                 continue
-            tolerant = constraint is None or ratchets(constraint)
-            if tolerant and self.unchanged(native, before):
+            if self.tolerates(item, constraint) and self.unchanged(view, ev, native, before):
                 continue
             difference = self.difference(item, native)
             if difference:
@@ -209,8 +214,12 @@ class ItemsField:
                 )
             elif isinstance(self.store, VolumeStore):
                 self.judge_shadow(view, ev, item, constraint, native)
-        if not ev.writes:
-            self.judge_presence(view, ev, item, constraint, natives)
+        if not ev.writes or view.spec_path in ev.as_before:
+            self.judge_presence(view, ev, item, constraint, natives, before)
+
+    def tolerates(self, item: EffectiveItem, constraint: Constraint | None) -> bool:
+        """Whether the policy that locks an item tolerates what was there before the update."""
+        return item.tolerates_existing if constraint is None else ratchets(constraint)
 
     def judge_shadow(
         self,
@@ -236,17 +245,20 @@ class ItemsField:
         item: EffectiveItem,
         constraint: Constraint | None,
         natives: list[NativeItem],
+        before: list[NativeItem],
     ) -> None:
         """In the final object a locked item is there, in the main container where it has one."""
-        if (
-            view.old is not None
-            and view.spec == view.old.spec
-            and view.metadata == view.old.metadata
-        ):
+        if self.is_present(item, natives):
             return
-        if not any(self.same(item, native) and native.in_main for native in natives):
+        known = view.main is None or view.old_container(view.main) is not None
+        lacked = view.old is not None and known and not self.is_present(item, before)
+        if not (lacked and self.tolerates(item, constraint)):
             main = view.main.path if view.main is not None else view.spec_path
             self.refuse_locked(ev, item, constraint, main, "missing")
+
+    def is_present(self, item: EffectiveItem, natives: list[NativeItem]) -> bool:
+        """Whether an item is among these, in the main container."""
+        return any(native.in_main and self.same(item, native) for native in natives)
 
     def difference(self, item: EffectiveItem, native: NativeItem) -> str:
         """The first attribute in which a native item differs in meaning; "" when none does."""
@@ -258,6 +270,10 @@ class ItemsField:
                 attribute.name == self.row.key and attribute.name not in wanted
             ):
                 continue
+            if isinstance(self.store, VolumeStore) and not native.owners:
+                # A re-apply can drop the mounts alone; the missing mount is judged by itself.
+                if attribute.at[0] == "mount":
+                    continue
             absent = None if attribute.absent is ABSENT else attribute.absent
             expected = wanted[attribute.name].value if attribute.name in wanted else absent
             if attribute.name == "name" and isinstance(self.store, VolumeStore):
@@ -292,9 +308,9 @@ class ItemsField:
     ) -> None:
         """canEdit and blocked on attributes: against the same-key item, else the attribute default."""
         item = next((each for each in self.items if self.same(each, native)), None)
-        old = self.unchanged(native, before)
         if is_injected(self.row.store, native, view, ev.request):
             return
+        old = self.unchanged(view, ev, native, before)
         for each in self.attributes:
             name = each.attribute.name
             default = self.attribute_default(item, each)
@@ -349,25 +365,65 @@ class ItemsField:
             locked = self.lock_of(item)[1]
             if item.key in left_out and not locked:
                 continue
-            if any(
-                self.same(item, native) and (native.in_main or not locked) for native in natives
-            ):
+            held = [native for native in natives if self.same(item, native)]
+            if any(native.in_main for native in held):
+                continue
+            if held and isinstance(self.store, VolumeStore):
+                self.mount_again(view, ev, item, held[0], before, locked=locked)
+                continue
+            if held and not locked:
                 continue
             if not locked and self.restored(view, ev, item, before):
                 continue
-            why = "imposed asset" if item.imposed else "default item"
-            self.store.add(view, ev, self.field, item, self.completed(item), why)
+            self.store.add(view, ev, self.field, item, self.completed(item), self.why(item))
         if natives and self.row.attribute_defaults:
             self.fill_attributes(view, ev, natives)
+
+    def why(self, item: EffectiveItem) -> str:
+        """Why an item is written."""
+        return "imposed asset" if item.imposed else "default item"
+
+    def mount_again(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        item: EffectiveItem,
+        native: NativeItem,
+        before: list[NativeItem],
+        *,
+        locked: bool,
+    ) -> None:
+        """A volume is there and its mount is not: a re-apply that states only containers drops it."""
+        assert isinstance(self.store, VolumeStore)
+        if locked:
+            attributes = self.completed(item)
+            self.store.add_mount(
+                view, ev, self.field, item, attributes, self.why(item), native.key
+            )
+            return
+        old = next((each for each in before if each.key == native.key and each.in_main), None)
+        if old is not None and not ev.intent.shown_before(old.path):
+            self.store.restore_mounts(view, ev, self.field, old)
 
     def restored(
         self, view: PodView, ev: Evaluation, item: EffectiveItem, before: list[NativeItem]
     ) -> bool:
         """Whether a default item that the update dropped came back as it was before."""
         old = next((each for each in before if self.same(item, each)), None)
-        if old is None or ev.intent.shown_before(old.path) or not ev.can_write(view.spec_path):
+        if old is None or ev.intent.shown_before(old.path) or not self.passes(item, old):
             return False
-        self.store.restore(view, ev, self.field, old)
+        return self.store.restore(view, ev, self.field, old)
+
+    def passes(self, item: EffectiveItem, native: NativeItem) -> bool:
+        """Whether an old item passes today's rules on its attributes."""
+        for each in self.attributes:
+            name = each.attribute.name
+            default = self.attribute_default(item, each)
+            for value in native.values.get(name, ()):
+                if each.rules.prohibitions and (default is None or value != default.value):
+                    return False
+                if not all(holds(value, rule.argument) for rule, holds in each.rules.final):
+                    return False
         return True
 
     def fill_attributes(self, view: PodView, ev: Evaluation, natives: list[NativeItem]) -> None:
@@ -418,7 +474,7 @@ class ItemsField:
         for native in self.store.read(view):
             if is_injected(self.row.store, native, view, ev.request):
                 continue
-            unchanged = self.unchanged(native, before)
+            unchanged = self.unchanged(view, ev, native, before)
             for each in self.attributes:
                 self.judge_attribute(ev, each, native, unchanged=unchanged)
 

@@ -77,7 +77,11 @@ class PodField:
 
 
 class NodeTypeField(PodField):
-    """nodeType: the node selector's value, else the single In value of a required affinity."""
+    """nodeType: the node selector's value, else what a required node affinity says of the label.
+
+    Terms of an affinity are alternatives: it gives the field a value only where every term names
+    some, else the pod may go anywhere. Prohibitions and options look at all that is named.
+    """
 
     __slots__ = ("label",)
 
@@ -86,37 +90,71 @@ class NodeTypeField(PodField):
         self.label = label
 
     def read(self, view: PodView) -> tuple[Path, Any]:
-        """The selector's place unless only a required node affinity names the label."""
+        """The selector's place unless only a required node affinity pins the label."""
         path, value = super().read(view)
         if value is not None:
             return path, value
-        found = affinity_value(view.spec, self.label)
-        if found is None:
+        named = expressions(view.spec, self.label)
+        if not named or not all(any(values for _, values, _ in term) for term in named):
             return path, None
-        at, value = found
-        return (*view.spec_path, *at), value
+        at, values, _ = next(each for each in named[0] if each[1])
+        return (*view.spec_path, *at, "values", 0), values[0]
+
+    def named(self, view: PodView) -> list[tuple[Path, Any, bool]]:
+        """Every value that is named, with its place; False for what other operators than In say."""
+        path, value = super().read(view)
+        found: list[tuple[Path, Any, bool]] = [] if value is None else [(path, value, True)]
+        for term in expressions(view.spec, self.label):
+            for at, values, other in term:
+                place = (*view.spec_path, *at)
+                found += [((*place, "values", i), each, True) for i, each in enumerate(values)]
+                if other:
+                    found.append(((*place, "operator"), other, False))
+        return found
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on everything that is named."""
+        if not self.rules.prohibitions:
+            return
+        old = [(path, value) for path, value, _ in self.named(view.old)] if view.old else []
+        for path, value, _ in self.named(view):
+            known = next((each for each in old if each[1] == value), (path, None))
+            self.rules.judge_intent(ev, path, value, known if view.old else None, None)
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """Options on every value that is named; `required` where the label is not pinned."""
+        path, native = self.read(view)
+        if native is None:
+            before = self.before(view)
+            unchanged = before is not None and before[1] is None
+            self.rules.judge_required(ev, path, unchanged=unchanged)
+        if not self.rules.final:
+            return
+        old = [value for _, value, _ in self.named(view.old)] if view.old else []
+        for place, value, is_value in self.named(view):
+            if is_value:
+                self.rules.judge_final(ev, place, value, unchanged=value in old)
 
 
-def affinity_value(spec: dict[str, Any], label: str) -> tuple[Path, Any] | None:
-    """The place and single value of a required `In` expression on a label, in every term."""
+Expression = tuple[Path, list[Any], str]
+"""The place of a node affinity expression, its values with In, else its operator as text."""
+
+
+def expressions(spec: dict[str, Any], label: str) -> list[list[Expression]]:
+    """What each term of the required node affinity says of a label; empty for one that is silent."""
     terms = reader((*AFFINITY, "nodeSelectorTerms"))(spec)
-    found: tuple[Path, Any] | None = None
+    found: list[list[Expression]] = []
     for index, term in enumerate(terms if isinstance(terms, list) else ()):
-        expressions = term.get("matchExpressions") if isinstance(term, dict) else None
-        for position, each in enumerate(expressions if isinstance(expressions, list) else ()):
+        said: list[Expression] = []
+        listed = term.get("matchExpressions") if isinstance(term, dict) else None
+        for position, each in enumerate(listed if isinstance(listed, list) else ()):
             if not isinstance(each, dict) or each.get("key") != label:
                 continue
+            at = (*AFFINITY, "nodeSelectorTerms", index, "matchExpressions", position)
             values = each.get("values")
-            if each.get("operator") == "In" and isinstance(values, list) and len(values) == 1:
-                at = (
-                    *AFFINITY,
-                    "nodeSelectorTerms",
-                    index,
-                    "matchExpressions",
-                    position,
-                    "values",
-                    0,
-                )
-                if found is None:
-                    found = at, values[0]
+            if each.get("operator") == "In" and isinstance(values, list):
+                said.append((at, values, ""))
+            else:
+                said.append((at, [], str(each.get("operator"))))
+        found.append(said)
     return found

@@ -15,6 +15,7 @@ from webhook.core.policy.values import Codec
 
 Before = tuple[Path, Any] | None
 INVALID = object()
+TEXTS_KEPT = 1024
 
 
 def reader(at: Path) -> Callable[[Any], Any]:
@@ -59,6 +60,7 @@ class ScalarRules:
         "defaulting",
         "final",
         "name",
+        "passing",
         "prohibitions",
         "required",
         "secret",
@@ -80,6 +82,8 @@ class ScalarRules:
                     holds = rule_table.each_in_options
                 self.final.append((each, holds))
         self.defaulting = Defaulting(leaf.default, self.allows)
+        # Texts known to pass every final rule; most objects repeat a few.
+        self.passing: set[str] = set()
 
     def show(self, value: Any) -> str | None:
         """A comparable value as text, None where the field's values are never printed."""
@@ -159,6 +163,20 @@ class ScalarRules:
         if self.default is not None and each.rule == "canEdit":
             allowed = self.show(self.default.value)
         ev.violate(self.name, path, self.show_native(native), allowed, each)
+
+    def passes(self, native: Any) -> bool:
+        """Whether a native value is readable and breaks no final rule; texts are remembered."""
+        if native.__class__ is str and native in self.passing:
+            return True
+        value = self.read(native)
+        if value is INVALID:
+            return False
+        for each, holds in self.final:
+            if not holds(value, each.argument):
+                return False
+        if native.__class__ is str and len(self.passing) < TEXTS_KEPT:
+            self.passing.add(native)
+        return True
 
     def judge_final(
         self, ev: Evaluation, path: Path, native: Any, *, unchanged: bool, key: str = ""

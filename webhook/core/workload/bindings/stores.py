@@ -21,7 +21,8 @@ EXCLUDE_PREFIX = "podgate.dev/"
 class NativeItem:
     """One item found in a pod: attribute values (several for mounts), its place, its raw form.
 
-    `at` maps attributes to their places; `in_main` says whether the main container has it.
+    `at` maps attributes to their places; `in_main` says whether the main container has it, `owners`
+    which containers do, by list and name: that of an env entry, those of a volume's mounts.
     """
 
     key: str
@@ -31,10 +32,28 @@ class NativeItem:
     at: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     in_main: bool = True
     tampered: str = ""
+    owners: tuple[tuple[str, str], ...] = ()
+
+    def like(self, other: NativeItem) -> bool:
+        """Whether it is the same in all, in the same containers, in whatever order these stand."""
+        if self.key != other.key or len(self.owners) != len(other.owners):
+            return False
+        if len(self.owners) < 2:
+            return self.owners == other.owners and bool(self.raw == other.raw)
+        volume, *mounts = self.raw
+        known, *others = other.raw
+        return bool(volume == known) and in_order(self.owners, mounts) == in_order(
+            other.owners, others
+        )
 
     def has(self, name: str, wanted: Any) -> bool:
         """Whether one of the attribute's values is this one."""
         return wanted in self.values.get(name, ())
+
+
+def in_order(owners: tuple[tuple[str, str], ...], mounts: list[Any]) -> list[Any]:
+    """Mounts with their containers, those of one container as they stand."""
+    return sorted(zip(owners, mounts, strict=True), key=lambda each: each[0])
 
 
 class Store(Protocol):
@@ -54,8 +73,8 @@ class Store(Protocol):
     ) -> None:
         """Write one item into the copy."""
 
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
-        """Write an item of the old object again, as it was."""
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
+        """Write an item of the old object again, as it was; False where it cannot be."""
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """Whether the item is the place of another field, so that it is no addition here."""
@@ -96,6 +115,7 @@ class EnvironmentStore:
                         place,
                         entry,
                         in_main=container is view.main,
+                        owners=((container.list, container.name),),
                     )
                 )
         return found
@@ -144,9 +164,10 @@ class EnvironmentStore:
         """Put the entry before the user's, so that $(VAR) in theirs resolves; in item order."""
         self.put(view, ev, row, self.entry(attributes), why, item.source)
 
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Put the old entry where a default's would go."""
         self.put(view, ev, row, item.raw, "kept", None)
+        return True
 
     def put(
         self,
@@ -209,12 +230,15 @@ class LabelStore:
             ev.draft.set(path, value)
             ev.note_item(row, path, value, why, item.source)
 
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Set the old value again."""
-        if view.location.metadata_path is not None:
-            path = (*view.location.metadata_path, self.part, item.key)
+        if view.location.metadata_path is None:
+            return False
+        path = (*view.location.metadata_path, self.part, item.key)
+        if ev.can_write(path):
             ev.draft.set(path, item.raw)
             ev.note_item(row, path, item.raw, "kept", None)
+        return True
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """The priority label belongs to priorityClass, our own domain to podgate."""
@@ -269,9 +293,12 @@ class TolerationStore:
         }
         self.put(ev, row, path, entry, why, item.source)
 
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Append the old toleration."""
-        self.put(ev, row, (*view.spec_path, "tolerations"), item.raw, "kept", None)
+        path = (*view.spec_path, "tolerations")
+        if ev.can_write(path):
+            self.put(ev, row, path, item.raw, "kept", None)
+        return True
 
     def put(
         self,

@@ -13,7 +13,9 @@ Amount = Callable[[Container], int]
 
 def effective_total(view: PodView, amount: Amount) -> int:
     """max(ordinary + sidecars, the largest init container + sidecars started before it)."""
-    ordinary = sum(amount(each) for each in view.containers)
+    if len(view.everyone) == 1:
+        return amount(view.everyone[0])
+    ordinary = sum([amount(each) for each in view.containers])
     if view.everyone is view.containers:
         return ordinary
     sidecars = peak = 0
@@ -28,14 +30,14 @@ def effective_total(view: PodView, amount: Amount) -> int:
 
 
 def amount_of(body: Any, part: str, resource: str) -> int:
-    """One container's (or pod's) amount in nano units; 0 when absent or unreadable."""
+    """One container's (or pod's) amount in nano units; 0 when absent, unreadable or negative."""
     resources = body.get("resources")
     held = resources.get(part) if isinstance(resources, dict) else None
     native = held.get(resource) if isinstance(held, dict) else None
     if native is None:
         return 0
     try:
-        return quantity.parse(native)
+        return max(quantity.parse(native), 0)
     except ValueError:
         return 0
 
@@ -43,7 +45,7 @@ def amount_of(body: Any, part: str, resource: str) -> int:
 def pod_total(view: PodView, part: str, resource: str) -> int:
     """The pod's effective total of one resource: the larger of the pod level and the sum."""
     total = effective_total(view, lambda each: amount_of(each.body, part, resource))
-    overhead = view.spec.get("overhead")
-    if isinstance(overhead, dict):
-        total += amount_of({"resources": {"o": overhead}}, "o", resource)
-    return max(total, amount_of(view.spec, part, resource))
+    spec = view.spec
+    if "overhead" in spec and isinstance(spec["overhead"], dict):
+        total += amount_of({"resources": {"o": spec["overhead"]}}, "o", resource)
+    return max(total, amount_of(spec, part, resource)) if "resources" in spec else total

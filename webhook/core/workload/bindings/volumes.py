@@ -103,7 +103,9 @@ class VolumeStore:
         sub = any(body.get("subPath") or body.get("subPathExpr") for _, _, body in mounts)
         raw = [volume, *(body for _, _, body in mounts)]
         name = str(volume.get("name"))
-        return NativeItem(name, values, place, raw, at, in_main, "subPath" if sub else "")
+        owners = tuple((container.list, container.name) for container, _, _ in mounts)
+        tampered = "subPath" if sub else ""
+        return NativeItem(name, values, place, raw, at, in_main, tampered, owners)
 
     def add(
         self,
@@ -130,18 +132,46 @@ class VolumeStore:
         if mount_path:
             self.mount(view, ev, row, {"name": name, **mount}, item, why)
 
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
-        """Append the old volume, and its mounts on the main container."""
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
+        """Append the old volume, and the mounts that the main container had of it."""
         path = (*view.spec_path, "volumes")
-        index = len(ev.now(path) or [])
-        ev.draft.append(path, item.raw[0])
-        ev.note_item(row, (*path, index), item.raw[0], "kept", None)
-        for mount in item.raw[1:] if view.main is not None else ():
-            assert view.main is not None
-            place = (*view.main.path, "volumeMounts")
-            at = len(ev.now(place) or [])
-            ev.draft.append(place, mount)
-            ev.note_item(row, (*place, at), mount, "kept", None)
+        volumes = ev.now(path) or []
+        if any(isinstance(each, dict) and each.get("name") == item.key for each in volumes):
+            return False
+        if ev.can_write(path):
+            ev.draft.append(path, item.raw[0])
+            ev.note_item(row, (*path, len(volumes)), item.raw[0], "kept", None)
+            self.restore_mounts(view, ev, row, item)
+        return True
+
+    def restore_mounts(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Append the mounts that the main container had of an old volume, where nothing is now."""
+        if view.main is None:
+            return
+        place = (*view.main.path, "volumeMounts")
+        main = view.main.list, view.main.name
+        for owner, mount in zip(item.owners, item.raw[1:], strict=True):
+            held = ev.now(place) or []
+            taken = {clean_path(each.get("mountPath")) for each in held if isinstance(each, dict)}
+            if owner == main and clean_path(mount.get("mountPath")) not in taken:
+                ev.draft.append(place, mount)
+                ev.note_item(row, (*place, len(held)), mount, "kept", None)
+
+    def add_mount(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+        volume: str,
+    ) -> None:
+        """Mount a volume that is there on the main container, which does not have it."""
+        mount_path = attributes["mountPath"].value if "mountPath" in attributes else ""
+        if mount_path and not self.mount_clashes(view, ev, row, item, volume, mount_path):
+            _, mount = self.native(attributes)
+            self.mount(view, ev, row, {"name": volume, **mount}, item, why)
 
     def native(self, attributes: Mapping[str, Default]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The volume source and the mount of an item."""
@@ -190,10 +220,24 @@ class VolumeStore:
             if isinstance(volume, dict) and volume.get("name") == name:
                 path = (*view.spec_path, "volumes", index, "name")
                 return self.refuse_clash(ev, row, item, path, f"volume {name}")
-        if not mount_path or view.main is None:
+        return bool(mount_path) and self.mount_clashes(view, ev, row, item, name, mount_path)
+
+    def mount_clashes(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        name: str,
+        mount_path: str,
+    ) -> bool:
+        """Whether the main container has something at that path already; then refused."""
+        if view.main is None:
             return False
         path = (*view.main.path, "volumeMounts")
         for index, mount in enumerate(ev.now(path) or []):
+            if not isinstance(mount, dict):
+                continue
             if clean_path(mount.get("mountPath")) == clean_path(mount_path):
                 place = (*path, index, "mountPath")
                 other = f"volume {mount.get('name')} at {mount_path}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.core.evaluation import Evaluation, ratchets
 from webhook.core.pointer import Path, read
@@ -16,8 +15,7 @@ from webhook.core.workload.podspec import PodView
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """One concrete place of a workload field, its value (None: absent), and its written default.
 
     `key` identifies the place across an update, where list items may have moved.
@@ -45,6 +43,10 @@ class WorkloadField:
         self.places = places
         self.write = write
         self.server_default = server_default
+
+    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
+        """Everything that is read of a document."""
+        return list(self.places(ev, document))
 
     def before(self, ev: Evaluation, place: Place) -> Before:
         """The same place before the update."""
@@ -129,6 +131,10 @@ class ScaleField:
         self.component = component
         self.roles = roles
 
+    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
+        """Everything that is read of a document."""
+        return list(self.read_scales(ev, document))
+
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """No intent rules exist for it."""
 
@@ -201,6 +207,10 @@ class PriorityField:
         found.extend(self.second_places(ev, document))
         return [place for place in found if place.value is not None]
 
+    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
+        """Everything that is read of a document."""
+        return self.places(ev, document, views)
+
     def before(self, ev: Evaluation, views: Sequence[PodView]) -> dict[str, Place]:
         """The same places before the update by their key."""
         if ev.old is None:
@@ -237,7 +247,7 @@ class PriorityField:
             return
         for view in views:
             path = (*view.spec_path, "priorityClassName")
-            if ev.can_write(path):
+            if view.spec_path not in ev.as_before and ev.can_write(path):
                 ev.write(self.field.path, path, value, kept, default.source)
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:

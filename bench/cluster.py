@@ -1,0 +1,138 @@
+"""Gate T8: latency added through a real API server, podgate beside a hook that decides nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from bench.https import free_port, null_command, podgate_command, served
+from bench.objects import deployment
+from bench.timing import Gate, bootstrap
+from certs.development import ensure_development_certificates
+from tests.e2e.testbed.cluster import Cluster
+
+PAIRS = 2000
+POLICIES = str(Path(__file__).resolve().parent / "policies" / "five-and-four.yaml")
+NAMESPACES = ("bench-none", "bench-null", "bench-ours")
+
+
+def configurations(name: str, url: str, paths: tuple[str, str], ca: bytes) -> list[dict[str, Any]]:
+    """A mutating and a validating configuration for Deployments of one namespace."""
+    found = []
+    for kind, path in zip(("Mutating", "Validating"), paths, strict=True):
+        found.append(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": f"{kind}WebhookConfiguration",
+                "metadata": {"name": name},
+                "webhooks": [
+                    {
+                        "name": f"{kind.lower()}.{name}.example.com",
+                        "admissionReviewVersions": ["v1"],
+                        "sideEffects": "None",
+                        "failurePolicy": "Fail",
+                        "clientConfig": {
+                            "url": url + path,
+                            "caBundle": base64.b64encode(ca).decode(),
+                        },
+                        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+                        "rules": [
+                            {
+                                "apiGroups": ["apps"],
+                                "apiVersions": ["v1"],
+                                "operations": ["CREATE", "UPDATE"],
+                                "resources": ["deployments"],
+                            }
+                        ],
+                    }
+                ],
+            }
+        )
+    return found
+
+
+class Creator:
+    """Dry-run creates of one Deployment on one keep-alive connection."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        server = urlsplit(cluster.server)
+        context = ssl.create_default_context(cafile=str(cluster.ca_file))
+        self.connection = HTTPSConnection(server.hostname or "", server.port, context=context, timeout=30)
+        self.headers = {
+            "Authorization": f"Bearer {cluster.token('admin')}",
+            "Content-Type": "application/json",
+        }
+
+    def create(self, namespace: str) -> float:
+        """One dry-run create; seconds it took."""
+        body = deployment()
+        body["metadata"]["namespace"] = namespace
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
+        started = time.perf_counter()
+        self.connection.request("POST", path, json.dumps(body), self.headers)
+        response = self.connection.getresponse()
+        answer = response.read()
+        spent = time.perf_counter() - started
+        assert response.status == 201, answer[:500]
+        return spent
+
+
+def gates() -> Iterator[Gate]:
+    """T8 with its confidence interval."""
+    with tempfile.TemporaryDirectory() as name, Cluster() as cluster:
+        folder = Path(name)
+        ensure_development_certificates(
+            folder, ["localhost"], ["127.0.0.1"], datetime.now(UTC), 30
+        )
+        ours, null = free_port(), free_port()
+        with (
+            served(podgate_command(folder, ours, POLICIES), ours),
+            served(null_command(folder, null), null),
+        ):
+            register(cluster, folder, ours, null)
+            yield measured(Creator(cluster))
+
+
+def register(cluster: Cluster, folder: Path, ours: int, null: int) -> None:
+    """Namespaces, and each hook for its own."""
+    for namespace in NAMESPACES:
+        cluster.kubectl("create", "namespace", namespace)
+    ca = (folder / "ca.crt").read_bytes()
+    hooks = [
+        *configurations("bench-null", f"https://127.0.0.1:{null}", ("/hook", "/hook"), ca),
+        *configurations("bench-ours", f"https://127.0.0.1:{ours}", ("/mutate", "/validate"), ca),
+    ]
+    cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(hooks))
+    time.sleep(3)
+
+
+def measured(creator: Creator) -> Gate:
+    """Interleaved creates without a hook, with the null hook, with ours; added latencies compared."""
+    for namespace in NAMESPACES * 30:
+        creator.create(namespace)
+    none, null, ours = [], [], []
+    for index in range(PAIRS):
+        order = NAMESPACES if index % 2 else NAMESPACES[::-1]
+        spent = {namespace: creator.create(namespace) for namespace in order}
+        none.append(spent["bench-none"])
+        null.append(spent["bench-null"] - spent["bench-none"])
+        ours.append(spent["bench-ours"] - spent["bench-none"])
+    figure, low, high = bootstrap(ours, null, 500)
+    middle = sorted(none)[len(none) // 2] * 1e3
+    added = sorted(ours)[len(ours) // 2] * 1e3, sorted(null)[len(null) // 2] * 1e3
+    detail = (
+        f"{figure:.2f} [{low:.2f}, {high:.2f}]: adds {added[0]:.2f} ms beside {added[1]:.2f} ms to "
+        f"{middle:.2f} ms, {PAIRS} pairs"
+    )
+    return Gate("T8", "latency added through the API server ÷ null hook (upper bound)", high, 1.5, detail)

@@ -1,0 +1,177 @@
+"""`podgate serve` as a process of its own, and the policies that it serves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from certs import files
+from certs.development import ensure_development_certificates
+
+PATIENCE = 30.0
+PODGATE = Path(sys.executable).parent / "podgate"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """A CA and a leaf for loopback, in one folder."""
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Certificates:
+        """Make them, for a day."""
+        now = datetime.now(UTC)
+        ensure_development_certificates(folder, ["localhost"], ["127.0.0.1"], now, days=1)
+        return cls(folder)
+
+    @property
+    def ca(self) -> Path:
+        """The CA's certificate."""
+        return self.folder / files.AUTHORITY
+
+    @property
+    def certificate(self) -> Path:
+        """The server's certificate."""
+        return self.folder / files.CERTIFICATE
+
+    @property
+    def key(self) -> Path:
+        """The server's key."""
+        return self.folder / files.KEY
+
+
+@dataclass(slots=True)
+class Served:
+    """A running `podgate serve`; `history` keeps the policies of every catalog by generation."""
+
+    folder: Path
+    certificates: Certificates
+    url: str
+    process: subprocess.Popen[bytes]
+    history: dict[int, Path] = field(default_factory=dict)
+
+    @property
+    def policies(self) -> Path:
+        """The folder that it reads its policies from."""
+        return self.folder / "policies"
+
+    def log(self) -> str:
+        """What it has said so far."""
+        return (self.folder / "podgate.log").read_text("utf-8")
+
+    def readiness(self) -> dict[str, Any]:
+        """The answer of /readyz; it raises OSError while nobody listens."""
+        context = ssl.create_default_context(cafile=self.certificates.ca)
+        with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=5) as answer:
+            return dict(json.load(answer))
+
+    def wait_for_catalog(self, generation: int) -> None:
+        """Wait until the catalog of that generation is in use; its policies are remembered."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(OSError):
+                if int(self.readiness()["catalog"]) >= generation:
+                    break
+            assert self.process.poll() is None, f"podgate ended:\n{self.log()}"
+            assert "problems in the documents" not in self.log(), self.log()
+            assert time.monotonic() < end, f"no catalog {generation}:\n{self.log()}"
+            time.sleep(0.05)
+        kept = self.folder / f"policies-{generation}"
+        shutil.copytree(self.policies, kept)
+        self.history[generation] = kept
+
+    def rewrite(self, name: str, text: str) -> None:
+        """Replace one policy file, at once and whole, and wait until podgate uses it."""
+        before = int(self.readiness()["catalog"])
+        partial = self.policies / f".{name}"
+        partial.write_text(text, "utf-8")
+        partial.replace(self.policies / name)
+        self.wait_for_catalog(before + 1)
+
+    def stop(self) -> None:
+        """End it with SIGTERM, by its process id, and wait."""
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def environment() -> dict[str, str]:
+    """This environment without settings of podgate: tests say all of them in flags."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PODGATE_")}
+
+
+@contextlib.contextmanager
+def serving(folder: Path, policies: Path, certificates: Certificates) -> Iterator[Served]:
+    """Serve a copy of `policies` from `folder` until the block ends."""
+    shutil.copytree(policies, folder / "policies")
+    port = free_port()
+    flags = {
+        "--listen": f"127.0.0.1:{port}",
+        "--metrics-listen": "same",
+        "--tls-cert": certificates.certificate,
+        "--tls-key": certificates.key,
+        "--policies": folder / "policies",
+        # One worker, so that /readyz speaks for all of them.
+        "--workers": 1,
+        "--drain": 0,
+        "--log-format": "text",
+    }
+    command = [str(part) for pair in flags.items() for part in pair]
+    with (folder / "podgate.log").open("wb") as log:
+        process = subprocess.Popen(
+            [PODGATE, "serve", *command],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    served = Served(folder, certificates, f"https://127.0.0.1:{port}", process)
+    try:
+        served.wait_for_catalog(1)
+        yield served
+    finally:
+        served.stop()
+
+
+def offline(
+    policies: Path, files: Sequence[Path], namespace: str
+) -> tuple[list[dict[str, Any]], str]:
+    """What `podgate apply` says of manifests: an object per document, and its standard error."""
+    command = ["apply", "--policies", policies, "--namespace", namespace, "--output", "json"]
+    done = subprocess.run(
+        [str(part) for part in (PODGATE, *command, *files)],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), f"exit code {done.returncode}:\n{done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr

@@ -1,0 +1,69 @@
+"""What a whole-list write drops below a place that updates may not change comes back as it was.
+
+Client-side apply of a custom resource and PUT send lists as the manifest has them, without what
+was written here at creation. Below an immutable place no default may land, so leaving the gap would
+turn every re-apply into a change that the kind's own validation refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from webhook.core.evaluation import Evaluation
+from webhook.core.intent import same_item
+from webhook.core.pointer import ABSENT, Path, read
+
+
+class DifferentError(Exception):
+    """The new value says something else than the old one, so it is not the old one with gaps."""
+
+
+def restore_immutable(ev: Evaluation) -> None:
+    """Write the old value of each immutable place of which the new one only lacks something.
+
+    Whatever a user is shown to have written before stays away when they take it away.
+    """
+    for place, _ in ev.immutable:
+        old, new = read(ev.old, place), read(ev.request.object, place)
+        if old is ABSENT or new is ABSENT or old == new:
+            continue
+        try:
+            gaps = list(missing(new, old, place))
+        except DifferentError:
+            continue
+        if not any(ev.intent.shown_before(path) for path in gaps):
+            ev.write("", place, old, "kept", None, secret=True)
+
+
+def missing(new: Any, old: Any, path: Path) -> Iterator[Path]:
+    """The places of `old` that `new` lacks; DifferentError where it has another value."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        if not new.keys() <= old.keys():
+            raise DifferentError
+        for key, value in old.items():
+            if key in new:
+                yield from missing(new[key], value, (*path, key))
+            else:
+                yield (*path, key)
+    elif isinstance(new, list) and isinstance(old, list):
+        yield from missing_items(new, old, path)
+    elif new != old:
+        raise DifferentError
+
+
+def missing_items(new: list[Any], old: list[Any], path: Path) -> Iterator[Path]:
+    """The same for a list, whose items are told by their key; those that are left keep their order."""
+    rest = list(new)
+    for index, item in enumerate(old):
+        if rest and (rest[0] == item or keyed(rest[0], item, index)):
+            yield from missing(rest.pop(0), item, (*path, index))
+        else:
+            yield (*path, index)
+    if rest:
+        raise DifferentError
+
+
+def keyed(new: Any, item: Any, index: int) -> bool:
+    """Whether an item of the new list stands for this one of the old list."""
+    return isinstance(new, dict) and same_item([new], item, index) is new
