@@ -24,7 +24,7 @@ from tests.e2e.testbed.cluster import Cluster
 
 PAIRS = 2000
 POLICIES = str(Path(__file__).resolve().parent / "policies" / "five-and-four.yaml")
-NAMESPACES = ("bench-none", "bench-null", "bench-ours")
+NAMESPACES = ("bench-none", "bench-null", "bench-writer", "bench-ours")
 
 
 def configurations(name: str, url: str, paths: tuple[str, str], ca: bytes) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def gates() -> Iterator[Gate]:
             served(null_command(folder, null), null),
         ):
             register(cluster, folder, ours, null)
-            yield measured(Creator(cluster))
+            yield from measured(Creator(cluster))
 
 
 def register(cluster: Cluster, folder: Path, ours: int, null: int) -> None:
@@ -111,28 +111,36 @@ def register(cluster: Cluster, folder: Path, ours: int, null: int) -> None:
     ca = (folder / "ca.crt").read_bytes()
     hooks = [
         *configurations("bench-null", f"https://127.0.0.1:{null}", ("/hook", "/hook"), ca),
+        *configurations("bench-writer", f"https://127.0.0.1:{null}", ("/writer", "/hook"), ca),
         *configurations("bench-ours", f"https://127.0.0.1:{ours}", ("/mutate", "/validate"), ca),
     ]
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(hooks))
     time.sleep(3)
 
 
-def measured(creator: Creator) -> Gate:
-    """Interleaved creates without a hook, with the null hook, with ours; added latencies compared."""
+def measured(creator: Creator) -> Iterator[Gate]:
+    """Interleaved creates without a hook, with two null hooks, with ours; added latencies compared.
+
+    The second null hook writes four constant places, since applying a patch costs the API server
+    time that no webhook can save.
+    """
     for namespace in NAMESPACES * 30:
         creator.create(namespace)
-    none, null, ours = [], [], []
+    added: dict[str, list[float]] = {namespace: [] for namespace in NAMESPACES}
     for index in range(PAIRS):
         order = NAMESPACES if index % 2 else NAMESPACES[::-1]
         spent = {namespace: creator.create(namespace) for namespace in order}
-        none.append(spent["bench-none"])
-        null.append(spent["bench-null"] - spent["bench-none"])
-        ours.append(spent["bench-ours"] - spent["bench-none"])
-    figure, low, high = bootstrap(ours, null, 500)
-    middle = sorted(none)[len(none) // 2] * 1e3
-    added = sorted(ours)[len(ours) // 2] * 1e3, sorted(null)[len(null) // 2] * 1e3
-    detail = (
-        f"{figure:.2f} [{low:.2f}, {high:.2f}]: adds {added[0]:.2f} ms beside {added[1]:.2f} ms to "
-        f"{middle:.2f} ms, {PAIRS} pairs"
-    )
-    return Gate("T8", "latency added through the API server ÷ null hook (upper bound)", high, 1.5, detail)
+        for namespace, seconds in spent.items():
+            bare = 0.0 if namespace == "bench-none" else spent["bench-none"]
+            added[namespace].append(seconds - bare)
+    for name, what, baseline, limit in (
+        ("T8", "a hook that decides nothing", "bench-null", 1.5),
+        ("T8w", "a hook that writes four constants", "bench-writer", 1.5),
+    ):
+        figure, low, high = bootstrap(added["bench-ours"], added[baseline], 500)
+        middle = {key: sorted(values)[PAIRS // 2] * 1e3 for key, values in added.items()}
+        detail = (
+            f"{figure:.2f} [{low:.2f}, {high:.2f}]: adds {middle['bench-ours']:.2f} ms beside "
+            f"{middle[baseline]:.2f} ms to {middle['bench-none']:.2f} ms, {PAIRS} pairs"
+        )
+        yield Gate(name, f"latency added through the API server ÷ {what}", high, limit, detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 
 import orjson
@@ -29,10 +30,54 @@ async def hook(request: Request) -> Response:
     return Response(orjson.dumps(answer), media_type="application/json")
 
 
+PATCH = base64.b64encode(
+    orjson.dumps(
+        [
+            {"op": "add", "path": "/spec/template/metadata/labels/team", "value": "vision"},
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/terminationGracePeriodSeconds",
+                "value": 60,
+            },
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/containers/0/imagePullPolicy",
+                "value": "Always",
+            },
+            {
+                "op": "add",
+                "path": "/spec/template/spec/containers/0/resources/requests",
+                "value": {"memory": "512M"},
+            },
+        ]
+    )
+).decode()
+
+
+async def writer(request: Request) -> Response:
+    """A hook that decides nothing and always writes the same four places."""
+    review = orjson.loads(await request.body())
+    answer = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": review["request"]["uid"],
+            "allowed": True,
+            "patchType": "JSONPatch",
+            "patch": PATCH,
+        },
+    }
+    return Response(orjson.dumps(answer), media_type="application/json")
+
+
 def main(port: int, folder: str) -> None:
     """Serve until terminated."""
     app = Starlette(
-        routes=[Route("/null", null, methods=["POST"]), Route("/hook", hook, methods=["POST"])]
+        routes=[
+            Route("/null", null, methods=["POST"]),
+            Route("/hook", hook, methods=["POST"]),
+            Route("/writer", writer, methods=["POST"]),
+        ]
     )
     uvicorn.run(
         app,

@@ -1,4 +1,4 @@
-"""The offline twin: manifests as files bring them, judged by the same decision as in the cluster."""
+"""The offline twin: manifests as files bring them, judged by the decision of the cluster."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
             classes.add(str((data.get("metadata") or {}).get("name")))
         if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
             metadata = data.get("metadata") or {}
-            spec = data["spec"].get("spec") if data["kind"] == "ResourceClaimTemplate" else data["spec"]
+            is_template = data["kind"] == "ResourceClaimTemplate"
+            spec = data["spec"].get("spec") if is_template else data["spec"]
             namespace = metadata.get("namespace") or place.namespace
             claims[data["kind"], namespace, str(metadata.get("name"))] = spec
     return References({place.namespace: place.labels}, claims, frozenset(classes))

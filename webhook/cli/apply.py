@@ -9,7 +9,7 @@ import typer
 from webhook.adapters.files import read_all
 from webhook.cli import loading, report
 from webhook.core.policy.combine import GUARDED
-from webhook.loader import DEFAULT_MINOR
+from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, judge, manifests_of, references_of
 
 Files = Annotated[
@@ -56,7 +56,7 @@ def apply(
     raise typer.Exit(code)
 
 
-def run(files: list[str], place: Place, output: str, sources: loading.Sources) -> int:
+def run(files: list[str], place: Place, output: str, sources: Sources) -> int:
     """Judge every manifest; the exit code."""
     loading.checked(output, tuple(report.FORMATS), "--output")
     catalog = loading.catalog_of(sources)

@@ -114,7 +114,7 @@ def add_policy(
 
 def definitions_of(documents: Documents) -> dict[tuple[str, str], tuple[Definition, ...]]:
     """Interfaces joined with their profiles; several of one kind and version add their locations."""
-    profiles = {}
+    profiles: dict[tuple[str, str], Profile] = {}
     for profile, _ in documents.profiles:
         profiles.setdefault((profile.group, profile.kind), profile)
     grouped: dict[tuple[str, str, str], list[Definition]] = {}

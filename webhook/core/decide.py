@@ -17,7 +17,7 @@ from webhook.core.evaluation import Evaluation, Immutable
 from webhook.core.exclude import excluded_items
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
-from webhook.core.pointer import Path, read
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.restore import restore_immutable
@@ -29,6 +29,7 @@ from webhook.core.workload.locations import Definition, LocationError, PodLocati
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 
 MAX_CONTAINERS = 5000
+UNWRITTEN = "Send the object again; the policy fills it in."
 STEERING = ("podgate.dev/",)
 
 
@@ -242,14 +243,8 @@ def steering_changed(ev: Evaluation) -> bool:
 
 
 def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
-    """Intent rules, defaults, final rules: on every pod that is new or changed, then the workload."""
-    pods: list[tuple[PodView, Steps, bool]] = []
-    for view in views:
-        same = view.spec_path in ev.as_before
-        if not same or plan.strict:
-            steps = plan.pod(view.location.component, view.location.roles)
-            if not steps.empty:
-                pods.append((view, steps, same))
+    """Intent rules, defaults, final rules: on the pods that are judged, then the workload."""
+    pods = judged_pods(ev, plan, views)
     if ev.judges_intent:
         for view, steps, _ in pods:
             for binding in steps.intent:
@@ -258,14 +253,30 @@ def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
             binding.intent(views, ev)
     if ev.writes:
         fill(ev, plan, pods, views)
+    elif ev.final_object and not ev.updating:
+        judge_unwritten(ev, plan, pods, views)
     for view, steps, _ in pods:
-        if steps.final:
+        if steps.final or ev.draft.changed:
             current = reread(view, ev) if ev.draft.changed else view
             for binding in steps.final:
                 binding.final(current, ev)
             judge_conflicts(current, ev)
     for binding in plan.workload.final:
         binding.final(views, ev)
+
+
+def judged_pods(
+    ev: Evaluation, plan: Plan, views: Sequence[PodView]
+) -> list[tuple[PodView, Steps, bool]]:
+    """Every pod that is new or changed with its steps, and whether it is as before (strict)."""
+    pods: list[tuple[PodView, Steps, bool]] = []
+    for view in views:
+        same = view.spec_path in ev.as_before
+        if not same or plan.strict:
+            steps = plan.pod(view.location.component, view.location.roles)
+            if not steps.empty:
+                pods.append((view, steps, same))
+    return pods
 
 
 def fill(
@@ -275,14 +286,40 @@ def fill(
     views: Sequence[PodView],
 ) -> None:
     """Defaults and imposed assets; a pod location equal to the old one gets no patch."""
-    restore_immutable(ev)
+    restored = restore_immutable(ev)
     for view, steps, same in pods:
-        if not same:
+        if not same and not any(view.spec_path[: len(place)] == place for place in restored):
             for binding in steps.fill:
                 binding.fill(view, ev)
     if ev.differs:
         for binding in plan.workload.fill:
             binding.fill(views, ev)
+
+
+def judge_unwritten(
+    ev: Evaluation,
+    plan: Plan,
+    pods: Sequence[tuple[PodView, Steps, bool]],
+    views: Sequence[PodView],
+) -> None:
+    """A fixed default that the final object lacks: the mutating pass was skipped, or undone."""
+    todo: list[tuple[Any, Any]] = [
+        (binding, view) for view, steps, _ in pods for binding in steps.fixed
+    ]
+    todo += [(binding, views) for binding in plan.workload.fixed]
+    if not todo:
+        return
+    again = replace(ev.request, stage=Stage.MUTATE)
+    scratch = Evaluation(again, ev.references, ev.definition)
+    for binding, subject in todo:
+        known = len(scratch.findings.changes)
+        binding.fill(subject, scratch)
+        rules = [each for each in binding.rules.prohibitions if each.rule == "canEdit"]
+        for change in scratch.findings.changes[known:]:
+            present = read(ev.request.object, change.path)
+            if present is ABSENT or present is None:
+                allowed = None if change.secret else binding.rules.show_native(change.value)
+                ev.violate(change.field, change.path, None, allowed, rules[0], fix=UNWRITTEN)
 
 
 def immutable_places(definition: Definition, document: Any) -> tuple[Immutable, ...]:

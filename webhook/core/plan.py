@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.core.evaluation import Evaluation
@@ -61,11 +61,15 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The bindings of one component (or of the workload) by what they have to do."""
+    """The bindings of one component (or of the workload) by what they have to do.
+
+    `fixed` are those whose default must be there in the final object.
+    """
 
     intent: tuple[Any, ...] = ()
     fill: tuple[Any, ...] = ()
     final: tuple[Any, ...] = ()
+    fixed: tuple[Any, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -127,7 +131,7 @@ def compile_plan(
 
 def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]:
     """Every pair of component with pods and roles that the definition knows in advance."""
-    found = []
+    found: list[tuple[str, tuple[str, ...]]] = []
     for component in definition.interface.components:
         if component.form is None:
             continue
@@ -201,10 +205,41 @@ def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
 def pod_steps(plan: Plan, effective: Effective) -> Steps:
     """Compile the pod fields of one component."""
     bindings: dict[str, Any] = {}
+    forbidden = {each.field for each in plan.definition.profile.forbidden_fields}
     for row in named_rows(effective, POD_SHAPES):
         leaf = effective.get(row.path, Leaf(row.path))
+        if row.path in forbidden and leaf.items:
+            leaf = replace(leaf, items=())
         bindings[row.path] = pod_binding(plan, row, leaf, effective)
-    return steps_of(bindings, lambda path: empty_pod_binding(plan, path))
+    steps = steps_of(bindings, lambda path: empty_pod_binding(plan, path))
+    return without_forbidden(steps, effective, forbidden)
+
+
+def without_forbidden(steps: Steps, effective: Effective, forbidden: set[str]) -> Steps:
+    """The steps without defaults for fields that the kind refuses; each is told once instead."""
+    told = tuple(
+        ForbiddenDefault(path)
+        for path in sorted(forbidden & set(effective))
+        if effective[path].default is not None or effective[path].items
+    )
+    if not told:
+        return steps
+    return replace(
+        steps,
+        fill=(*(each for each in steps.fill if each.field.path not in forbidden), *told),
+        fixed=tuple(each for each in steps.fixed if each.field.path not in forbidden),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenDefault:
+    """Stands in place of a default that the kind would refuse, and says so."""
+
+    path: str
+
+    def fill(self, view: Any, ev: Evaluation) -> None:
+        """Write nothing and tell."""
+        ev.warn("forbidden-default", self.path, (), ev.request.kind)
 
 
 def empty_pod_binding(plan: Plan, path: str) -> Any:
@@ -226,6 +261,7 @@ def steps_of(bindings: dict[str, Any], other: Callable[[str], Any]) -> Steps:
         tuple(each for each in ordered if judges_intent(each)),
         tuple(each for each in ordered if fills(each)),
         tuple(each for each in ordered if judges_final(each)),
+        tuple(each for each in ordered if is_fixed(each)),
     )
 
 
@@ -278,6 +314,13 @@ def fills(binding: Any) -> bool:
     if isinstance(binding, ItemsField):
         return bool(binding.items) or any(each.rules.default for each in binding.attributes)
     return isinstance(binding, ComputedField) or binding.rules.default is not None
+
+
+def is_fixed(binding: Any) -> bool:
+    """Whether the binding writes a default that nobody may change."""
+    if isinstance(binding, ItemsField):
+        return False
+    return fills(binding) and any(each.rule == "canEdit" for each in binding.rules.prohibitions)
 
 
 def judges_final(binding: Any) -> bool:

@@ -19,12 +19,13 @@ class DifferentError(Exception):
     """The new value says something else than the old one, so it is not the old one with gaps."""
 
 
-def restore_immutable(ev: Evaluation) -> None:
+def restore_immutable(ev: Evaluation) -> tuple[Path, ...]:
     """Write the old value of each immutable place of which the new one only lacks something.
 
-    Whatever a user is shown to have written before stays away when they take it away.
+    Gives those places. Whatever a user is shown to have written before stays away when they take it away.
     """
-    for place, _ in ev.immutable:
+    found = []
+    for place, _ in ev.immutable if ev.writes else ():
         old, new = read(ev.old, place), read(ev.request.object, place)
         if old is ABSENT or new is ABSENT or old == new:
             continue
@@ -34,6 +35,8 @@ def restore_immutable(ev: Evaluation) -> None:
             continue
         if not any(ev.intent.shown_before(path) for path in gaps):
             ev.write("", place, old, "kept", None, secret=True)
+            found.append(place)
+    return tuple(found)
 
 
 def missing(new: Any, old: Any, path: Path) -> Iterator[Path]:

@@ -100,7 +100,7 @@ VIOLATIONS: dict[str, Sentence] = {
     ),
     "unbounded": Sentence(
         "the GPUs of {key} cannot be counted",
-        "Ask for an exact count, and see that the claim template exists.",
+        "Ask for an exact count; a claim or its template has to exist.",
     ),
     "two-gpu-forms": Sentence(
         "GPUs are asked for in more than one form: {value}",

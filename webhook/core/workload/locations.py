@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, make_dataclass
-from typing import Any, Final
+from dataclasses import dataclass, fields, make_dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.interface import Component, Interface
 from webhook.core.workload.profile import (
     Children,
     ComponentProfile,
+    ExtraContainer,
     MainConvention,
     Profile,
     without_profile,
@@ -66,10 +67,20 @@ METADATA: Final[Path] = ("metadata",)
 class Plan:
     """How one component's pods are found: its programs and what its profile says."""
 
-    __slots__ = ("component", "extras", "ids", "metadata", "places", "profile", "roles", "template")
+    __slots__ = (
+        "component",
+        "extras",
+        "ids",
+        "metadata",
+        "places",
+        "profile",
+        "roles",
+        "template",
+        "varies",
+    )
 
     def __init__(
-        self, component: Component, profile: ComponentProfile, extras: tuple[Program, ...]
+        self, component: Component, profile: ComponentProfile, extras: tuple[ExtraContainer, ...]
     ) -> None:
         self.component = component.name
         self.places = component.places
@@ -80,6 +91,15 @@ class Plan:
         self.extras = extras
         # Most components have one role whatever the instance is called.
         self.roles = None if profile.by_instance else profile.roles("")
+        main = profile.main
+        self.varies = bool(
+            main.with_ports
+            or main.named_at
+            or profile.merged_with
+            or profile.leader_with
+            or any(each.main for each in extras)
+            or (self.places is not None and any(each.place.iterators for each in extras))
+        )
 
 
 class Definition:
@@ -98,14 +118,14 @@ class Definition:
     ) -> None:
         self.interface = interface
         self.profiled = profile is not None
-        self.profile = profile or without_profile(interface)
+        self.profile = (profile or without_profile(interface)).of_version(interface.version)
         self.others = others
         self.plans = tuple(
             Plan(
                 component,
                 self.profile.component(component.name),
                 tuple(
-                    each.place
+                    each
                     for each in self.profile.extra_containers
                     if each.component == component.name
                 ),
@@ -141,7 +161,10 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
     """Every pod location of the document, in its order; raises LocationError."""
     found: list[PodLocation] = []
     for plan in definition.plans:
+        before = len(found)
         locate_component(plan, document, found)
+        if plan.profile.stands_in_for:
+            stand_in(definition, plan.profile.stands_in_for, found, before)
     if definition.others:
         seen = {each.spec_path for each in found}
         for other in definition.others:
@@ -152,6 +175,14 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
     if len(found) > MAX_LOCATIONS:
         raise too_many(len(found))
     return found
+
+
+def stand_in(definition: Definition, name: str, found: list[PodLocation], first: int) -> None:
+    """Give the locations from `first` on the roles of a component that has none of its own."""
+    if any(each.component == name for each in found[:first]):
+        return
+    other = definition.profile.component(name).roles("")
+    found[first:] = [replace(each, roles=(*other, *each.roles)) for each in found[first:]]
 
 
 def too_many(count: int) -> LocationError:
@@ -166,10 +197,14 @@ def locate_component(plan: Plan, document: Any, found: list[PodLocation]) -> Non
     if len(pairs) > MAX_LOCATIONS:
         raise too_many(len(pairs))
     beside = metadata_beside(plan, document) if plan.metadata is not None else None
-    extra = extra_containers(plan, document) if plan.extras else ()
-    if extra and not pairs:
-        text = f"{display(extra[0][0])} is a container of {plan.component}, which has no pod"
-        raise LocationError(extra[0][0], "container-without-pod", text)
+    extras = extra_containers(plan, document) if plan.extras else []
+    if extras and not pairs:
+        path = extras[0].path
+        text = f"{display(path)} is a container of {plan.component}, which has no pod"
+        raise LocationError(path, "container-without-pod", text)
+    # A container outside the templates runs once; it is judged with the first pod.
+    extra = tuple((each.path, each.value) for each in extras)
+    first = len(found)
     profile, thawed, frozen = plan.profile, THAWED, PodLocation
     name, roles, main, children = plan.component, plan.roles, profile.main, profile.children
     is_template, what = plan.template, "a pod template" if plan.template else "a pod spec"
@@ -203,8 +238,80 @@ def locate_component(plan: Plan, document: Any, found: list[PodLocation]) -> Non
         )
         location.__class__ = frozen
         found.append(location)
-        # A container outside the templates runs once; it is judged with the first pod.
         extra = ()
+    if plan.varies:
+        bound = [bindings for _, (_, _, bindings) in pairs]
+        found[first:] = varied(plan, document, found[first:], bound, extras)
+
+
+class Extra(NamedTuple):
+    """A container outside the templates; `bindings` are the elements that it is in."""
+
+    path: Path
+    value: dict[str, Any]
+    bindings: tuple[Path, ...]
+    main: bool
+
+
+def extras_of(bound: Sequence[tuple[Path, ...]], extras: Sequence[Extra]) -> list[list[Extra]]:
+    """The containers of each pod: those of its own element, all others with the first one."""
+    return [
+        [each for each in extras if each.bindings == own or (not at and each.bindings not in bound)]
+        for at, own in enumerate(bound)
+    ]
+
+
+def varied(
+    plan: Plan,
+    document: Any,
+    locations: Sequence[PodLocation],
+    bound: Sequence[tuple[Path, ...]],
+    extras: Sequence[Extra],
+) -> list[PodLocation]:
+    """What the object decides: roles, each pod's extra and main containers, merged children."""
+    profile = plan.profile
+    merged = bool(set_in(profile.merged_with, document))
+    leaders = set_in(profile.leader_with, document)
+    found = []
+    for location, own, around in zip(locations, bound, extras_of(bound, extras), strict=True):
+        found.append(
+            replace(
+                location,
+                roles=("leader",) if own in leaders else location.roles,
+                extra=tuple((each.path, each.value) for each in around),
+                main=main_of(profile.main, location, around, document),
+                children="merged" if merged else location.children,
+            )
+        )
+    return found
+
+
+def set_in(place: Program | None, document: Any) -> set[tuple[Path, ...]]:
+    """The elements in which a place has a value."""
+    found = matches((place,) if place is not None else (), document)
+    return {each.bindings for each in found if each.value is not None}
+
+
+def main_of(
+    main: MainConvention, location: PodLocation, extras: Sequence[Extra], document: Any
+) -> MainConvention:
+    """The main container's rule for one pod: a place, a name or an index."""
+    place = next((each.path for each in extras if each.main), None)
+    if main.named_at is not None:
+        named = next((each.value for each in matches((main.named_at,), document)), None)
+        main = replace(main, name=named if isinstance(named, str) and named else main.name)
+    elif main.with_ports:
+        main = replace(main, index=first_with_ports(location.spec))
+    return replace(main, place=place)
+
+
+def first_with_ports(spec: dict[str, Any]) -> int | None:
+    """The index of the first container that has ports."""
+    listed = spec.get("containers")
+    for index, each in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(each, dict) and each.get("ports"):
+            return index
+    return None
 
 
 NOWHERE: Final[tuple[Path | None, Any]] = (None, None)
@@ -243,16 +350,17 @@ def metadata_beside(plan: Plan, document: Any) -> dict[Any, tuple[Path | None, A
     return {each.bindings: (each.path, each.value) for each in found}
 
 
-def extra_containers(plan: Plan, document: Any) -> tuple[tuple[Path, dict[str, Any]], ...]:
+def extra_containers(plan: Plan, document: Any) -> list[Extra]:
     """The containers outside the templates that run in this component's pods."""
     found = []
-    for each in matches(plan.extras, document):
-        if each.value is None or each.path is None:
-            continue
-        if each.value.__class__ is not dict:
-            raise wrong_type(each.path, "a container", each.value)
-        found.append((each.path, each.value))
-    return tuple(found)
+    for extra in plan.extras:
+        for path, value, bindings in matches((extra.place,), document):
+            if value is None or path is None:
+                continue
+            if value.__class__ is not dict:
+                raise wrong_type(path, "a container", value)
+            found.append(Extra(path, value, bindings, extra.main))
+    return found
 
 
 def matches(programs: Iterable[Program], document: Any) -> list[Match]:

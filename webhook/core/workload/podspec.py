@@ -59,6 +59,15 @@ class PodView:
         """Where the pod spec is."""
         return self.location.spec_path
 
+    def may_be_main(self, place: Path) -> bool:
+        """Whether a place is in the main container, by the user's choice or without it.
+
+        The choice, an annotation, steers defaults only; it takes no container out of a rule.
+        """
+        unchosen = main_container(self.location, {}, self.containers)
+        mains = [each.path for each in (self.main, unchosen) if each is not None]
+        return any(place[: len(path)] == path for path in mains)
+
     def old_container(self, container: Container) -> Container | None:
         """The container of the same list and name before the update."""
         return None if self.old is None else self.old.container_like(container)
@@ -128,6 +137,10 @@ def main_container(
     location: PodLocation, metadata: dict[str, Any], containers: list[Container]
 ) -> Container | None:
     """The container that runs the workload: annotation, convention, only one, only GPU, first."""
+    if location.main.place is not None:
+        for each in containers:
+            if each.path == location.main.place:
+                return each
     ordinary = [each for each in containers if each.list == "containers"]
     if len(ordinary) <= 1:
         return ordinary[0] if ordinary else None
@@ -158,10 +171,9 @@ def refreshed(view: PodView, document: Any) -> PodView:
     metadata: Any = {}
     if location.metadata_path is not None:
         metadata = pointer.read(document, location.metadata_path) or {}
-    extra = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
-    return view_of(
-        location, pointer.read(document, location.spec_path), metadata, extra, view.old
-    )
+    spec: Any = pointer.read(document, location.spec_path)
+    extra: Any = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
+    return view_of(location, spec, metadata, extra, view.old)
 
 
 def view_of(

@@ -9,7 +9,7 @@ places are native jq paths from the object's root; a place may match several tim
     spec:
       group: kubeflow.org               # "" for the core group
       kind: PyTorchJob
-      versions: [v1]                    # all of one layout
+      versions: [v1, v2]                # of one layout, but see perVersion
       resource: pytorchjobs             # plural name, by which scale reviews are recognised
       workloadType: distributed         # absent: bound by group and kind only
       builtIn: false                    # true: the API server fills in its defaults
@@ -18,14 +18,21 @@ places are native jq paths from the object's root; a place may match several tim
         replica:
           role: worker                  # or, by the instance's name without case:
           roles: {byInstance: {Master: master}, otherwise: worker}
-          mainContainer: {name: pytorch}      # or {index: 0}; absent: no convention
+          # or {index: 0}, {withPorts: true}; absent: no convention; namedAt: a place that names it
+          mainContainer: {name: pytorch, namedAt: .spec.mainContainer}
           children: derived             # derived: made verbatim | merged: filled in elsewhere
+          mergedWith: .spec.x           # merged while this place is set
+          leaderWith: .spec.y           # the role is leader while this place is set
+          standsInFor: leader           # its pods are also those of `leader`, with both roles,
+                                        # while `leader` has none of its own in the object
           scale:
             absent: 1                   # replicas when the object states none
             instance: Worker            # the bounds below are of this instance only
             minimum: .spec.elasticPolicy.minReplicas
             maximum: .spec.elasticPolicy.maxReplicas
             maximumOnlyWith: .spec.x    # the maximum holds only while this place is true
+            unlimited: true             # a maximum that is absent or 0 is no bound at all
+            text: true                  # the numbers are text, as in annotations
       fields:                           # workload-level fields of the catalogue, by name
         backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
         minReplicas:
@@ -33,9 +40,14 @@ places are native jq paths from the object's root; a place may match several tim
           onlyWith: .spec.elasticPolicy # a default never creates this parent
         numWorkers: {scaleOf: {component: replica, instance: Worker}}   # sum of replicas
         distributedFramework: {derived: PyTorch}                        # follows from the kind
+        # how the object writes the value where that is not the field's own form: text (a number
+        # as text), duration (seconds as "30s"), plusOne, clusterLocal (true as that word)
+        workers: {places: [.spec.size], as: plusOne}
         # several places: rules look at all, a default goes to `write` (a path or several)
       priorityClass: {secondPlaces: [.spec.runPolicy.schedulingPolicy.priorityClass]}
-      extraContainers: [{component: head, place: .spec.sidecar, onlyIn: [v1], note: "when it runs"}]
+      # main: it is the pod's main container; a place with the component's `[]` is of its instance
+      extraContainers:
+        - {component: head, place: .spec.sidecar, onlyIn: [v1], main: false, note: "when it runs"}
       notPods: [{place: .spec.x, reason: "a request body"}]
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
@@ -47,10 +59,14 @@ places are native jq paths from the object's root; a place may match several tim
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;
                                         # absent: the whole object is walked
+      perVersion:                       # what one of `versions` has instead: whole sections, of
+        v2:                             # fields and components single entries (null: without
+          fields: {minReplicas: null}   # it). Each such version has its own resource interface.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from webhook.core.decision import Problem
@@ -128,4 +144,31 @@ def parse_profile(document: SourceDocument) -> tuple[Profile | None, tuple[Probl
     metadata = document.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     profile = Builder(report).profile(spec, str(name or ""))
+    profile = replace(profile, others=other_versions(spec, body, profile.name, report))
     return (None if report.failed else profile), tuple(report.problems)
+
+
+BY_ENTRY = ("components", "fields")
+
+
+def other_versions(
+    spec: ProfileSpec, body: dict[str, Any], name: str, report: Report
+) -> dict[str, Profile]:
+    """The profiles of the versions that differ; problems are told where the whole is written."""
+    found = {}
+    for version in spec.per_version:
+        at = (*SPEC, "perVersion", version)
+        if version not in spec.versions:
+            fix = "add it to `versions`, or remove it here"
+            report.add(at, "not among `versions`", fix, "version-unknown")
+        # Nulls take entries away, so the changes are taken as written.
+        changes = body["perVersion"][version]
+        changed = {**body, **changes}
+        changed.pop("perVersion")
+        for key in BY_ENTRY:
+            if isinstance(changes.get(key), dict):
+                changed[key] = {**(body.get(key) or {}), **changes[key]}
+        own = typed.read(ProfileSpec, {**changed, "versions": [version]}, SPEC, report)
+        if own is not None:
+            found[version] = Builder(report).profile(own, name)
+    return found

@@ -20,6 +20,7 @@ from webhook.core.workload.profile_data import (
 from webhook.core.workload.profile_model import (
     ComponentModel,
     FieldModel,
+    MainContainerModel,
     ProfileSpec,
     ScaleOfModel,
     ScaleSubresourceModel,
@@ -85,17 +86,26 @@ class Builder:
         if body.role and body.roles:
             self.add((*at, "role"), "`role` beside `roles`", "keep one of them", "two-roles")
         main = body.main_container
-        if main and (main.name is None) == (main.index is None):
-            found = "both a name and an index" if main.name else "neither a name nor an index"
-            self.add((*at, "mainContainer"), found, "set `name` or `index`", "main-container")
+        if main and [main.name is None, main.index is None, not main.with_ports].count(False) != 1:
+            found = "no rule or several for the main container"
+            fix = "set one of `name`, `index` and `withPorts`"
+            self.add((*at, "mainContainer"), found, fix, "main-container")
         by_instance = body.roles.by_instance if body.roles else {}
         return ComponentProfile(
             (body.roles.otherwise if body.roles else body.role) or "worker",
             {instance.casefold(): role for instance, role in by_instance.items()},
-            MainConvention(main.name, main.index) if main else MainConvention(),
+            self.main((*at, "mainContainer", "namedAt"), main) if main else MainConvention(),
             body.children,
             self.scale((*at, "scale"), body),
+            self.place((*at, "mergedWith"), body.merged_with),
+            self.place((*at, "leaderWith"), body.leader_with),
+            body.stands_in_for or "",
         )
+
+    def main(self, at: Path, main: MainContainerModel) -> MainConvention:
+        """Which container is the main one; `at` is where it says who names it."""
+        named_at = self.place(at, main.named_at)
+        return MainConvention(main.name, main.index, main.with_ports, named_at)
 
     def scale(self, at: Path, body: ComponentModel) -> ScaleRules:
         """The scale rules of a component; its bounds may be computed."""
@@ -108,6 +118,8 @@ class Builder:
             program(scale.minimum, (*SPEC, *at, "minimum"), self.report),
             program(scale.maximum, (*SPEC, *at, "maximum"), self.report),
             self.place((*at, "maximumOnlyWith"), scale.maximum_only_with),
+            scale.unlimited,
+            scale.text,
         )
 
     def field(self, name: str, body: FieldModel) -> FieldPlaces:
@@ -130,6 +142,7 @@ class Builder:
             self.place((*at, "onlyWith"), body.only_with),
             scale_of(body.scale_of),
             body.derived,
+            body.as_,
         )
 
     def add(self, at: Path, found: str, fix: str, reason: str) -> None:
@@ -142,7 +155,8 @@ class Builder:
         for index, each in enumerate(spec.extra_containers):
             if found := self.place(("extraContainers", index, "place"), each.place):
                 only_in = tuple(each.only_in)
-                made.append(ExtraContainer(each.component, found, only_in, each.note or ""))
+                note = each.note or ""
+                made.append(ExtraContainer(each.component, found, only_in, note, each.main))
         return made
 
     def not_pods(self, spec: ProfileSpec) -> list[NotPod]:

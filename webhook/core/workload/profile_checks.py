@@ -24,6 +24,7 @@ def check_profile(
     """
     source = document or SourceDocument(profile.origin, 1, {}, {}, {})
     report = Report(source)
+    profile = profile.of_version(interface.version)
     if (profile.group, profile.kind) != (interface.group, interface.kind):
         found = f"the definition is of {interface.kind} in group `{interface.group}`"
         report.add((*SPEC, "kind"), found, "let both name one kind", "kind-differs")
@@ -49,6 +50,9 @@ def check_profile(
 def mentioned(profile: Profile) -> list[tuple[Path, str]]:
     """Every component that the profile names, with the place."""
     found: list[tuple[Path, str]] = [(("components", name), name) for name in profile.components]
+    for name, component in profile.components.items():
+        if component.stands_in_for:
+            found.append((("components", name, "standsInFor"), component.stands_in_for))
     for index, extra in enumerate(profile.extra_containers):
         found.append((("extraContainers", index, "component"), extra.component))
     for name, each in profile.fields.items():

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from webhook.core.pointer import Path
 from webhook.core.workload.query import Program
 
 Children = Literal["derived", "merged"]
+Written = Literal["text", "duration", "plusOne", "clusterLocal"]
 
 
 @dataclass(frozen=True, slots=True)
 class MainConvention:
-    """Which container of a kind runs the workload: by name, by index, or neither."""
+    """Which container of a kind runs the workload: by name, by index, or neither.
+
+    `named_at` and `with_ports` become a name or an index for each object. `place` is that of a
+    container outside the pod spec, which comes before the others.
+    """
 
     name: str | None = None
     index: int | None = None
+    with_ports: bool = False
+    named_at: Program | None = None
+    place: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +37,27 @@ class ScaleRules:
     minimum: Program | None = None
     maximum: Program | None = None
     maximum_only_with: Program | None = None
+    unlimited: bool = False
+    text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentProfile:
-    """How one component is treated; `by_instance` has its names in lower case."""
+    """How one component is treated; `by_instance` has its names in lower case.
+
+    `merged_with` is the place that makes the children merged while it is set, `leader_with` the one
+    that makes the role leader. While the component `stands_in_for` has no pods of its own, this
+    one's pods are its pods too.
+    """
 
     role: str = "worker"
     by_instance: Mapping[str, str] = field(default_factory=dict)
     main: MainConvention = MainConvention()
     children: Children = "derived"
     scale: ScaleRules = ScaleRules()
+    merged_with: Program | None = None
+    leader_with: Program | None = None
+    stands_in_for: str = ""
 
     def roles(self, instance: str) -> tuple[str, ...]:
         """The roles of the component's instance of that name."""
@@ -55,23 +74,28 @@ class ScaleOf:
 
 @dataclass(frozen=True, slots=True)
 class FieldPlaces:
-    """Where a workload-level field is; `write` are the places that a default goes to."""
+    """Where a workload-level field is; `write` are the places that a default goes to.
+
+    `written` says how the object writes the value where that is not the field's own form.
+    """
 
     places: tuple[Program, ...] = ()
     write: tuple[Program, ...] = ()
     only_with: Program | None = None
     scale_of: ScaleOf | None = None
     derived: str | None = None
+    written: Written | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraContainer:
-    """A container outside the templates that runs in the pods of a component."""
+    """A container outside the templates that runs in a component's pods, as `main` or beside it."""
 
     component: str
     place: Program
     only_in: tuple[str, ...] = ()
     note: str = ""
+    main: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +145,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile ready for use; `open_subtrees` is None when nothing is known of the schema."""
+    """A profile ready for use; `open_subtrees` is None when nothing is known of the schema.
+
+    `versions` are all that it covers; those in `others` have a profile, and an interface, each.
+    """
 
     group: str
     kind: str
@@ -147,6 +174,14 @@ class Profile:
     open_subtrees: tuple[Program, ...] | None = None
     name: str = ""
     origin: str = ""
+    others: Mapping[str, Profile] = field(default_factory=dict)
+
+    def of_version(self, version: str) -> Profile:
+        """What holds for the interface of a version: its own profile, or the rest of this one."""
+        if not self.others:
+            return self
+        rest = tuple(each for each in self.versions if each not in self.others)
+        return self.others.get(version) or replace(self, versions=rest, others={})
 
     def component(self, name: str) -> ComponentProfile:
         """How the component is treated; one that the profile does not name is a worker."""

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from webhook.core.workload.typed import Model
 
 Role = Literal["master", "worker", "leader"]
+Written = Literal["text", "duration", "plusOne", "clusterLocal"]
 
 
 def listed(value: Any) -> Any:
@@ -31,6 +32,8 @@ class MainContainerModel(Model):
 
     name: str | None = Field(None, min_length=1)
     index: int | None = Field(None, ge=0)
+    with_ports: bool = False
+    named_at: str | None = None
 
 
 class ScaleModel(Model):
@@ -41,6 +44,8 @@ class ScaleModel(Model):
     minimum: str | None = None
     maximum: str | None = None
     maximum_only_with: str | None = None
+    unlimited: bool = False
+    text: bool = False
 
 
 class ComponentModel(Model):
@@ -50,6 +55,9 @@ class ComponentModel(Model):
     roles: RolesModel | None = None
     main_container: MainContainerModel | None = None
     children: Literal["derived", "merged"] = "derived"
+    merged_with: str | None = None
+    leader_with: str | None = None
+    stands_in_for: str | None = None
     scale: ScaleModel | None = None
 
 
@@ -68,6 +76,7 @@ class FieldModel(Model):
     only_with: str | None = None
     scale_of: ScaleOfModel | None = None
     derived: str | None = None
+    as_: Written | None = Field(None, alias="as")
 
 
 class PriorityClassModel(Model):
@@ -82,6 +91,7 @@ class ExtraContainerModel(Model):
     component: str
     place: str
     only_in: list[str] = Field(default_factory=list)
+    main: bool = False
     note: str | None = None
 
 
@@ -180,3 +190,4 @@ class ProfileSpec(Model):
     scale_subresource: ScaleSubresourceModel | None = None
     steering: SteeringModel = Field(default_factory=SteeringModel)
     open_subtrees: Paths | None = None
+    per_version: dict[str, dict[str, Any]] = Field(default_factory=dict)

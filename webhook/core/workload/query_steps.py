@@ -1,7 +1,7 @@
 """The evaluation of native paths: nodes compiled to closures over one item."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import add, itemgetter, mul, sub
@@ -99,9 +99,70 @@ def _compile_step(step: Step, mode: Mode) -> Stage:
         case nodes.Alternative(_, left, right):
             return _alternative(compile_node(left, mode), compile_node(right, mode))
         case nodes.Arithmetic(_, operator, left, right):
+            if (value_of := _scalar(nodes.steps_of(step), mode)) is not None:
+                return lambda item: ((value_of(item[0], item[1]), None, item[2]),)
             return _arithmetic(operator, compile_node(left, mode), compile_node(right, mode), mode)
         case _:
             return _guarded(compile_node(step.body, mode))
+
+
+ValueOf: TypeAlias = Callable[[Any, Path | None], Any]
+
+
+def _scalar(steps: Sequence[Step], mode: Mode) -> ValueOf | None:
+    """The one value of a program without iterators, computed without its place; None for others.
+
+    Scale paths are such arithmetic on every element, where each generator on the way would count.
+    """
+    if all(_is_walked(step) for step in steps):
+        return _scalar_walk(tuple(step.key for step in steps if isinstance(step, nodes.Key)), mode)
+    if len(steps) != 1:
+        return None
+    match steps[0]:
+        case nodes.Constant(_, constant):
+            return lambda value, path: constant
+        case nodes.Alternative(_, left, right):
+            one, two = (_scalar(nodes.steps_of(each), mode) for each in (left, right))
+            return None if one is None or two is None else _scalar_alternative(one, two)
+        case nodes.Arithmetic(_, operator, left, right):
+            one, two = (_scalar(nodes.steps_of(each), mode) for each in (left, right))
+            if one is None or two is None:
+                return None
+            return _scalar_arithmetic(operator, one, two, mode)
+        case _:
+            return None
+
+
+def _scalar_walk(keys: Path, mode: Mode) -> ValueOf:
+    def run(value: Any, path: Path | None) -> Any:
+        found = value
+        for key in keys:
+            if found.__class__ is dict and key.__class__ is str:
+                found = found.get(key)
+            elif found is None:
+                return None
+            else:
+                return walk(value, path, keys, mode)[0]
+        return found
+
+    return run
+
+
+def _scalar_alternative(left: ValueOf, right: ValueOf) -> ValueOf:
+    def run(value: Any, path: Path | None) -> Any:
+        found = left(value, path)
+        return right(value, path) if found is None or found is False else found
+
+    return run
+
+
+def _scalar_arithmetic(operator: Operator, left: ValueOf, right: ValueOf, mode: Mode) -> ValueOf:
+    def run(value: Any, path: Path | None) -> Any:
+        # jq runs the right operand first, which decides whose error is told.
+        second = right(value, path)
+        return _computed(operator, left(value, path), second, mode)
+
+    return run
 
 
 def _walk(keys: Path, mode: Mode) -> Stage:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.interface import Component
@@ -15,6 +16,8 @@ from webhook.core.workload.query_pairing import paired
 from webhook.core.workload.typed import shown, sort
 
 Bindings = tuple[Path, ...]
+UNLIMITED: Final = 2**31 - 1
+NUMBER: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -42,22 +45,32 @@ def read_scales(definition: Definition, document: Any) -> list[Scale]:
     for component in definition.interface.components:
         rules = definition.profile.component(component.name).scale
         if component.scales or rules.absent is not None:
+            if rules.unlimited and not has_pods(component, document):
+                continue
             found.extend(scales_of(component, rules, document))
     return found
 
 
+def has_pods(component: Component, document: Any) -> bool:
+    """Whether the object has the component; one that is absent has no scale without limits."""
+    places = (component.places,) if component.places is not None else ()
+    return not places or any(each.value is not None for each in matches(places, document))
+
+
 def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterable[Scale]:
     """The scales of one component."""
-    replicas = by_element(component.replicas, component.ids, document)
-    minimum = by_element(component.minimum, component.ids, document)
+    replicas = by_element(component.replicas, component.ids, document, rules)
+    minimum = by_element(component.minimum, component.ids, document, rules)
     scaled = holds(rules.maximum_only_with, document)
-    maximum = by_element(component.maximum if scaled else None, component.ids, document)
+    maximum = by_element(component.maximum if scaled else None, component.ids, document, rules)
     for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
         number, path = replicas.get(bindings, (None, None))
         low, high = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)[0]
         if rules.instance in (None, instance.casefold()):
             low = first(rules.minimum, document) if rules.minimum else low
             high = first(rules.maximum, document) if scaled and rules.maximum else high
+        if rules.unlimited and scaled:
+            high = high or UNLIMITED
         yield Scale(
             component.name,
             instance,
@@ -93,7 +106,10 @@ def elements(
 
 
 def by_element(
-    program: Program | None, ids: Program | None, document: Any
+    program: Program | None,
+    ids: Program | None,
+    document: Any,
+    rules: ScaleRules,
 ) -> dict[Bindings, tuple[int | None, Path | None]]:
     """What a scale path gives for each element, null included."""
     if program is None:
@@ -106,12 +122,14 @@ def by_element(
             found = [match for _, match in paired(program, ids, document)]
         except QueryError as error:
             raise LocationError((), "path-failed", str(error)) from error
-    return {each.bindings: (whole(each, program), each.path) for each in found}
+    return {each.bindings: (whole(each, program, as_text=rules.text), each.path) for each in found}
 
 
-def whole(match: Match, program: Program) -> int | None:
-    """The number of a match; None for null."""
+def whole(match: Match, program: Program, *, as_text: bool = False) -> int | None:
+    """The number of a match, text where `as_text` says so; None for null."""
     value = match.value
+    if as_text and isinstance(value, str) and NUMBER.fullmatch(value):
+        value = int(value)
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():

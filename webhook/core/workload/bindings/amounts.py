@@ -9,7 +9,7 @@ from webhook.core.evaluation import Evaluation, ratchets, view_before
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.scalar import INVALID, ScalarRules, reader, rules_of
+from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, reader, rules_of
 from webhook.core.workload.bindings.totals import amount_of, pod_total
 from webhook.core.workload.podspec import Container, PodView
 
@@ -62,8 +62,20 @@ class AmountField:
                 native,
                 view_before(view, container, self.at),
                 self.server_default(container, ev),
-                spares_sidecars=container is not view.main,
+                spares_sidecars=not view.may_be_main(container.path),
             )
+        native = self.get(view.spec) if "resources" in view.spec else None
+        if native is not None:
+            # What the pod level allows, its containers may use: the field is set there too.
+            self.rules.judge_intent(
+                ev, (*view.spec_path, *self.at), native, self.pod_before(view), None
+            )
+
+    def pod_before(self, view: PodView) -> Before:
+        """The pod level's amount before the update."""
+        if view.old is None:
+            return None
+        return (*view.old.spec_path, *self.at), self.get(view.old.spec)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default on the main container, never where the pod level sets the resource."""
@@ -140,13 +152,20 @@ class AmountField:
         else:
             value = rules.read(native)
             if value is INVALID:
-                rules.refuse_invalid(ev, (*main.path, *self.at), native)
-                return
-            for each, holds in self.bounds:
-                if not holds(value, each.argument):
-                    self.refuse_bound(view, ev, each, native, value)
+                if not self.stood_there(view, main, native):
+                    rules.refuse_invalid(ev, (*main.path, *self.at), native)
+            else:
+                for each, holds in self.bounds:
+                    if not holds(value, each.argument):
+                        self.refuse_bound(view, ev, each, native, value)
         if self.maxima:
             self.final_total(view, ev)
+
+    def stood_there(self, view: PodView, container: Container, native: Any) -> bool:
+        """Whether an unreadable amount was there before the update and may stay."""
+        before = view_before(view, container, self.at)
+        tolerated = all(ratchets(each) for each, _ in self.rules.final)
+        return before is not None and before[1] == native and tolerated
 
     def refuse_bound(
         self, view: PodView, ev: Evaluation, each: Constraint, native: Any, value: Any
@@ -193,7 +212,7 @@ class AmountField:
             native = self.get(container.body)
             if container is view.main or native is None:
                 continue
-            if self.rules.read(native) is INVALID:
+            if self.rules.read(native) is INVALID and not self.stood_there(view, container, native):
                 self.rules.refuse_invalid(ev, (*container.path, *self.at), native)
         for at in (self.at, ("overhead", self.resource)):
             native = reader(at)(view.spec)

@@ -1,4 +1,4 @@
-"""Fields of a container: B1 on the main one, B2 on every one, overlay fields of pod and container."""
+"""Fields of a container: B1 on the main one, B2 on every one, overlays of pod and container."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from webhook.core.evaluation import Evaluation, guarded_parts_changed, view_before
+from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Binding, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
 from webhook.core.workload.podspec import Container, PodView
 
 ServerDefault = Callable[[dict[str, Any]], Any]
+
+
+HOST_PROCESS = ("securityContext", "windowsOptions", "hostProcess")
+read_host_process = reader(HOST_PROCESS)
 
 
 class ContainerField:
@@ -49,20 +54,24 @@ class ContainerField:
 
     def effective(self, view: PodView, container: Container) -> Any:
         """Container value, else the pod's, else what the API means by absent; None for unset."""
-        if not self.field.windows and view.windows:
-            return self.on_windows(view, container)
         value = self.get(container.body)
+        if self.field.path == "security.privileged":
+            hosted = value is None and self.host_process(view, container) is not None
+            return True if hosted else self.absent if value is None else value
+        if not self.field.windows and view.windows:
+            return None
         if value is None and self.pod_get is not None:
             value = self.pod_get(view.spec)
         return self.absent if value is None else value
 
-    def on_windows(self, view: PodView, container: Container) -> Any:
-        """Windows refuses these fields; a host process counts as privileged."""
-        if self.field.path != "security.privileged":
+    def host_process(self, view: PodView, container: Container) -> Path | None:
+        """Where a container becomes a host process of Windows, which counts as privileged."""
+        own = read_host_process(container.body)
+        if own is not None:
+            return (*container.path, *HOST_PROCESS) if own is not False else None
+        if (read_host_process(view.spec) or False) is False:
             return None
-        options = ("securityContext", "windowsOptions", "hostProcess")
-        own = reader(options)(container.body)
-        return bool(reader(options)(view.spec) if own is None else own)
+        return (*view.spec_path, *HOST_PROCESS)
 
     def before(self, view: PodView, container: Container) -> Before:
         """The same place before the update; safety fields only while the container is the same."""
@@ -87,9 +96,22 @@ class ContainerField:
             if before is not None and before[1] == native and self.touched(view, container, ev):
                 before = None
             server = self.server_default(container.body) if self.server_default else None
-            spares = not self.all_lists and container is not view.main
+            spares = not self.all_lists and not view.may_be_main(container.path)
             path = (*container.path, *self.at)
             self.rules.judge_intent(ev, path, native, before, server, spares_sidecars=spares)
+        if self.field.path == "security.privileged":
+            self.intent_of_host_processes(view, ev)
+
+    def intent_of_host_processes(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on what amounts to privileged: true."""
+        for container in view.everyone:
+            place = self.host_process(view, container)
+            if place is None:
+                continue
+            old = view.old_container(container)
+            held = self.host_process(view.old, old) if view.old and old else None
+            same = held is not None and not self.touched(view, container, ev)
+            self.rules.judge_intent(ev, place, True, (held, True) if same and held else None, None)
 
     def intent_of_pod(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on the value that all containers inherit."""
@@ -117,12 +139,11 @@ class ContainerField:
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default: at the pod, in every container, or in the main one."""
-        if not self.field.windows and view.windows:
-            if self.rules.default is not None:
-                ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
-            return
         default = self.rules.default
         if default is None or default.value == self.absent:
+            return
+        if not self.field.windows and view.windows:
+            ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
             return
         if self.field.writes == "pod":
             self.fill_pod(view, ev)
@@ -137,7 +158,7 @@ class ContainerField:
         return [view.main] if view.main is not None else []
 
     def fill_pod(self, view: PodView, ev: Evaluation) -> None:
-        """Set the pod's value where it is unset; containers with their own are never overwritten."""
+        """Set the pod's value where it is unset; containers with their own stay as they are."""
         assert self.pod_get is not None
         native = self.pod_get(view.spec)
         if native is not None:

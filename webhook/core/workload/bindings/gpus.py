@@ -98,9 +98,10 @@ def sees_devices(container: Container) -> bool:
     """Whether the container names devices to its runtime, which grants them without a request."""
     entries = container.body.get("env")
     for each in entries if isinstance(entries, list) else ():
-        if isinstance(each, dict) and each.get("name") == VISIBLE:
-            if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE:
-                return True
+        if not isinstance(each, dict) or each.get("name") != VISIBLE:
+            continue
+        if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE:
+            return True
     return False
 
 
@@ -210,7 +211,9 @@ class GpuField:
         equal = not use.unbounded and use.forms <= {"whole"} and rules.default is not None
         equal = equal and use.count == rules.default.value  # type: ignore[union-attr]
         for each in rules.prohibitions:
-            repeated = equal and (each.rule == "canEdit" or ev.final_object)
+            repeated = equal and (
+                each.rule == "canEdit" or ev.final_object or not ev.intent.shown(self.place(view))
+            )
             if repeated or (same and ratchets(each)):
                 continue
             allowed = (
@@ -262,9 +265,10 @@ class GpuField:
         absent = not use.forms and not use.unbounded and not self.stated(view)
         if absent and not rules.required:
             return
-        if not absent and not use.unbounded:
-            if all(holds(use.count, each.argument) for each, holds in rules.final):
-                return
+        if not (absent or use.unbounded) and all(
+            holds(use.count, each.argument) for each, holds in rules.final
+        ):
+            return
         before, path = self.before(view, ev), self.place(view)
         if absent:
             rules.judge_required(ev, path, unchanged=before is not None and not before.forms)

@@ -39,10 +39,14 @@ class ItemsField:
     __slots__ = (
         "attributes",
         "can_add",
+        "closed",
+        "completions",
         "field",
+        "guarded",
         "items",
         "leaf",
         "locked",
+        "locks",
         "row",
         "store",
     )
@@ -63,9 +67,17 @@ class ItemsField:
             for attribute in self.row.attributes
             if attribute.name in attribute_leaves
         ]
+        self.completions = {item.key: self.complete(item) for item in self.items}
+        self.locks = {item.key: self.find_lock(item) for item in self.items}
+        self.guarded = [item for item in self.items if self.locks[item.key][1]]
+        self.closed = any(each.rules.prohibitions for each in self.attributes)
 
-    def completed(self, item: EffectiveItem) -> dict[str, Default]:
+    def completed(self, item: EffectiveItem) -> Mapping[str, Default]:
         """The item's attributes, those it leaves open from the attribute defaults."""
+        return self.completions[item.key]
+
+    def complete(self, item: EffectiveItem) -> Mapping[str, Default]:
+        """What `completed` gives, worked out once."""
         result = {
             each.attribute.name: Default(each.rules.default.value, each.rules.default.raw)
             for each in self.attributes
@@ -77,10 +89,12 @@ class ItemsField:
     def same(self, item: EffectiveItem, native: NativeItem) -> bool:
         """Whether a native item has the identity of a policy item: key, else a fallback."""
         named = item.attributes.get(self.row.key)
-        if named is not None and isinstance(self.store, VolumeStore):
-            if native.has("name", dns_label(str(named.value))):
+        # An imposed item is known by its asset's name, which is not among its attributes.
+        name = named.value if named is not None else item.key if item.imposed else None
+        if name is not None and isinstance(self.store, VolumeStore):
+            if native.has("name", dns_label(str(name))):
                 return True
-        elif named is not None and native.has(self.row.key, named.value):
+        elif name is not None and native.has(self.row.key, name):
             return True
         return any(self.same_by(names, item, native) for names in self.row.fallbacks)
 
@@ -101,6 +115,10 @@ class ItemsField:
 
     def lock_of(self, item: EffectiveItem) -> tuple[Constraint | None, bool]:
         """The constraint that locks an item (None for an imposed one), and whether it is locked."""
+        return self.locks[item.key]
+
+    def find_lock(self, item: EffectiveItem) -> tuple[Constraint | None, bool]:
+        """What `lock_of` gives, worked out once."""
         for each in self.locked:
             if item.key in each.argument or (item.asset_id and item.asset_id in each.argument):
                 return each, True
@@ -133,8 +151,7 @@ class ItemsField:
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canAdd, locked, and prohibitions on attributes, on the items as the user gave them."""
-        closed = any(each.rules.prohibitions for each in self.attributes)
-        locked = [each for each in self.items if self.lock_of(each)[1]]
+        closed, locked = self.closed, self.guarded
         if not self.can_add and not closed and not locked:
             return
         natives, before = self.store.read(view), self.old_items(view)
@@ -171,7 +188,7 @@ class ItemsField:
         """Whether a prohibition on a container field reaches this item's container."""
         if self.field.binding.value != "B1":
             return True
-        if each.policy.containers == "main" and not native.in_main:
+        if each.policy.containers == "main" and not view.may_be_main(native.path):
             return False
         lists = (*view.spec_path, "initContainers"), (*view.spec_path, "ephemeralContainers")
         return not any(native.path[: len(path)] == path for path in lists)
@@ -184,7 +201,7 @@ class ItemsField:
             old = view.old_container(container)
             same = old is not None and old.body.get("envFrom") == container.body["envFrom"]
             for each in self.can_add:
-                spared = each.policy.containers == "main" and container is not view.main
+                spared = each.policy.containers == "main" and not view.may_be_main(container.path)
                 if not (same and ratchets(each)) and not spared:
                     path = (*container.path, "envFrom")
                     ev.violate(self.field.path, path, "envFrom", None, each, key="envFrom")
@@ -270,10 +287,10 @@ class ItemsField:
                 attribute.name == self.row.key and attribute.name not in wanted
             ):
                 continue
-            if isinstance(self.store, VolumeStore) and not native.owners:
+            unmounted = isinstance(self.store, VolumeStore) and not native.owners
+            if unmounted and attribute.at[0] == "mount":
                 # A re-apply can drop the mounts alone; the missing mount is judged by itself.
-                if attribute.at[0] == "mount":
-                    continue
+                continue
             absent = None if attribute.absent is ABSENT else attribute.absent
             expected = wanted[attribute.name].value if attribute.name in wanted else absent
             if attribute.name == "name" and isinstance(self.store, VolumeStore):
@@ -306,7 +323,7 @@ class ItemsField:
     def judge_attribute_edits(
         self, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
     ) -> None:
-        """canEdit and blocked on attributes: against the same-key item, else the attribute default."""
+        """canEdit and blocked on attributes: against the same-key item, else the default."""
         item = next((each for each in self.items if self.same(each, native)), None)
         if is_injected(self.row.store, native, view, ev.request):
             return
@@ -319,7 +336,11 @@ class ItemsField:
                     continue
                 for constraint in each.rules.prohibitions:
                     repeats = default is not None and value == default.value
-                    if repeats and (constraint.rule == "canEdit" or ev.final_object):
+                    if repeats and (
+                        constraint.rule == "canEdit"
+                        or ev.final_object
+                        or not self.shown(ev, native, name, position)
+                    ):
                         continue
                     if old and ratchets(constraint):
                         continue
@@ -331,6 +352,11 @@ class ItemsField:
             return item.attributes[each.attribute.name]
         default = each.rules.default
         return Default(default.value, default.raw) if default is not None else None
+
+    def shown(self, ev: Evaluation, native: NativeItem, name: str, position: int) -> bool:
+        """Whether the user is shown to have written an attribute's value, or might have."""
+        places = native.at.get(name, ())
+        return position >= len(places) or ev.intent.shown(places[position])
 
     def stated(self, ev: Evaluation, native: NativeItem, name: str, position: int) -> bool:
         """Whether the place of an attribute's value exists in the object at all."""
@@ -393,7 +419,7 @@ class ItemsField:
         *,
         locked: bool,
     ) -> None:
-        """A volume is there and its mount is not: a re-apply that states only containers drops it."""
+        """A volume is there without its mount, which a re-apply of the containers alone drops."""
         assert isinstance(self.store, VolumeStore)
         if locked:
             attributes = self.completed(item)

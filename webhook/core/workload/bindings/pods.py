@@ -48,6 +48,8 @@ class PodField:
         if default is None:
             return
         path, native = self.read(view)
+        if native is not None and self.server_default is None:
+            return
         before = self.before(view)
         wanted = self.rules.defaulting.wanted(ev, path, native, self.server_default, before)
         target = (*view.spec_path, *self.at)
@@ -63,6 +65,9 @@ class PodField:
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Final rules on the value."""
+        native = self.get(view.spec)
+        if native is not None and self.rules.passes(native):
+            return
         path, native = self.read(view)
         before = self.before(view)
         unchanged = before is not None and before[1] == native
@@ -104,6 +109,8 @@ class NodeTypeField(PodField):
         """Every value that is named, with its place; False for what other operators than In say."""
         path, value = super().read(view)
         found: list[tuple[Path, Any, bool]] = [] if value is None else [(path, value, True)]
+        if "affinity" not in view.spec:
+            return found
         for term in expressions(view.spec, self.label):
             for at, values, other in term:
                 place = (*view.spec_path, *at)
@@ -141,7 +148,7 @@ Expression = tuple[Path, list[Any], str]
 
 
 def expressions(spec: dict[str, Any], label: str) -> list[list[Expression]]:
-    """What each term of the required node affinity says of a label; empty for one that is silent."""
+    """What each term of the required node affinity says of a label; empty for a silent one."""
     terms = reader((*AFFINITY, "nodeSelectorTerms"))(spec)
     found: list[list[Expression]] = []
     for index, term in enumerate(terms if isinstance(terms, list) else ()):

@@ -1,4 +1,4 @@
-"""Stores of itemized fields: how env entries, labels and tolerations are read and written as items."""
+"""Stores of itemized fields: env entries, labels and tolerations, read and written as items."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ class EnvironmentStore:
         """{name, key} or {path}, as a policy writes it."""
         if native == "fieldRef":
             return {"path": held.get("fieldPath")}
-        return {"name": held.get("name"), "key": held.get("key")}
+        found = {"name": held.get("name"), "key": held.get("key")}
+        # No policy says so: an entry that may be missing is another one.
+        return {**found, "optional": True} if held.get("optional") else found
 
     def entry(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
         """The native entry of a policy item."""
@@ -258,19 +260,26 @@ class TolerationStore:
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every toleration in order; absent operator is Equal, absent effect is Any."""
+        entries = view.spec.get("tolerations")
+        if not entries:
+            return []
         path = (*view.spec_path, "tolerations")
         found = []
-        for index, entry in enumerate(sequence(view.spec.get("tolerations"), path)):
+        for index, entry in enumerate(sequence(entries, path)):
             place = (*path, index)
             body = mapping(entry, place)
-            attributes = {name: body.get(native) or None for name, native in self.NATIVE}
-            if body.get("tolerationSeconds") == 0:
-                attributes["seconds"] = 0
-            attributes["operator"] = attributes["operator"] or "Equal"
-            attributes["effect"] = attributes["effect"] or "Any"
+            values: dict[str, tuple[Any, ...]] = {
+                "operator": (body.get("operator") or "Equal",),
+                "effect": (body.get("effect") or "Any",),
+            }
+            for name in ("key", "value"):
+                if held := body.get(name):
+                    values[name] = (held,)
+            seconds = body.get("tolerationSeconds")
+            if seconds is not None:
+                values["seconds"] = (seconds,)
             at = {name: ((*place, native),) for name, native in self.NATIVE}
-            key = str(attributes["key"] or "*")
-            found.append(NativeItem(key, values_of(attributes), place, entry, at))
+            found.append(NativeItem(str(body.get("key") or "*"), values, place, entry, at))
         return found
 
     def add(

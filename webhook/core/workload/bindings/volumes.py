@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -36,8 +37,8 @@ def mounts_of(view: PodView) -> dict[str, list[tuple[Container, Path, dict[str, 
 
 
 def clean_path(path: Any) -> str:
-    """A mount path without doubled and trailing slashes."""
-    return "/" + "/".join(part for part in str(path).split("/") if part)
+    """A mount path as runtimes resolve it: absolute, without doubled slashes, `.` and `..`."""
+    return posixpath.normpath(f"/{str(path).lstrip('/')}")
 
 
 def covers(path: str, other: str) -> bool:
@@ -214,7 +215,7 @@ class VolumeStore:
         name: str,
         mount_path: str,
     ) -> bool:
-        """Whether a volume of that name, or a mount at that path, is there already; then refused."""
+        """Whether a volume of that name, or a mount at that path, is there; then refused."""
         volumes = ev.now((*view.spec_path, "volumes")) or []
         for index, volume in enumerate(volumes):
             if isinstance(volume, dict) and volume.get("name") == name:

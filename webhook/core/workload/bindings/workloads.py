@@ -143,7 +143,8 @@ class ScaleField:
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """min, max and step on the larger of replicas and an autoscaler's maximum."""
-        before = {place.key: place.value for place in self.read_scales(ev, ev.old)} if ev.old else {}
+        old = self.read_scales(ev, ev.old) if ev.old else ()
+        before = {place.key: place.value for place in old}
         for place in self.read_scales(ev, ev.draft.document):
             if place.value is None:
                 continue
@@ -233,7 +234,7 @@ class PriorityField:
             self.rules.judge_intent(ev, place.path, place.value, known, None)
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
-        """Write the workload label where no place says anything; the pods' too if the class exists."""
+        """Write the workload label where no place says anything; the pods' if the class exists."""
         default = self.rules.default
         if default is None or self.places(ev, ev.request.object, views):
             return

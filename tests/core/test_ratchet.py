@@ -1,0 +1,439 @@
+"""The ratchet: what was there before an update is tolerated, rule by rule and place by place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.core.building import (
+    asset,
+    catalog,
+    container,
+    deployment,
+    edited,
+    mutated,
+    policy,
+    pytorchjob,
+    raycluster,
+    refused,
+    result,
+    served,
+    validated,
+)
+from webhook.core.decision import Allowed
+
+HOST = {"name": "h", "hostPath": {"path": "/h", "type": ""}}
+TOLERATION = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
+
+
+def main(document: Any) -> Any:
+    return document["spec"]["template"]["spec"]["containers"][0]
+
+
+def spec(document: Any) -> Any:
+    return document["spec"]["template"]["spec"]
+
+
+def restart(document: Any) -> None:
+    document["spec"]["template"]["metadata"]["annotations"] = {"restartedAt": "now"}
+
+
+def resources(part: str, name: str, amount: str) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        main(document).setdefault("resources", {}).setdefault(part, {})[name] = amount
+
+    return change
+
+
+def env(document: Any, *values: str) -> None:
+    main(document)["env"] = [{"name": name, "value": name} for name in values]
+
+
+def volume(document: Any, path: str = "/h") -> None:
+    spec(document)["volumes"] = [{"name": "h", "hostPath": {"path": path, "type": ""}}]
+    main(document)["volumeMounts"] = [{"name": "h", "mountPath": "/h"}]
+
+
+CASES: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any], tuple[str, str]]] = {
+    # rules, what was there before, what makes it worse, what is then said
+    "min": (
+        "compute: {cpuCoreRequest: {min: 1}}",
+        resources("requests", "cpu", "500m"),
+        resources("requests", "cpu", "400m"),
+        ("compute.cpuCoreRequest", "min"),
+    ),
+    "max": (
+        "compute: {cpuMemoryLimit: {max: 1Gi}}",
+        resources("limits", "memory", "2Gi"),
+        resources("limits", "memory", "3Gi"),
+        ("compute.cpuMemoryLimit", "max"),
+    ),
+    "max of a pod field": (
+        "terminationGracePeriodSeconds: {max: 20}",
+        lambda each: spec(each).update(terminationGracePeriodSeconds=40),
+        lambda each: spec(each).update(terminationGracePeriodSeconds=50),
+        ("terminationGracePeriodSeconds", "max"),
+    ),
+    "step": (
+        "compute: {cpuCoreRequest: {step: 1}}",
+        resources("requests", "cpu", "1500m"),
+        resources("requests", "cpu", "2500m"),
+        ("compute.cpuCoreRequest", "step"),
+    ),
+    "options": (
+        "workingDir: {options: [{value: /a}]}",
+        lambda each: main(each).update(workingDir="/b"),
+        lambda each: main(each).update(workingDir="/c"),
+        ("workingDir", "options"),
+    ),
+    "required": (
+        "workingDir: {required: true}",
+        lambda each: None,
+        lambda each: main(each).update(name="other"),
+        ("workingDir", "required"),
+    ),
+    "canEdit": (
+        "workingDir: {canEdit: false}",
+        lambda each: main(each).update(workingDir="/b"),
+        lambda each: main(each).update(workingDir="/c"),
+        ("workingDir", "canEdit"),
+    ),
+    "blocked": (
+        "args: {blocked: true}",
+        lambda each: main(each).update(args=["a"]),
+        lambda each: main(each).update(args=["a", "b"]),
+        ("args", "blocked"),
+    ),
+    "canAdd of env": (
+        "environmentVariables: {instances: {canAdd: false}}",
+        lambda each: env(each, "A"),
+        lambda each: env(each, "A", "B"),
+        ("environmentVariables", "canAdd"),
+    ),
+    "canAdd of tolerations": (
+        "tolerations: {instances: {canAdd: false}}",
+        lambda each: spec(each).update(tolerations=[TOLERATION]),
+        lambda each: spec(each).update(tolerations=[{**TOLERATION, "effect": "NoExecute"}]),
+        ("tolerations", "canAdd"),
+    ),
+    "canAdd of host paths": (
+        "storage: {hostPath: {instances: {canAdd: false}}}",
+        volume,
+        lambda each: volume(each, "/etc"),
+        ("storage.hostPath", "canAdd"),
+    ),
+    "attribute": (
+        "storage: {hostPath: {attributes: {path: {options: [{value: /data}]}}}}",
+        volume,
+        lambda each: volume(each, "/etc"),
+        ("storage.hostPath.path", "options"),
+    ),
+    "locked": (
+        "environmentVariables: {instances: {locked: [A]}}",
+        lambda each: env(each, "A"),
+        lambda each: main(each).update(env=[{"name": "A", "value": "C"}]),
+        ("environmentVariables", "locked"),
+    ),
+    "array": (
+        "security: {capabilities: {canEdit: false}}",
+        lambda each: main(each).update(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),
+        lambda each: main(each).update(
+            securityContext={"capabilities": {"add": ["SYS_ADMIN", "CHOWN"]}}
+        ),
+        ("security.capabilities", "canEdit"),
+    ),
+    "priority": (
+        "priorityClass: {options: [{value: low}]}",
+        lambda each: spec(each).update(priorityClassName="high"),
+        lambda each: spec(each).update(priorityClassName="higher"),
+        ("priorityClass", "options"),
+    ),
+    "node type": (
+        "nodeType: {canEdit: false}",
+        lambda each: spec(each).update(nodeSelector={"run.ai/type": "a"}),
+        lambda each: spec(each).update(nodeSelector={"run.ai/type": "b"}),
+        ("nodeType", "canEdit"),
+    ),
+    "gpus": (
+        "compute: {gpuDevicesRequest: {max: 1}}",
+        resources("limits", "nvidia.com/gpu", "4"),
+        resources("limits", "nvidia.com/gpu", "5"),
+        ("compute.gpuDevicesRequest", "max"),
+    ),
+    "replicas": (
+        "scale: {replicas: {max: 2}}",
+        lambda each: each["spec"].update(replicas=4),
+        lambda each: each["spec"].update(replicas=5),
+        ("scale.replicas", "max"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_there_is_tolerated_and_what_is_new_is_not(name: str) -> None:
+    said, before, worse, violation = CASES[name]
+    defaults = "defaults: {environmentVariables: {instances: [{name: A, value: z}]}}\n"
+    body = (defaults if "locked" in said else "") + f"rules: {{{said}}}"
+    rules = catalog(body)
+    old = served(edited(deployment(container(), container("side")), before))
+    assert refused(rules, old) == [violation]
+    restarted = edited(old, restart)
+    result(rules, restarted, old)
+    assert refused(rules, edited(restarted, worse), old) == [violation]
+    strict = catalog(policy(body, existing="strict"))
+    assert refused(strict, restarted, old) == [violation]
+    labelled = edited(old, lambda each: each["metadata"].update(labels={"a": "b"}))
+    assert result(strict, labelled, old) == labelled
+
+
+def test_totals_pass_while_they_do_not_move_further_from_the_rule() -> None:
+    rules = catalog(
+        "rules: {compute: {cpuCoreRequest: {max: 4}, gpuDevicesRequest: {min: 2, max: 4}},"
+        " scale: {replicas: {min: 3, max: 4}}}"
+    )
+
+    def sized(cpu: str, gpus: int, replicas: int) -> Any:
+        amounts = {"requests": {"cpu": cpu}, "limits": {"nvidia.com/gpu": str(gpus)}}
+        document = deployment(container(resources=amounts), container("side"), replicas=replicas)
+        return served(document)
+
+    old = sized("8", 8, 9)
+    for new in (sized("6", 6, 7), sized("3", 3, 4), sized("8", 8, 5)):
+        result(rules, new, old)
+    assert refused(rules, sized("9", 8, 9), old) == [("compute.cpuCoreRequest", "max")]
+    assert refused(rules, sized("8", 9, 9), old) == [("compute.gpuDevicesRequest", "max")]
+    assert refused(rules, sized("8", 8, 10), old) == [("scale.replicas", "max")]
+    few = sized("1", 1, 1)
+    result(rules, sized("1", 1, 2), few)
+    less = sized("1", 1, 0)
+    assert refused(rules, less, few) == [("scale.replicas", "min")]
+    # What one container gives up another may take.
+    moved = copy.deepcopy(old)
+    first, second = moved["spec"]["template"]["spec"]["containers"]
+    first["resources"]["requests"]["cpu"], second["resources"] = "5", {"requests": {"cpu": "3"}}
+    result(rules, moved, old)
+
+
+PRIVILEGED = {"securityContext": {"privileged": True}}
+GUARDED: dict[str, Callable[[Any], Any]] = {
+    "image": lambda each: each.update(image="registry.example.com/other:1"),
+    "command": lambda each: each.update(command=["sh"]),
+    "args": lambda each: each.update(args=["-c"]),
+    "env": lambda each: each.update(env=[{"name": "A", "value": "b"}]),
+    "envFrom": lambda each: each.update(envFrom=[{"configMapRef": {"name": "c"}}]),
+    "mounts": lambda each: each.update(volumeMounts=[{"name": "w", "mountPath": "/w"}]),
+    "security context": lambda each: each["securityContext"].update(runAsUser=5),
+    "name": lambda each: each.update(name="other"),
+}
+HARMLESS: dict[str, Callable[[Any], Any]] = {
+    "resources": lambda each: each.update(resources={"requests": {"cpu": "1"}}),
+    "working directory": lambda each: each.update(workingDir="/x"),
+    "probe": lambda each: each.update(livenessProbe={"exec": {"command": ["true"]}}),
+}
+
+
+@pytest.mark.parametrize("part", GUARDED)
+@pytest.mark.parametrize("held", ["containers", "initContainers"])
+def test_a_privileged_container_that_may_do_something_else_is_refused(part: str, held: str) -> None:
+    rules = catalog("rules: {security: {privileged: {canEdit: false}, runAsUid: {max: 2000}}}")
+    old = served(deployment())
+    spec(old)["volumes"] = [{"name": "w", "emptyDir": {}}]
+    spec(old).setdefault("initContainers", [])
+    spec(old)[held].append(container("setup", **copy.deepcopy(PRIVILEGED)))
+    new = edited(old, lambda each: GUARDED[part](spec(each)[held][-1]))
+    assert refused(rules, new, old) == [("security.privileged", "canEdit")]
+    other = edited(old, lambda each: GUARDED["image"](main(each)))
+    result(rules, other, old)
+
+
+@pytest.mark.parametrize("part", HARMLESS)
+def test_a_privileged_container_may_change_in_other_things(part: str) -> None:
+    rules = catalog("rules: {security: {privileged: {canEdit: false}}}")
+    old = served(deployment(container(**copy.deepcopy(PRIVILEGED))))
+    result(rules, edited(old, lambda each: HARMLESS[part](main(each))), old)
+
+
+def test_a_value_inherited_from_the_pod_counts_for_a_container_that_changes() -> None:
+    rules = catalog(
+        "defaults: {security: {runAsUid: 1000}}\n"
+        "rules: {security: {runAsUid: {canEdit: false, min: 1000}}}"
+    )
+    old = served(deployment(container(), container("side"), securityContext={"runAsUser": 0}))
+    result(rules, edited(old, restart), old)
+    new = edited(old, lambda each: GUARDED["image"](spec(each)["containers"][1]))
+    assert refused(rules, new, old) == [
+        ("security.runAsUid", "canEdit"),
+        ("security.runAsUid", "min"),
+    ]
+    own = {"securityContext": {"runAsUser": 1000}}
+    old = served(
+        deployment(container(), container("side", **own), securityContext={"runAsUser": 0})
+    )
+    new = edited(old, lambda each: GUARDED["image"](spec(each)["containers"][1]))
+    result(rules, new, old)
+
+
+def test_safety_bounds_ratchet_per_container_too() -> None:
+    rules = catalog("rules: {security: {runAsUid: {min: 1000}}}")
+    low = {"securityContext": {"runAsUser": 5}}
+    old = served(deployment(container(**low), container("side", **copy.deepcopy(low))))
+    result(rules, edited(old, restart), old)
+    new = edited(old, lambda each: GUARDED["image"](spec(each)["containers"][1]))
+    decision = mutated(rules, new, old)
+    assert [each.path[-3:-2] for each in getattr(decision, "violations", ())] == [(1,)]
+
+
+ORDINARY = "rules: {workingDir: {canEdit: false}, security: {privileged: {canEdit: false}}}"
+
+
+def test_containers_are_matched_by_name_wherever_they_stand() -> None:
+    rules = catalog(ORDINARY)
+    kept = container("kept", workingDir="/mine", **copy.deepcopy(PRIVILEGED))
+    old = served(deployment(container(), kept))
+    for change in (
+        lambda each: spec(each)["containers"].reverse(),
+        lambda each: spec(each)["containers"].insert(0, container("first")),
+        lambda each: spec(each)["containers"].pop(0),
+    ):
+        result(rules, edited(old, change), old)
+    renamed = edited(old, lambda each: spec(each)["containers"][1].update(name="renamed"))
+    assert refused(rules, renamed, old) == [
+        ("security.privileged", "canEdit"),
+        ("workingDir", "canEdit"),
+    ]
+
+    def to_init(each: Any) -> None:
+        spec(each)["initContainers"] = [spec(each)["containers"].pop()]
+
+    assert refused(rules, edited(old, to_init), old) == [("security.privileged", "canEdit")]
+
+
+def test_items_are_matched_by_key_and_container_wherever_they_stand() -> None:
+    rules = catalog(
+        "rules: {environmentVariables: {instances: {canAdd: false}},"
+        " storage: {hostPath: {instances: {canAdd: false}}},"
+        " tolerations: {instances: {canAdd: false}}}"
+    )
+    entries = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    mounts = [{"name": "h", "mountPath": "/h"}]
+    old = served(
+        deployment(
+            container(env=entries, volumeMounts=mounts),
+            container("side", volumeMounts=mounts),
+            volumes=[HOST, {"name": "w", "emptyDir": {}}],
+            tolerations=[TOLERATION, {"operator": "Exists"}],
+        )
+    )
+
+    def turned(each: Any) -> None:
+        spec(each)["volumes"].reverse()
+        spec(each)["containers"].reverse()
+        spec(each)["tolerations"].reverse()
+        spec(each)["containers"][1]["env"].reverse()
+
+    assert result(rules, edited(old, turned), old) == edited(old, turned)
+
+    def copied(each: Any) -> None:
+        spec(each)["containers"][1]["env"] = [entries[0]]
+
+    assert refused(rules, edited(old, copied), old) == [("environmentVariables", "canAdd")]
+
+    def mounted(each: Any) -> None:
+        spec(each)["containers"].append(container("third", volumeMounts=mounts))
+
+    assert refused(rules, edited(old, mounted), old) == [("storage.hostPath", "canAdd")]
+
+    def moved(each: Any) -> None:
+        spec(each)["containers"][1]["name"] = "other"
+
+    assert refused(rules, edited(old, moved), old) == [("storage.hostPath", "canAdd")]
+
+
+def test_atomic_lists_are_one_value() -> None:
+    rules = catalog("rules: {args: {canEdit: false}, security: {capabilities: {canEdit: false}}}")
+    held = {"args": ["a", "b"], "securityContext": {"capabilities": {"add": ["A", "B"]}}}
+    old = served(deployment(container(**held)))
+    result(rules, edited(old, restart), old)
+    turned = edited(old, lambda each: main(each)["args"].reverse())
+    assert refused(rules, turned, old) == [
+        ("args", "canEdit"),
+        ("security.capabilities", "canEdit"),
+    ]
+
+
+def test_only_the_policy_that_is_strict_is_strict() -> None:
+    one = policy("rules: {workingDir: {options: [{value: /a}]}}", "strict", existing="strict")
+    two = policy("rules: {args: {blocked: true}}", "tolerant")
+    old = served(deployment(container(workingDir="/b", args=["x"])))
+    for change in (restart, lambda each: each["spec"].update(replicas=3)):
+        assert refused(catalog(one, two), edited(old, change), old) == [("workingDir", "options")]
+    assert result(catalog(two), edited(old, restart), old) == edited(old, restart)
+
+
+def test_strict_reaches_imposed_items() -> None:
+    data = asset("data", "/data", "/data")
+    old = served(deployment())
+    scaled = edited(old, lambda each: each["spec"].update(replicas=3))
+    tolerant = catalog(policy("imposedAssets: [data]"), data)
+    assert result(tolerant, scaled, old) == scaled
+    strict = catalog(policy("imposedAssets: [data]", existing="strict"), data)
+    assert refused(strict, scaled, old) == [("storage.hostPath", "locked")]
+
+
+def test_a_strict_trial_decides_nothing() -> None:
+    trial = policy(
+        "rules: {workingDir: {options: [{value: /a}]}}", existing="strict", enforcement="Warn"
+    )
+    old = served(deployment(container(workingDir="/b")))
+    decision = mutated(catalog(trial), edited(old, restart), old)
+    assert isinstance(decision, Allowed)
+    assert [each.rule for each in decision.audit] == ["options"]
+
+
+def test_instances_ratchet_each_for_itself() -> None:
+    rules = catalog("rules: {scale: {replicas: {max: 3}}, workingDir: {canEdit: false}}")
+    old = raycluster(container(workingDir="/x"), groups=("a", "b"))
+    old["spec"]["enableInTreeAutoscaling"] = True
+    old["spec"]["workerGroupSpecs"][0]["maxReplicas"] = 9
+    swapped = edited(old, lambda each: each["spec"]["workerGroupSpecs"].reverse())
+    assert result(rules, swapped, old) == swapped
+
+    def given(each: Any) -> None:
+        first, second = each["spec"]["workerGroupSpecs"]
+        first["maxReplicas"], second["maxReplicas"] = 2, 9
+
+    assert refused(rules, edited(old, given), old) == [("scale.replicas", "max")]
+
+    def renamed(each: Any) -> None:
+        each["spec"]["workerGroupSpecs"][0]["groupName"] = "c"
+
+    assert refused(rules, edited(old, renamed), old) == [
+        ("scale.replicas", "max"),
+        ("workingDir", "canEdit"),
+    ]
+
+
+def test_a_master_is_no_worker() -> None:
+    """What stood in the worker does not excuse the same in a new master."""
+    rules = catalog("rules: {workingDir: {canEdit: false}}")
+    old = pytorchjob(container(workingDir="/x"), master=False)
+    new = pytorchjob(container(workingDir="/x"))
+    decision = mutated(rules, new, old)
+    assert {each.path[2] for each in getattr(decision, "violations", ())} == {"Master"}
+    assert not isinstance(validated(rules, new, old), Allowed)
+
+
+def test_an_unreadable_amount_that_was_there_is_tolerated() -> None:
+    rules = catalog("rules: {compute: {cpuCoreRequest: {max: 4, min: 1}}}")
+    odd = {"requests": {"cpu": "lots"}}
+    old = pytorchjob(container(resources=odd), container("side", resources=odd), master=False)
+    assert refused(rules, old) == [("compute.cpuCoreRequest", "invalid-value")]
+
+    def relabel(each: Any) -> None:
+        worker = each["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]
+        worker["metadata"]["labels"]["a"] = "b"
+
+    result(rules, edited(old, relabel), old)

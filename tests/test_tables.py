@@ -1,0 +1,111 @@
+"""Every row of the tables has golden cases: a default and a rule per field, both ways per rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from webhook import cases
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed
+from webhook.core.policy import fields, rules
+
+GOLDEN = Path(__file__).parent / "golden"
+# `exclude` says that an item is left out; a workload does so by annotation.
+NEVER_NATIVE = ("tolerations.exclude",)
+NEVER_DEFAULTED = frozenset(
+    {
+        # A key is what tells items apart; a volume without one would be nobody's.
+        "storage.hostPath.name",
+    }
+)
+
+
+@dataclass
+class Seen:
+    """What the golden cases do with leaves and rules."""
+
+    defaults: set[str] = field(default_factory=set)
+    ruled: set[str] = field(default_factory=set)
+    passing: set[str] = field(default_factory=set)
+    breaking: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+
+
+def leaves() -> Iterator[str]:
+    """Fields, and the attributes that take rules."""
+    yield from fields.TABLE.fields
+    for path, (_, attribute) in fields.TABLE.attributes.items():
+        if attribute.takes_rules and path not in NEVER_NATIVE:
+            yield path
+
+
+@cache
+def seen() -> Seen:
+    """All golden cases that create something, run once."""
+    found = Seen()
+    for case in cases.cases_in(GOLDEN):
+        if not case.offline:
+            continue
+        decision = cases.run(case).decision
+        catalog = cases.catalog_of(case)
+        found.kinds.add(case.given["object"]["kind"])
+        named = {
+            (leaf, rule)
+            for policy in catalog.policies
+            for level in policy.body.rules.values()
+            for leaf, arguments in level.items()
+            for rule in arguments
+        }
+        if isinstance(decision, Allowed):
+            found.passing |= {rule for _, rule in named}
+            found.defaults |= {change.field for change in decision.changes}
+            note_items(found, case, catalog, decision)
+        else:
+            found.ruled |= {each.field for each in decision.violations}
+            found.breaking |= {each.rule for each in decision.violations}
+    return found
+
+
+def note_items(found: Seen, case: cases.Case, catalog: Catalog, decision: Allowed) -> None:
+    """Attributes that came with a default item that was written."""
+    changed = {change.field for change in decision.changes}
+    for policy in catalog.policies:
+        for level in policy.body.items.values():
+            for path, items in level.items():
+                if path in changed:
+                    names = {name for item in items for name in item.attributes}
+                    found.defaults |= {f"{path}.{name}" for name in names}
+
+
+@pytest.mark.parametrize("leaf", sorted(leaves()))
+def test_a_default_of_every_field_is_written_in_some_case(leaf: str) -> None:
+    row = fields.TABLE.owner(leaf)
+    if row.writes == "never" or leaf in NEVER_DEFAULTED:
+        return
+    assert leaf in seen().defaults, f"no golden case writes a default of {leaf}"
+
+
+@pytest.mark.parametrize("leaf", sorted(leaves()))
+def test_a_rule_on_every_field_is_broken_in_some_case(leaf: str) -> None:
+    assert leaf in seen().ruled, f"no golden case breaks a rule on {leaf}"
+
+
+@pytest.mark.parametrize("rule", sorted(rules.TABLE))
+def test_every_rule_holds_in_one_case_and_is_broken_in_another(rule: str) -> None:
+    assert rule in seen().passing, f"no golden case satisfies {rule}"
+    # A computed default breaks no rule of its own, its result breaks others.
+    if rules.TABLE[rule].stage != rules.DEFAULT:
+        assert rule in seen().breaking, f"no golden case breaks {rule}"
+
+
+KINDS = ("Pod", "Deployment", "Job", "CronJob", "PyTorchJob", "RayCluster", "JobSet")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_cases(kind: str) -> None:
+    assert kind in seen().kinds, f"no golden case creates a {kind}"

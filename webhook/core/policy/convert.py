@@ -1,0 +1,71 @@
+"""Converts policies of every form and age into our custom resources, with canonical names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.decision import Problem
+from webhook.core.policy import legacy
+from webhook.core.policy.canonical import written_anew
+from webhook.core.policy.convert_v1 import converted as converted_v1
+from webhook.core.policy.document import parse_policy
+from webhook.core.policy.envelope import Context
+from webhook.core.policy.report import Report
+from webhook.core.policy.sheet import Sheet
+from webhook.core.source import SourceDocument
+
+LOSSES = frozenset({"not-expressed", "field-not-known", "converted-inexactly"})
+"""Reasons of what the result does not say as the original did."""
+SHALLOWEST = 3
+"""Depth below which nothing can be left out: spec.rules.<field>."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The canonical policy, None for a document that cannot be converted, and all problems."""
+
+    policy: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def losses(self) -> tuple[Problem, ...]:
+        """What could not be expressed."""
+        return tuple(each for each in self.problems if each.reason in LOSSES)
+
+
+def convert(document: SourceDocument, context: Context) -> Conversion:
+    """One document; of an old one whatever has a successor, which `parse_policy` then accepts."""
+    data = document.data
+    if not (isinstance(data, dict) and legacy.is_v1(data)):
+        policy, problems = parse_policy(document, context)
+        if policy is None:
+            return Conversion(None, problems)
+        return Conversion(written_anew(document, context).data, problems)
+    report = Report(document)
+    sheet = converted_v1(report)
+    sound = pruned(report, sheet, context)
+    problems = tuple(sorted(report.problems, key=lambda each: (each.line, each.column)))
+    return Conversion(sheet.data if sound else None, problems)
+
+
+def pruned(report: Report, sheet: Sheet, context: Context) -> bool:
+    """Leave out, and tell, what is no valid policy; False when nothing valid remains.
+
+    The first generation checked little: defaults outside their own rules are among its policies.
+    """
+    while True:
+        document, places = sheet.document(report.document.origin)
+        _, problems = parse_policy(document, context)
+        faults = [each for each in problems if each.severity == "error"]
+        if not faults:
+            return True
+        place = places[faults[0].line - 1] if faults[0].line else ()
+        source = sheet.source(place)
+        if len(place) < SHALLOWEST or place[1] not in ("defaults", "rules"):
+            report.error(source, faults[0].reason, faults[0].found, faults[0].fix)
+            return False
+        where = ".".join(map(str, place[1:]))
+        found = f"{faults[0].found} ({where}: {faults[0].reason})"
+        report.error(source, "not-expressed", found, faults[0].fix)
+        sheet.remove(place)

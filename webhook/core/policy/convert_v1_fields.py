@@ -1,0 +1,178 @@
+"""TABLE of the fields of the first generation: what each has become, or why it became nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+TYPES: Mapping[str, str] = {
+    "InteractivePolicy": "workspace",
+    "TrainingPolicy": "training",
+    "DistributedPolicy": "distributed",
+    "InferencePolicy": "inference",
+    "DeploymentPolicy": "inference",
+}
+"""The workload type of each kind of policy."""
+
+
+def seconds(raw: Any) -> Any:
+    """A duration such as 1h30m as seconds; plain numbers are seconds already."""
+    match = DURATION.fullmatch(raw) if isinstance(raw, str) else None
+    if match is None or not any(match.groups()):
+        return raw
+    hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + rest
+
+
+def words(raw: Any) -> Any:
+    """A text of several words as a list."""
+    return [each for each in re.split(r"[\s,;]+", raw) if each] if isinstance(raw, str) else raw
+
+
+def is_true(raw: Any) -> bool:
+    """A boolean, also as text."""
+    return raw in (True, "true")
+
+
+def preemptibility(raw: Any) -> Any:
+    """Whether it may be preempted, as a word."""
+    return "preemptible" if is_true(raw) else "non-preemptible"
+
+
+def not_preemptible(raw: Any) -> Any:
+    """Whether it may not be preempted, as a word."""
+    return "non-preemptible" if is_true(raw) else "preemptible"
+
+
+def affinity(raw: Any) -> Any:
+    """hard and soft are called Required and Preferred."""
+    known = {"hard": "Required", "required": "Required", "soft": "Preferred"}
+    return known.get(str(raw).lower(), "Preferred" if str(raw).lower() == "preferred" else raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """One row: the canonical field, its level, and how values are rewritten; or `why` it has none."""
+
+    name: str
+    to: str = ""
+    level: str = ""
+    rewrite: Callable[[Any], Any] | None = None
+    why: str = ""
+
+
+WORKER = "role:worker"
+NO_POLICY = "it is said by the workload itself and never was a matter of policy"
+ROWS = (
+    Successor("allowPrivilegeEscalation", "security.allowPrivilegeEscalation"),
+    Successor("annotations", "annotations"),
+    Successor("arguments", "args"),
+    Successor("autoDeletionTimeAfterCompletionSeconds", "autoDeletionTimeAfterCompletionSeconds"),
+    Successor("backoffLimit", "backoffLimit"),
+    Successor("capabilities", "security.capabilities", rewrite=words),
+    Successor("command", "command"),
+    Successor("completions", "completions"),
+    Successor("cpu", "compute.cpuCoreRequest"),
+    Successor("cpuLimit", "compute.cpuCoreLimit"),
+    Successor("createHomeDir", "createHomeDir"),
+    Successor("environment", "environmentVariables"),
+    Successor("exposedUrls", "exposedUrls"),
+    Successor("extendedResources", "compute.extendedResources"),
+    Successor("gitSync", "storage.git"),
+    Successor("gpuMemory", "compute.gpuMemoryRequest"),
+    Successor("hostIpc", "security.hostIpc"),
+    Successor("hostNetwork", "security.hostNetwork"),
+    Successor("image", "image"),
+    Successor("imagePullPolicy", "imagePullPolicy"),
+    Successor("isPrivateServiceUrl", "servingPort.clusterLocalAccessOnly"),
+    Successor("labels", "labels"),
+    Successor("largeShm", "compute.largeShmRequest"),
+    Successor("maxScale", "autoscaling.maxReplicas"),
+    Successor("memory", "compute.cpuMemoryRequest"),
+    Successor("memoryLimit", "compute.cpuMemoryLimit"),
+    Successor("metric", "autoscaling.metric"),
+    Successor("migProfile", "compute.migProfile"),
+    Successor("minScale", "autoscaling.minReplicas"),
+    Successor("nodePool", "nodePools", rewrite=words),
+    Successor("nodePools", "nodePools", rewrite=words),
+    Successor("nodeType", "nodeType"),
+    Successor("nonPreemptible", "preemptibility", rewrite=not_preemptible),
+    Successor("parallelism", "parallelism"),
+    Successor("podAffinitySchedulingRule", "podAffinity.type", rewrite=affinity),
+    Successor("podAffinityTopology", "podAffinity.key"),
+    Successor("ports", "ports"),
+    Successor("preemptible", "preemptibility", rewrite=preemptibility),
+    Successor("priorityClass", "priorityClass"),
+    Successor("pvcs", "storage.pvc"),
+    Successor("readOnlyRootFilesystem", "security.readOnlyRootFilesystem"),
+    Successor("runAsGid", "security.runAsGid"),
+    Successor("runAsNonRoot", "security.runAsNonRoot"),
+    Successor("runAsUid", "security.runAsUid"),
+    Successor("s3", "storage.s3"),
+    Successor("s3s", "storage.s3"),
+    Successor("slotsPerWorker", "slotsPerWorker", WORKER),
+    Successor("stdin", "stdin"),
+    Successor("supplementalGroups", "security.supplementalGroups"),
+    Successor("target", "autoscaling.metricThreshold"),
+    Successor("terminateAfterPreemption", "terminateAfterPreemption"),
+    Successor("tolerations", "tolerations"),
+    Successor("ttlAfterFinish", "autoDeletionTimeAfterCompletionSeconds", rewrite=seconds),
+    Successor("tty", "tty"),
+    Successor("workers", "numWorkers", WORKER),
+    Successor("workingDir", "workingDir"),
+    Successor("baseWorkload", why="there are no templates of workloads any more"),
+    Successor("class", why="the class of the autoscaler cannot be chosen by policy"),
+    Successor("gpuLimit", why="write compute.gpuPortionLimit or compute.gpuMemoryLimit by hand"),
+    Successor("ingressUrl", why="it was for internal use only"),
+    Successor("jobType", why="write worker.distributedFramework by hand"),
+    Successor("jupyter", why="the tool of a port is said in ports or exposedUrls today"),
+    Successor("metricName", why="write autoscaling.metric by hand"),
+    Successor("mountPropagation", why="write storage.hostPath.attributes.mountPropagation by hand"),
+    Successor("mpi", why="the framework is a property of the workload's kind today"),
+    Successor("mpiJob", why="the framework is a property of the workload's kind today"),
+    Successor("name", why=NO_POLICY),
+    Successor("namePrefix", why=NO_POLICY),
+    Successor("notebookToken", why="it has no successor"),
+    Successor("podAffinity", why="podAffinity.type alone says whether there is one today"),
+    Successor("processes", why="write worker.numWorkers by hand"),
+    Successor("pyTorchJob", why="the framework is a property of the workload's kind today"),
+    Successor("runAsUser", why="write security.uidGidSource or security.runAsNonRoot by hand"),
+    Successor("runPolicy", why="write cleanPodPolicy and backoffLimit by hand"),
+    Successor("serviceType", why="each port says its own serviceType today"),
+    Successor("tensorboard", why="the tool of a port is said in ports or exposedUrls today"),
+    Successor("tensorboardLogdir", why="it has no successor"),
+    Successor("usage", why=NO_POLICY),
+    Successor("userId", why=NO_POLICY),
+    Successor("username", why=NO_POLICY),
+)
+
+TABLE: Mapping[str, Successor] = {row.name: row for row in ROWS}
+GPU, VOLUMES = "gpu", "volumes"
+SPECIAL = (GPU, VOLUMES)
+"""Fields that became several, by what they say."""
+ROLES = ("master", "worker")
+
+ATTRIBUTES: Mapping[str, str] = {
+    "nfsServer": "server",
+    "directory": "path",
+    "tolerationSeconds": "seconds",
+    "size": "claimInfo.size",
+    "storageClass": "claimInfo.storageClass",
+    "volumeMode": "claimInfo.volumeMode",
+    "readWriteOnce": "claimInfo.accessModes.readWriteOnce",
+    "readOnlyMany": "claimInfo.accessModes.readOnlyMany",
+    "readWriteMany": "claimInfo.accessModes.readWriteMany",
+    "secret": "secretRef.name",
+}
+"""Attributes of items that are called otherwise today."""
+SCALAR_ATTRIBUTES: Mapping[str, str] = {
+    "environmentVariables": "value",
+    "labels": "value",
+    "annotations": "value",
+    "compute.extendedResources": "quantity",
+}
+"""What an item's value is when it is no map."""
