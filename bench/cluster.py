@@ -68,7 +68,9 @@ class Creator:
     def __init__(self, cluster: Cluster) -> None:
         server = urlsplit(cluster.server)
         context = ssl.create_default_context(cafile=str(cluster.ca_file))
-        self.connection = HTTPSConnection(server.hostname or "", server.port, context=context, timeout=30)
+        self.connection = HTTPSConnection(
+            server.hostname or "", server.port, context=context, timeout=30
+        )
         self.headers = {
             "Authorization": f"Bearer {cluster.token('admin')}",
             "Content-Type": "application/json",
@@ -92,9 +94,7 @@ def gates() -> Iterator[Gate]:
     """T8 with its confidence interval."""
     with tempfile.TemporaryDirectory() as name, Cluster() as cluster:
         folder = Path(name)
-        ensure_development_certificates(
-            folder, ["localhost"], ["127.0.0.1"], datetime.now(UTC), 30
-        )
+        ensure_development_certificates(folder, ["localhost"], ["127.0.0.1"], datetime.now(UTC), 30)
         ours, null = free_port(), free_port()
         with (
             served(podgate_command(folder, ours, POLICIES), ours),

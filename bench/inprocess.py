@@ -73,7 +73,8 @@ def gates() -> Iterator[Gate]:
     """T1, T1u, T1b, T5, T6."""
     held = catalog()
     bodies = {
-        name: review(name) for name in ("raycluster-create", "raycluster-update", "deployment-create")
+        name: review(name)
+        for name in ("raycluster-create", "raycluster-update", "deployment-create")
     }
     for body in bodies.values():
         admission(body, held)()
@@ -86,7 +87,9 @@ def gates() -> Iterator[Gate]:
     ):
         figure, ours, theirs = ratio(admission(body, held), lambda body=body: orjson.loads(body))
         ops = operations(body, held)
-        detail = f"{len(body) / 1000:.0f} KB, {ops} operations: {ours:.0f} µs beside {theirs:.0f} µs"
+        detail = (
+            f"{len(body) / 1000:.0f} KB, {ops} operations: {ours:.0f} µs beside {theirs:.0f} µs"
+        )
         yield Gate(name, "admission ÷ orjson.loads of its bytes", figure, limit, detail)
     yield from path_gates(create, held)
 

@@ -24,7 +24,7 @@ def container(name: str, index: int) -> dict[str, Any]:
             "timeoutSeconds": 2,
         },
         "volumeMounts": [
-            {"name": "logs", "mountPath": "/tmp/ray"},  # noqa: S108 - a path inside a container
+            {"name": "logs", "mountPath": "/tmp/ray"},
             {"name": "datasets", "mountPath": "/datasets", "readOnly": True},
             {"name": "settings", "mountPath": "/etc/train"},
         ],
@@ -38,7 +38,9 @@ def template(index: int) -> dict[str, Any]:
         "spec": {
             "containers": [container("ray-worker", index)],
             "nodeSelector": {"kubernetes.io/arch": "amd64"},
-            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+            "tolerations": [
+                {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+            ],
             "volumes": [
                 {"name": "logs", "emptyDir": {}},
                 {"name": "datasets", "persistentVolumeClaim": {"claimName": "datasets"}},

@@ -53,7 +53,7 @@ def count(folder: Path) -> tuple[dict[str, Counter[str]], list[str]]:
             row["not locatable"] += 1
             faults.append(f"{source}: {error.text}")
             continue
-        except Exception as error:  # noqa: BLE001 - a traceback is what this looks for
+        except Exception as error:
             faults.append(f"{source}: {type(error).__name__}: {error}")
             continue
         match verdict.decision:
@@ -87,7 +87,9 @@ def main() -> int:
     """Print the table; exit code 1 when something went wrong."""
     folder = shared_data()
     if folder is None:
-        print("no real manifests here: put the shared folder beside the checkout, or set PODGATE_SHARED")
+        print(
+            "no real manifests here: put the shared folder beside the checkout, or set PODGATE_SHARED"
+        )
         return 2
     counts, faults = count(folder)
     table = Table("kind", *COLUMNS, title="real manifests through podgate apply")

@@ -40,7 +40,7 @@ def server_defaults(minor: str) -> ServerDefaults | Problem:
         fix = f"choose one of {', '.join(known)}"
         return Problem(str(path), "", f"no table for Kubernetes {minor}", fix, "unknown-minor")
     try:
-        return ServerDefaults.parse(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))  # noqa: S506
+        return ServerDefaults.parse(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader))
     except (ValueError, yaml.YAMLError) as error:
         return Problem(str(path), "", str(error), "install podgate again", "bad-yaml")
 

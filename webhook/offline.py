@@ -121,9 +121,7 @@ def request_of(raw: Any, defaulted: Any, place: Place) -> Request:
     )
 
 
-def judge(
-    raw: Any, source: str, catalog: Catalog, references: References, place: Place
-) -> Verdict:
+def judge(raw: Any, source: str, catalog: Catalog, references: References, place: Place) -> Verdict:
     """Both passes on one manifest: the mutating one, then the validating one on its result."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)

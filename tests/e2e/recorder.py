@@ -99,7 +99,7 @@ def handler_of(recorder: Recorder) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:  # noqa: N802 - the name the library calls
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             with contextlib.closing(recorder.upstream()) as upstream:
                 headers = {"Content-Type": self.headers["Content-Type"]}

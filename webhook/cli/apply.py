@@ -15,7 +15,9 @@ from webhook.offline import Place, judge, manifests_of, references_of
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Manifests: files, folders, or - for stdin.")
 ]
-Output = Annotated[str, typer.Option("--output", "-o", help="yaml, json (one object a line) or text.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="yaml, json (one object a line) or text.")
+]
 
 
 def apply(

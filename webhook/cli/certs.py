@@ -17,11 +17,17 @@ LOCAL_ADDRESSES = ["127.0.0.1", "::1"]
 
 Folder = Annotated[
     Path,
-    typer.Option("--dir", envvar="PODGATE_CERTS_DIR", help="Folder for tls.crt, tls.key, ca.crt, ca.key."),
+    typer.Option(
+        "--dir", envvar="PODGATE_CERTS_DIR", help="Folder for tls.crt, tls.key, ca.crt, ca.key."
+    ),
 ]
 Dns = Annotated[list[str] | None, typer.Option("--dns", help="DNS name of the server; may repeat.")]
-Addresses = Annotated[list[str] | None, typer.Option("--ip", help="Address of the server; may repeat.")]
-Days = Annotated[int, typer.Option("--days", min=1, help="How long the server certificate is valid.")]
+Addresses = Annotated[
+    list[str] | None, typer.Option("--ip", help="Address of the server; may repeat.")
+]
+Days = Annotated[
+    int, typer.Option("--days", min=1, help="How long the server certificate is valid.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Make new ones even where the old are good.")]
 
 

@@ -94,7 +94,9 @@ def labels_of(text: str) -> dict[str, str]:
     for part in filter(None, (each.strip() for each in text.split(","))):
         key, sign, value = part.partition("=")
         if not sign or not key:
-            complain(f"error: --namespace-labels: found {part!r}; write key=value, with commas between")
+            complain(
+                f"error: --namespace-labels: found {part!r}; write key=value, with commas between"
+            )
             raise BadInput
         labels[key] = value
     return labels

@@ -6,9 +6,13 @@ import typer
 
 from webhook.cli.apply import apply
 from webhook.cli.certs import certs
+from webhook.cli.convert import convert
 from webhook.cli.demo import demo
+from webhook.cli.explain import explain
+from webhook.cli.lint import lint
 from webhook.cli.registration import registration
 from webhook.cli.review import review
+from webhook.cli.schema import schema
 from webhook.cli.serve import serve
 
 app = typer.Typer(
@@ -25,6 +29,10 @@ app.command()(serve)
 app.command()(certs)
 app.command()(registration)
 app.command()(demo)
+app.command()(lint)
+app.command()(convert)
+app.command()(schema)
+app.command()(explain)
 
 
 def main() -> None:

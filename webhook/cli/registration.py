@@ -18,9 +18,12 @@ Service = Annotated[
 Url = Annotated[str | None, typer.Option("--url", help="The webhook's https address instead.")]
 CaFile = Annotated[Path | None, typer.Option("--ca-file", help="PEM that signs its certificate.")]
 Governed = Annotated[
-    str, typer.Option("--governed", help="label: namespaces labelled podgate.dev/governed=true; all.")
+    str,
+    typer.Option("--governed", help="label: namespaces labelled podgate.dev/governed=true; all."),
 ]
-Timeout = Annotated[int, typer.Option("--timeout", min=1, max=30, help="Seconds the API server waits.")]
+Timeout = Annotated[
+    int, typer.Option("--timeout", min=1, max=30, help="Seconds the API server waits.")
+]
 
 
 def registration(
@@ -64,6 +67,8 @@ def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Tar
     namespace, _, rest = service.partition("/")
     name, _, port = rest.partition(":")
     if not namespace or not name or (port and not port.isdecimal()):
-        loading.complain(f"error: --service: found {service!r}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+        loading.complain(
+            f"error: --service: found {service!r}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT"
+        )
         raise loading.BadInput
     return Target(service=(namespace, name, int(port or 443)), ca=ca)

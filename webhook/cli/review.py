@@ -22,7 +22,9 @@ from webhook.loader import DEFAULT_MINOR
 
 STAGES = tuple(each.value for each in Stage)
 File = Annotated[str, typer.Argument(metavar="FILE", help="The AdmissionReview, or - for stdin.")]
-StageName = Annotated[str, typer.Option("--stage", help="Which endpoint answers: mutate, validate.")]
+StageName = Annotated[
+    str, typer.Option("--stage", help="Which endpoint answers: mutate, validate.")
+]
 
 
 def review(

@@ -70,7 +70,11 @@ def option(name: str, *flags: str) -> Any:
     row = Settings.model_fields[name]
     default = row.default
     shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-    told = f" [{variable(name)}; default: {shown}]" if shown not in (None, "") else f" [{variable(name)}]"
+    told = (
+        f" [{variable(name)}; default: {shown}]"
+        if shown not in (None, "")
+        else f" [{variable(name)}]"
+    )
     return typer.Option(
         f"--{name.replace('_', '-')}", *flags, help=f"{row.description}.{told}", show_default=False
     )

@@ -13,20 +13,20 @@ from typing import Any
 
 from webhook.core.catalog import Catalog, Owner
 from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning, sort_key
-from webhook.core.evaluation import Evaluation, Immutable
-from webhook.core.exclude import excluded_items
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
-from webhook.core.restore import restore_immutable
 from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.conflicts import judge_conflicts
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.evaluation import Evaluation, Immutable
+from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate, matches
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
+from webhook.core.workload.restore import restore_immutable
 
 MAX_CONTAINERS = 5000
 UNWRITTEN = "Send the object again; the policy fills it in."

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
 from webhook.core.policy.fields import (
@@ -39,6 +38,7 @@ from webhook.core.workload.bindings.workloads import (
     ScaleField,
     WorkloadField,
 )
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import FieldPlaces, ScaleOf
 from webhook.core.workload.query import Program

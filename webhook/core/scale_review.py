@@ -6,7 +6,6 @@ from typing import Any
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, sort_key
-from webhook.core.evaluation import Evaluation
 from webhook.core.plan import Plan
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
@@ -15,8 +14,8 @@ from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.scalar import INVALID, rules_of
 from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.locations import Definition
-from webhook.core.evaluation import ratchets
 from webhook.core.workload.profile import ScaleOf
 
 REPLICAS: Path = ("spec", "replicas")
@@ -44,9 +43,7 @@ def decide_scale(
     return decision, judge_scale(request, references, plans.trial, target)
 
 
-def judge_scale(
-    request: Request, references: References, plan: Plan, target: ScaleOf
-) -> Decision:
+def judge_scale(request: Request, references: References, plan: Plan, target: ScaleOf) -> Decision:
     """One number of replicas under one plan."""
     definition = plan.definition
     ev = Evaluation(request, references, definition)
@@ -66,9 +63,10 @@ def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[t
     paths = ["scale.replicas"]
     for path, held in definition.profile.fields.items():
         of = held.scale_of
-        if of is not None and of.component == target.component and path in TABLE.fields:
-            if (of.instance or "").casefold() == (target.instance or "").casefold():
-                paths.append(path)
+        if of is None or path not in TABLE.fields or of.component != target.component:
+            continue
+        if (of.instance or "").casefold() == (target.instance or "").casefold():
+            paths.append(path)
     return [(TABLE.fields[path], effective[path]) for path in paths if path in effective]
 
 

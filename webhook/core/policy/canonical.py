@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,10 +48,38 @@ def written_anew(given: SourceDocument, context: Context) -> Sheet:
             writer = Writer(sheet, ("spec", section))
             reader = writer.default if section == "defaults" else writer.rule
             tree.read_tree(draft, found.raw, found.path, reader)
+            if section in sheet.data["spec"]:
+                sheet.data["spec"][section] = in_table_order(sheet.data["spec"][section])
     if "imposedAssets" in envelope.body:
         found = envelope.body["imposedAssets"]
         sheet.put(("spec", "imposedAssets"), imposed(given, found), found.path)
     return sheet
+
+
+def ranks() -> dict[str, int]:
+    """The place of every field and section in the table."""
+    found: dict[str, int] = {}
+    for rank, path in enumerate(TABLE.fields):
+        steps = path.split(".")
+        for depth in range(1, len(steps) + 1):
+            found.setdefault(".".join(steps[:depth]), rank)
+    return found
+
+
+def in_table_order(body: dict[str, Any], section: str = "") -> dict[str, Any]:
+    """A tree whose fields and sections stand as in the table, with the levels at the end."""
+    known, result = ranks(), {}
+    for key in sorted(body, key=lambda one: known.get(join(section, one), len(known))):
+        name, below = join(section, key), body[key]
+        if name in TABLE.fields:
+            result[key] = below
+        elif name in known:
+            result[key] = in_table_order(below, name)
+        elif key == tree.COMPONENTS:
+            result[key] = {each: in_table_order(inner) for each, inner in below.items()}
+        else:
+            result[key] = in_table_order(below)
+    return result
 
 
 def level_path(level: str) -> Path:
@@ -80,7 +109,7 @@ def write_envelope(sheet: Sheet, given: SourceDocument, envelope: Envelope) -> N
                 sheet.put(("spec", key), restored(given, raw, ("spec", key)), ("spec", key))
         return
     at: Path = ("meta",) if "meta" in data else ()
-    write_head(sheet, envelope.name, envelope.namespace, at)
+    write_head(sheet, object_name(envelope.name), envelope.namespace, at)
     if not envelope.namespace:
         sheet.put(("spec", "scope"), envelope.scope, (*at, "scope"))
     if envelope.namespace_selector is not None:
@@ -97,6 +126,11 @@ def write_head(sheet: Sheet, name: str, namespace: str, source: Path) -> None:
     sheet.put(("metadata", "name"), name, (*source, "name"))
     if namespace:
         sheet.put(("metadata", "namespace"), namespace, source)
+
+
+def object_name(name: str) -> str:
+    """A name that objects can have: a document that is named after its file need not have one."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "policy"
 
 
 def expressions(requirements: tuple[tuple[str, str, tuple[str, ...]], ...]) -> list[dict[str, Any]]:
@@ -233,7 +267,8 @@ def option(report: Report, leaf: LeafType, raw: Any, path: Path) -> dict[str, An
     if isinstance(raw, dict):
         parts = members(report, raw, path, ("value", "displayed"))
         if "displayed" in parts:
-            label["displayed"] = restored(report.document, parts["displayed"].raw, (*path, "displayed"))
+            shown = parts["displayed"]
+            label["displayed"] = restored(report.document, shown.raw, shown.path)
         raw, path = parts["value"].raw, parts["value"].path
     if leaf.is_array:
         text = report.document.text(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.decision import Problem
 from webhook.core.policy import legacy
-from webhook.core.policy.canonical import written_anew
+from webhook.core.policy.canonical import INSTANCES, written_anew
 from webhook.core.policy.convert_v1 import converted as converted_v1
 from webhook.core.policy.document import parse_policy
 from webhook.core.policy.envelope import Context
@@ -15,7 +15,8 @@ from webhook.core.policy.report import Report
 from webhook.core.policy.sheet import Sheet
 from webhook.core.source import SourceDocument
 
-LOSSES = frozenset({"not-expressed", "field-not-known", "converted-inexactly"})
+INEXACT = "converted-inexactly"
+LOSSES = frozenset({"not-expressed", "field-not-known", INEXACT})
 """Reasons of what the result does not say as the original did."""
 SHALLOWEST = 3
 """Depth below which nothing can be left out: spec.rules.<field>."""
@@ -46,7 +47,9 @@ def convert(document: SourceDocument, context: Context) -> Conversion:
     sheet = converted_v1(report)
     sound = pruned(report, sheet, context)
     problems = tuple(sorted(report.problems, key=lambda each: (each.line, each.column)))
-    return Conversion(sheet.data if sound else None, problems)
+    if not sound:
+        return Conversion(None, problems)
+    return Conversion(written_anew(sheet.document(document.origin)[0], context).data, problems)
 
 
 def pruned(report: Report, sheet: Sheet, context: Context) -> bool:
@@ -61,6 +64,8 @@ def pruned(report: Report, sheet: Sheet, context: Context) -> bool:
         if not faults:
             return True
         place = places[faults[0].line - 1] if faults[0].line else ()
+        if INSTANCES in place[:-1]:
+            place = place[: place.index(INSTANCES) + 2]  # an item without a part is another item
         source = sheet.source(place)
         if len(place) < SHALLOWEST or place[1] not in ("defaults", "rules"):
             report.error(source, faults[0].reason, faults[0].found, faults[0].fix)

@@ -35,7 +35,9 @@ NESTED_VERSION = "run.ai/v1alpha1"
 SECRET = "SECRET:"  # noqa: S105 - the word that begins a reference to a secret
 ITEM_MEMBERS = ("rules", "itemRules", "items")
 KEPT_RULES = ("required", "canEdit", "min", "max", "step", "options")
+SPEC: Path = ("spec",)
 Rewrite = Callable[[Any], Any] | None
+NFS, HOST_PATH = "storage.nfs", "storage.hostPath"
 WHOLE_GPUS, PART_OF_GPU = "compute.gpuDevicesRequest", "compute.gpuPortionRequest"
 
 
@@ -44,13 +46,16 @@ def converted(report: Report) -> Sheet:
     sheet, data = Sheet(), report.document.data
     metadata = report.mapping(data.get("metadata"), ("metadata",))
     namespace = str(metadata.get("namespace") or GLOBAL_NAMESPACE)
+    if not metadata.get("namespace"):
+        found, fix = "no namespace, read as the global one", "write metadata.namespace"
+        report.warn(("metadata",), "converted-choice", found, fix)
     is_global = namespace == GLOBAL_NAMESPACE
     name = str(metadata.get("name") or "policy")
     write_head(sheet, name, "" if is_global else namespace, ("metadata",))
     if is_global:
         sheet.put(("spec", "scope"), "cluster", ("metadata", "namespace"))
     else:
-        fix = "remove that global policy from these namespaces if it should not hold beside this one"
+        fix = "exclude this namespace from the global policy if only one of them should hold"
         found = "a policy of a project replaced the global one as a whole; now both hold"
         report.warn(("metadata", "namespace"), "converted-choice", found, fix)
     sheet.put(("spec", "workloadTypes"), [TYPES[data["kind"]]], ("kind",))
@@ -90,7 +95,7 @@ class Converter:
         plain = restored(self.report.document, raw, path)
         return simple(plain) if self.nested else plain
 
-    def fields(self, spec: Mapping[Any, Any], level: str = EVERYWHERE, path: Path = ("spec",)) -> None:
+    def fields(self, spec: Mapping[Any, Any], level: str = EVERYWHERE, path: Path = SPEC) -> None:
         """Every field of the spec, or of what is said for one role."""
         for key, raw in spec.items():
             here = (*path, key)
@@ -162,7 +167,12 @@ class Converter:
         return number(leaf, raw) if leaf.value in ("integer", "number") else typed(leaf, raw)
 
     def rules(
-        self, leaf: LeafType, given: Mapping[Any, Any], path: Path, at: Path, rewrite: Rewrite = None
+        self,
+        leaf: LeafType,
+        given: Mapping[Any, Any],
+        path: Path,
+        at: Path,
+        rewrite: Rewrite = None,
     ) -> None:
         """The rules of one value."""
         for key, raw in given.items():
@@ -172,8 +182,7 @@ class Converter:
             if name not in KEPT_RULES or name not in leaf.legal:
                 what = f"{label(key)} of {leaf.path}"
                 allowed = ", ".join(each for each in KEPT_RULES if each in leaf.legal)
-                why = f"only {allowed} can be said of it" if allowed else "no rules can be said of it"
-                self.lost(here, what, why)
+                self.lost(here, what, f"{f'only {allowed}' if allowed else 'nothing'} can be said")
                 continue
             self.sheet.put((*at, name), self.argument(leaf, name, raw, here, rewrite), here)
 
@@ -195,7 +204,8 @@ class Converter:
             value = element[0] if isinstance(element, list) and len(element) == 1 else value
         else:
             value = self.value(leaf, value, rewrite)
-        return {"value": value, **({"displayed": given["displayed"]} if "displayed" in given else {})}
+        shown = {key: each for key, each in given.items() if key == "displayed"}
+        return {"value": value, **shown}
 
     # GPUs: whole ones and a part of one are two fields today
 
@@ -223,7 +233,9 @@ class Converter:
             field = main_field
             if mixed and key in bounds:
                 field = PART_OF_GPU if bounds[key].denominator != 1 else WHOLE_GPUS
-            elif mixed and bound is not None:
+            elif mixed and bound in ((True,) if name == "canEdit" else (None, False)):
+                continue
+            elif mixed:
                 why = f"whole GPUs and parts of one are two fields today; it became one of {field}"
                 self.lost(here, f"{label(key)} of gpu", why, "converted-inexactly")
             self.gpu_rule(field, {key: bound}, level, (*path, "rules"), name)
@@ -244,7 +256,7 @@ class Converter:
         self, field: str, given: Mapping[Any, Any], level: str, path: Path, name: str | None
     ) -> None:
         """One rule on the number of GPUs."""
-        if self.known(field, f"{name} of gpu", path):
+        if self.known(field, f"{name} of gpu", (*path, *given)):
             self.rules(leaf_type(field), given, path, self.at("rules", level, field))
 
     def known(self, field: str, what: str, path: Path) -> bool:
@@ -259,27 +271,35 @@ class Converter:
     def volumes(self, raw: dict[Any, Any], level: str, path: Path) -> None:
         """An item with `nfsServer` is an NFS export, one without is a host path."""
         self.unknown(raw, path, ITEM_MEMBERS)
-        both = ("storage.nfs", "storage.hostPath")
-        given = {key: raw[key] for key in ("rules",) if raw.get(key) is not None}
-        for field in both:
-            self.itemized(field, given, level, path, tell=field == both[0])
+        for field in (NFS, HOST_PATH):
+            self.itemized(field, {"rules": raw.get("rules")}, level, path, tell=field == NFS)
         items = self.report.mapping(raw.get("items"), (*path, "items"))
         for name, item in items.items():
             body = item.get("value") if isinstance(item, dict) else None
-            is_nfs = isinstance(body, dict) and simple(body.get("nfsServer"))
-            fields = both if name == "DEFAULTS" and not is_nfs else both[not is_nfs :][:1]
-            for field in fields:
-                self.itemized(field, {"items": {name: item}}, level, path, tell=field == fields[0])
+            is_nfs = isinstance(body, dict) and bool(simple(body.get("nfsServer")))
+            if name == "DEFAULTS" and not is_nfs and isinstance(body, dict):
+                for field, own in self.shared(body):
+                    self.itemized(field, {"items": {name: {"value": own}}}, level, path)
+            else:
+                field = NFS if is_nfs else HOST_PATH
+                self.itemized(field, {"items": {name: item}}, level, path)
         attributes = self.report.mapping(raw.get("itemRules"), (*path, "itemRules"))
         for name, said in attributes.items():
-            fields = both[:1] if name == "nfsServer" else both
             if name == "nfsServer" and isinstance(said, dict) and said.get("required"):
-                why = "it holds for NFS now; write storage.hostPath.instances.canAdd: false beside it"
+                why = "it holds for NFS only now; forbid storage.hostPath beside it"
                 place = (*path, "itemRules", name, "required")
                 self.lost(place, "nfsServer required of every volume", why, "converted-inexactly")
-            for field in fields:
-                tell = field == fields[0]
-                self.itemized(field, {"itemRules": {name: said}}, level, path, tell=tell)
+            for field, own in self.shared({name: said}):
+                self.itemized(field, {"itemRules": own}, level, path)
+
+    def shared(self, given: Mapping[Any, Any]) -> list[tuple[str, dict[Any, Any]]]:
+        """What is said of all volumes, as far as each of the two fields has it."""
+        parts: dict[str, dict[Any, Any]] = {NFS: {}, HOST_PATH: {}}
+        for name, said in given.items():
+            holders = [field for field in parts if attribute(field, name)] or [NFS]
+            for field in holders:
+                parts[field][name] = said
+        return [(field, own) for field, own in parts.items() if own]
 
     # Items
 
@@ -373,7 +393,8 @@ class Converter:
         for key, each in plain.items():
             name = attribute(field, key)
             if name is None or name == EXCLUDE:
-                self.lost((*path, key), f"{label(key)} of an item of {field}", "it has no successor")
+                what = f"{label(key)} of an item of {field}"
+                self.lost((*path, key), what, "it has no successor")
             else:
                 value = self.value(leaf_type(join(field, name)), each)
                 found[name] = (value, (*path, key))
@@ -416,14 +437,11 @@ def number(leaf: LeafType, raw: Any) -> Any:
     """Numbers stood as text, of CPU also with a suffix: the plain number, or what stood there."""
     if not isinstance(raw, str):
         return raw
+    read = quantity.parse if leaf.codec is values.CORES else quantity.parse_decimal
     try:
-        nano = Fraction(quantity.parse_decimal(raw))
+        exact = Fraction(read(raw)) / quantity.NANO
     except ValueError:
-        try:
-            nano = Fraction(quantity.parse(raw)) if leaf.codec is values.CORES else Fraction(1, 7)
-        except ValueError:
-            return raw
-    exact = nano / quantity.NANO
+        return raw
     if exact.denominator == 1:
         return int(exact)
     return float(exact) if Fraction(str(float(exact))) == exact else raw

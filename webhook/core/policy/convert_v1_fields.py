@@ -56,7 +56,7 @@ def affinity(raw: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """One row: the canonical field, its level, and how values are rewritten; or `why` it has none."""
+    """One row: the field of today, its level, how values are rewritten; or `why` it has none."""
 
     name: str
     to: str = ""

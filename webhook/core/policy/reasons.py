@@ -86,5 +86,24 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "conflict": "Two policies of one scope give one leaf different values.",
         "default-outside-combined-rules": "The default breaks a rule of another policy.",
         "shut-out-by-lock": "A broader scope forbids changes, so what is said here does not count.",
+        # conversion of older documents
+        "not-expressed": "The old policy says something that today's language has no words for.",
+        "field-not-known": "The field has a successor, which this version does not know.",
+        "converted-inexactly": "What it became means slightly more or less than what it was.",
+        "converted-choice": "It could mean several things today; this one was chosen.",
+        # advice of `podgate lint` on policies that load
+        "kinds-not-covered": "A user can choose another kind or type, where nobody says the rule.",
+        "no-shipped-kind": "No kind that has a definition is governed by the policy.",
+        "no-kind-carries": "No kind that the policy governs has a place for the field.",
+        "prohibition-lost": "A prohibition is not in force where a broader scope claims the leaf.",
+        "rules-lost": "Rules that are never in force, because another scope claims the leaf.",
+        "default-never-written": "A default that no workload ever gets.",
+        "single-option": "Only one value is allowed, and who leaves it out may get another one.",
+        "bound-without-value": "A bound holds for given values only; who gives none passes.",
+        "selector-negative": "The selector also matches namespaces that have no such label.",
+        "selector-empty": "No namespace can match all that the selector asks for.",
+        "selector-all": "An empty selector selects nothing apart: every namespace is governed.",
+        "selector-name-label": "A label that looks like a namespace's name, and that nobody sets.",
+        "exclusion-without-effect": "A namespace is excluded that the selector does not select.",
     }
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.workload.bindings.scalar import reader
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
 RUN_AS_NON_ROOT = reader(("securityContext", "runAsNonRoot"))

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from webhook.core import quantity
-from webhook.core.evaluation import Defaulting, Evaluation
 from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
+from webhook.core.workload.evaluation import Defaulting, Evaluation
 
 MILLI = quantity.NANO // 1000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from webhook.core.evaluation import Evaluation, guarded_parts_changed, view_before
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Binding, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
+from webhook.core.workload.evaluation import Evaluation, guarded_parts_changed, view_before
 from webhook.core.workload.podspec import Container, PodView
 
 ServerDefault = Callable[[dict[str, Any]], Any]

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.core import quantity
-from webhook.core.evaluation import Evaluation, ratchets
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import ScalarRules, reader, rules_of
 from webhook.core.workload.bindings.totals import effective_total
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import Container, PodView
 
 FRACTION_MARKS = ("gpu-fraction", "gpu-memory")

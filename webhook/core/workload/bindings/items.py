@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.evaluation import Evaluation, ratchets
 from webhook.core.injected import is_injected
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy import values as value_table
@@ -15,6 +14,7 @@ from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView, refreshed
 
 EXCLUDE_ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
@@ -423,9 +423,7 @@ class ItemsField:
         assert isinstance(self.store, VolumeStore)
         if locked:
             attributes = self.completed(item)
-            self.store.add_mount(
-                view, ev, self.field, item, attributes, self.why(item), native.key
-            )
+            self.store.add_mount(view, ev, self.field, item, attributes, self.why(item), native.key)
             return
         old = next((each for each in before if each.key == native.key and each.in_main), None)
         if old is not None and not ev.intent.shown_before(old.path):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
 AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")

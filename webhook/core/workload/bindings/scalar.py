@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webhook.core.evaluation import Defaulting, Evaluation, ratchets
 from webhook.core.pointer import Path
 from webhook.core.policy import rules as rule_table
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.values import Codec
+from webhook.core.workload.evaluation import Defaulting, Evaluation, ratchets
 
 Before = tuple[Path, Any] | None
 INVALID = object()

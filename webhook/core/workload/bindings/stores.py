@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from webhook.core.decision import Source
-from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
 from webhook.core.policy.model import Default
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
 
 EXCLUDE_PREFIX = "podgate.dev/"
@@ -278,7 +278,9 @@ class TolerationStore:
             seconds = body.get("tolerationSeconds")
             if seconds is not None:
                 values["seconds"] = (seconds,)
-            at = {name: ((*place, native),) for name, native in self.NATIVE}
+            at: dict[str, tuple[Path, ...]] = {
+                name: ((*place, native),) for name, native in self.NATIVE
+            }
             found.append(NativeItem(str(body.get("key") or "*"), values, place, entry, at))
         return found
 

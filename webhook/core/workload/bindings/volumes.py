@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
 from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView, mapping, sequence
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from webhook.core.evaluation import Evaluation, ratchets
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, rules_of
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView
 
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")

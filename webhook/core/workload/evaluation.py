@@ -66,9 +66,7 @@ class Evaluation:
         "written",
     )
 
-    def __init__(
-        self, request: Request, references: References, definition: Definition
-    ) -> None:
+    def __init__(self, request: Request, references: References, definition: Definition) -> None:
         self.request = request
         self.references = references
         self.definition = definition

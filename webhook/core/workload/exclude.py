@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.pointer import Path, read
 from webhook.core.policy.fields import TABLE
+from webhook.core.workload.evaluation import Evaluation
 
 ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
 EXAMPLE = '{"environmentVariables": ["NAME"]}'

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.core.evaluation import Evaluation
 from webhook.core.intent import same_item
 from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.workload.evaluation import Evaluation
 
 
 class DifferentError(Exception):

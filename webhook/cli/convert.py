@@ -1,0 +1,132 @@
+"""podgate convert: policies of every form and age as our custom resources."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from webhook.adapters.files import read_all
+from webhook.cli import loading
+from webhook.core.decision import Problem
+from webhook.core.policy.convert import INEXACT
+from webhook.core.policy.convert import convert as converted
+from webhook.core.policy.envelope import Context
+from webhook.core.policy.fields import ALL_TYPES
+from webhook.core.source import resolve, resolve_as_kubectl
+from webhook.core.wording import clean, cut
+
+NOT_EXPRESSED = 1
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE…", help="Policies: files, folders, or - for stdin.")
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of project policies that name none."),
+]
+ScopeNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scope-name",
+        metavar="ID=NAMESPACE,…",
+        help="The namespaces of a project's or department's id; may repeat.",
+    ),
+]
+
+
+def convert(
+    files: Files,
+    namespace: Namespace = None,
+    workload_type: loading.WorkloadType = None,
+    scope_name: ScopeNames = None,
+) -> None:
+    """Convert policies to canonical custom resources: v1 resources, API form, bare, aliases.
+
+    The result goes to stdout; what could not be expressed goes to stderr, with its place and why.
+    Exit code 0: everything was expressed, 1: something was not, 2: bad input.
+    """
+    try:
+        loading.checked(workload_type, ALL_TYPES, "--workload-type")
+        context = Context(
+            workload_type=workload_type,
+            namespace=namespace,
+            scope_names=scopes_of(scope_name or ()),
+        )
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    raise typer.Exit(run(files, context))
+
+
+def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The namespaces of each id."""
+    scopes: dict[str, tuple[str, ...]] = {}
+    for each in given:
+        identity, sign, names = each.partition("=")
+        found = tuple(filter(None, (name.strip() for name in names.split(","))))
+        if not identity or not sign or not found:
+            loading.complain(f"error: --scope-name: found {each!r}; write ID=NAMESPACE,NAMESPACE")
+            raise loading.BadInput
+        scopes[identity] = found
+    return scopes
+
+
+def run(files: list[str], context: Context) -> int:
+    """Convert every document; the exit code."""
+    documents, problems = read_all(files)
+    loading.tell(problems)
+    code = loading.BAD_INPUT if problems else 0
+    policies: list[dict[str, Any]] = []
+    for document in documents:
+        result = converted(document, context)
+        loading.tell(each for each in result.problems if each not in result.losses)
+        for each in result.losses:
+            loading.complain(loss_text(each))
+        if result.policy is None:
+            code = loading.BAD_INPUT
+        else:
+            policies.append(result.policy)
+            code = max(code, NOT_EXPRESSED if result.losses else 0)
+    if policies:
+        sys.stdout.write(as_yaml(policies))
+    return code
+
+
+def loss_text(loss: Problem) -> str:
+    """What the result does not say as the original did: where it stands, what it is, and why."""
+    how = "not exactly expressed" if loss.reason == INEXACT else "not expressed"
+    return f"{clean(loss.place())}: {clean(loss.path)}: {how}: {cut(loss.found)}; {loss.fix}"
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes YAML without aliases, and quotes text that some reader takes for another value."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Policies are for people: the same value twice is written twice."""
+        return True
+
+
+def text_node(dumper: Dumper, text: str) -> yaml.ScalarNode:
+    """Text, in quotes where YAML readers disagree on it: on, 0644, 1e9."""
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="'" if is_ambiguous(text) else None
+    )
+
+
+def is_ambiguous(text: str) -> bool:
+    """Whether a reader of YAML takes the bare text for something else."""
+    try:
+        return not (resolve(text) == text == resolve_as_kubectl(text))
+    except ValueError:
+        return True
+
+
+Dumper.add_representer(str, text_node)
+
+
+def as_yaml(policies: list[dict[str, Any]]) -> str:
+    """The policies as one stream of YAML."""
+    text = yaml.dump_all(policies, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return str(text)
