@@ -124,6 +124,7 @@ def cases_of(file: FilePath) -> list[Case]:
     refuse_unknown(data, CASE_KEYS, file, "a case")
     if sum(key in data for key in SUBMITTED) != 1:
         raise BadCase(f"{file}: a case needs either object or request")
+    refuse_misshapen(data, file)
     given = {**data, **{key: submitted[key] for key in SUBMITTED if key in data}}
     found: list[Case] = []
     if "expect" in data or "variants" not in data:
@@ -135,6 +136,25 @@ def cases_of(file: FilePath) -> list[Case]:
         at: Path = ("variants", index)
         found.append(Case(file, name, changed, document, expected(file, body), at))
     return found
+
+
+def refuse_misshapen(data: Mapping[str, Any], file: FilePath) -> None:
+    """Parts that are no list, map or object where a case has one are mistakes too."""
+    wanted = [(key, data.get(key), list) for key in (*DOCUMENTS, "references", "variants")]
+    wanted += [(key, data.get(key), dict) for key in ("namespaceLabels", "request", "expect")]
+    variants = data.get("variants")
+    for index, each in enumerate(variants if isinstance(variants, list) else ()):
+        if isinstance(each, dict):
+            at = f"variants[{index}]"
+            wanted += [(f"{at}.{key}", each.get(key), dict) for key in ("set", "expect")]
+    for key, value, kind in wanted:
+        if value is not None and not isinstance(value, kind):
+            raise BadCase(f"{file}: {key} must be a {'list' if kind is list else 'map'}")
+    request = data.get("request")
+    submitted = data.get("object") if request is None else request.get("object")
+    named = isinstance(submitted, dict) and submitted.get("apiVersion") and submitted.get("kind")
+    if not named:
+        raise BadCase(f"{file}: object must be a map with apiVersion and kind")
 
 
 def one_document(file: FilePath, *, kubernetes: bool) -> SourceDocument:
@@ -177,7 +197,10 @@ def with_places_set(given: Mapping[str, Any], places: Mapping[str, Any]) -> dict
     key = next(key for key in SUBMITTED if key in given)
     holder = {key: copy.deepcopy(given[key])}
     for text, value in places.items():
-        set_place(holder, (key, *path_of(text)), value)
+        try:
+            set_place(holder, (key, *path_of(text)), value)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise BadCase(f"{text} cannot be set: its parent is of another type") from error
     return holder
 
 

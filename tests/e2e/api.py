@@ -14,6 +14,7 @@ Json = dict[str, Any]
 PLURALS = {
     "Pod": ("v1", "pods"),
     "Deployment": ("apps/v1", "deployments"),
+    "ReplicaSet": ("apps/v1", "replicasets"),
     "Job": ("batch/v1", "jobs"),
     "CronJob": ("batch/v1", "cronjobs"),
     "PyTorchJob": ("kubeflow.org/v1", "pytorchjobs"),

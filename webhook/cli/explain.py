@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import orjson
@@ -19,7 +19,7 @@ from webhook.cli import loading, report
 from webhook.core import pointer, wording
 from webhook.core.catalog import Catalog
 from webhook.core.decide import owner_of
-from webhook.core.decision import Problem, Source
+from webhook.core.decision import Problem, Source, Violation
 from webhook.core.explain import (
     MAPPED,
     KindReport,
@@ -28,7 +28,7 @@ from webhook.core.explain import (
     explain_kind,
     find_kind,
 )
-from webhook.core.explain_object import Entry, FieldReport, ObjectReport, explain_object
+from webhook.core.explain_object import DEFAULT, Entry, FieldReport, ObjectReport, explain_object
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References
@@ -37,6 +37,7 @@ from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of, request_of
 
 HIDDEN = "(not shown)"
+FROM_ITEMS = ("default item", "imposed")
 WIDEST = 100
 
 Files = Annotated[
@@ -111,6 +112,9 @@ def run(
     told = [
         told_object(catalog, references, raw, source, component, place) for source, raw in objects
     ]
+    if component and told and not any(each.report and each.report.pods for each in told):
+        loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
+        raise loading.BadInput
     show(told, output)
     if problems:
         return loading.BAD_INPUT
@@ -425,7 +429,8 @@ def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
         what = "imposed item" if item.imposed else "default item"
         locked = ", locked" if item.locked and not item.imposed else ""
         asset = f", asset {item.asset}" if item.asset and item.asset != item.key else ""
-        held = attributes_text(item.attributes)
+        listed = attributes_text(item.attributes)
+        held = f" ({listed})" if listed else ""
         yield f"{what} {wording.cut(item.key)}{held}{locked}{asset} - {by(item.source)}", ""
     for lost in leaf.lost:
         value = "" if lost.value is None else f" {value_text(lost.value)}"
@@ -436,10 +441,11 @@ def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
         yield f"on trial: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
 
 
-def attributes_text(attributes: Any) -> str:
+def attributes_text(attributes: Mapping[str, Any]) -> str:
     """The attributes of an item but its name."""
-    listed = [f"{name} {value_text(value)}" for name, value in attributes.items() if name != "name"]
-    return f" ({', '.join(listed)})" if listed else ""
+    return ", ".join(
+        f"{name} {value_text(value)}" for name, value in attributes.items() if name != "name"
+    )
 
 
 def object_text(page: Page, told: ToldObject) -> None:
@@ -459,6 +465,9 @@ def object_text(page: Page, told: ToldObject) -> None:
         page.line(2, f"x {wording.violation_text(violation)}", "red")
     for warning in found.warnings:
         page.line(2, f"! {wording.warning_text(warning)}", "yellow")
+    for violation in found.audit:
+        if violation.source is not None and violation.source.enforcement == "Audit":
+            page.line(2, f"on trial: {wording.violation_text(violation)}", "yellow")
     for pod in found.pods:
         page.gap()
         instance = f" {wording.clean(pod.instance)}" if pod.instance else ""
@@ -475,14 +484,27 @@ def object_text(page: Page, told: ToldObject) -> None:
 
 
 def field_text(page: Page, told: FieldReport, base: Path) -> None:
-    """One field: its values, then what the policies say."""
+    """One field: its values, then what the policies say and the values do not tell already."""
     page.line(2, told.field, "cyan")
     for entry in told.entries:
         entry_text(page, entry, base)
+    if not told.entries:
+        page.line(4, "none")
     for leaf in told.leaves:
         name = "" if leaf.field == told.field else f"{leaf.field.removeprefix(told.field)}: "
-        for text, style in said_lines(leaf):
+        for text, style in said_lines(untold(leaf, told.entries)):
             page.line(6, f"{name}{text}", style or "dim")
+
+
+def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
+    """The leaf without the default and the items that are the source of a value told above."""
+    by_default = {each.by for each in entries if each.source == DEFAULT}
+    by_item = {(each.key, each.by) for each in entries if each.source in FROM_ITEMS}
+    return replace(
+        leaf,
+        default=None if leaf.default and leaf.default.source in by_default else leaf.default,
+        items=tuple(each for each in leaf.items if (each.key, each.source) not in by_item),
+    )
 
 
 def entry_text(page: Page, entry: Entry, base: Path) -> None:
@@ -492,8 +514,10 @@ def entry_text(page: Page, entry: Entry, base: Path) -> None:
     if entry.value is ABSENT:
         page.line(4, f"{key}unset{note}")
     else:
+        held = entry.value
+        value = attributes_text(held) if isinstance(held, dict) else value_text(held)
         source = f"{entry.source}, {by(entry.by)}" if entry.by else entry.source
-        page.line(4, f"{key}{value_text(entry.value)} - {source}{note}")
+        page.line(4, f"{key}{value} - {source}{note}")
         if entry.path:
             page.line(6, f"at {relative(entry.path, base)}", "dim")
     for each in entry.attributes:
@@ -501,9 +525,16 @@ def entry_text(page: Page, entry: Entry, base: Path) -> None:
             said = f"{each.source}, {by(each.by)}" if each.by else each.source
             page.line(6, f"{each.name} {value_text(each.value)} - {said}")
     for violation in entry.violations:
-        page.line(6, f"x {wording.violation_text(violation)}", "red")
+        page.line(6, f"x {inline(violation, entry.path)}", "red")
     for warning in entry.warnings:
         page.line(6, f"! {wording.warning_text(warning)}", "yellow")
+
+
+def inline(violation: Violation, path: Path) -> str:
+    """A violation below its value, whose field and place have been told already."""
+    text = wording.violation_text(violation)
+    head = f"{wording.clean(violation.field)} at {wording.place(violation.path)}: "
+    return text.removeprefix(head) if violation.path == path else text
 
 
 def relative(path: Path, base: Path) -> str:

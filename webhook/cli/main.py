@@ -14,6 +14,7 @@ from webhook.cli.registration import registration
 from webhook.cli.review import review
 from webhook.cli.schema import schema
 from webhook.cli.serve import serve
+from webhook.cli.test import run_cases
 
 app = typer.Typer(
     name="podgate",
@@ -33,6 +34,7 @@ app.command()(lint)
 app.command()(convert)
 app.command()(schema)
 app.command()(explain)
+app.command("test")(run_cases)
 
 
 def main() -> None:

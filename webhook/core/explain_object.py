@@ -240,7 +240,7 @@ class Explanation:
         pod_at = row.pod_at or (row.at if row.shape == AMOUNT and "resources" in view.spec else ())
         if pod_at:
             inherited = self.entry(row, (*view.spec_path, *pod_at), reader(pod_at)(view.spec))
-            inherited.key = "every container" if row.pod_at else "the pod"
+            inherited.key = "the pod"
             yield inherited
         bound = view.everyone if row.binding is Binding.SAFETY else view.containers
         for container in in_turn(view, bound):
@@ -273,7 +273,6 @@ class Explanation:
         """One item with its attributes."""
         entry = self.entry(row, native.path, native.raw)
         entry.key = native.key
-        entry.value = None if row.secret else item_value(native)
         for name, values in native.values.items():
             places = native.at.get(name, ())
             for position, value in enumerate(values):
@@ -284,6 +283,7 @@ class Explanation:
                 if source != UNSET:
                     shown = None if row.secret and name != "name" else value
                     entry.attributes.append(AttributeEntry(name, shown, path, source, by))
+        entry.value = None if row.secret else item_value(native, entry.attributes)
         return entry
 
     # The workload
@@ -395,11 +395,18 @@ def in_turn(view: PodView, containers: Iterable[Container]) -> list[Container]:
     return sorted(containers, key=lambda each: each is not view.main)
 
 
-def item_value(native: NativeItem) -> Any:
-    """What an item is to people: a plain value, or its attributes."""
+def item_value(native: NativeItem, attributes: Iterable[AttributeEntry]) -> Any:
+    """What an item is to people: a plain value, or its attributes, lists where mounts differ."""
     if not isinstance(native.raw, dict | list):
         return native.raw
-    return {name: values[0] for name, values in native.values.items() if values and name != "name"}
+    found: dict[str, list[Any]] = {}
+    for each in attributes:
+        known = found.setdefault(each.name, [])
+        if each.name != "name" and each.value not in known:
+            known.append(each.value)
+    return {
+        name: values[0] if len(values) == 1 else values for name, values in found.items() if values
+    }
 
 
 def tell_reach(entry: Entry, reach: str, why: str) -> None:

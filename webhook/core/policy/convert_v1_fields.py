@@ -150,7 +150,7 @@ ROWS = (
     Successor("username", why=NO_POLICY),
 )
 
-TABLE: Mapping[str, Successor] = {row.name: row for row in ROWS}
+TABLE: dict[str, Successor] = {row.name: row for row in ROWS}
 GPU, VOLUMES = "gpu", "volumes"
 SPECIAL = (GPU, VOLUMES)
 """Fields that became several, by what they say."""

@@ -177,11 +177,27 @@ class Evaluation:
             self.completed_views = self.complete()
         return self.completed_views.get((view.location.component, view.location.instance))
 
+    def refilled(self, path: Path, before: Path) -> bool:
+        """Whether the server may have filled in this place anew: the object was sent whole.
+
+        Or the list around it was, as merge patches send lists: then its item lacks what it had.
+        """
+        if self.request.replaces:
+            return True
+        item, old = read(self.request.object, item_of(path)), read(self.old, item_of(before))
+        return isinstance(item, dict) and isinstance(old, dict) and not old.keys() <= item.keys()
+
     def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
         """Whether a present value counts as the user's (semantics §5); `native` is not None."""
         if server_default is None or native != server_default:
             return True
         return self.intent.shown(path)
+
+
+def item_of(path: Path) -> Path:
+    """The innermost list item that a place is in; the whole object when it is in none."""
+    last = max((at for at, step in enumerate(path) if isinstance(step, int)), default=-1)
+    return path[: last + 1]
 
 
 def guarded_parts_changed(
@@ -230,7 +246,7 @@ class Defaulting:
         if native is not None:
             if server_default is None or native != server_default or ev.intent.shown(path):
                 return None
-            if before is not None and native != old and not ev.request.replaces:
+            if before is not None and native != old and not ev.refilled(path, before[0]):
                 return None
         if old is not None and self.allows(old) and not ev.intent.shown_before(before[0]):  # type: ignore[index]
             return ("kept", old) if native != old else None

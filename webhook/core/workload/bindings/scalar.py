@@ -160,7 +160,7 @@ class ScalarRules:
             return True
         if ev.final_object and self.default is not None:
             return False
-        if before is not None and before[1] != native and not ev.request.replaces:
+        if before is not None and before[1] != native and not ev.refilled(path, before[0]):
             return False
         return not ev.set_by_user(path, native, server_default)
 

@@ -1,0 +1,214 @@
+"""podgate test: the authors' test runner, over folders of cases in the form of `webhook/cases.py`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+from xml.etree import ElementTree
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from webhook import cases
+from webhook.cli import loading
+from webhook.core.wording import clean
+
+PASSED, FAILED, UPDATED, ERROR = "passed", "failed", "updated", "error"
+STYLES = {PASSED: "green", FAILED: "red", UPDATED: "yellow", ERROR: "bold red"}
+NO_EXPECTATION = "the case has no expect; --update writes what comes of it"
+NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Folders = Annotated[
+    list[str],
+    typer.Argument(metavar="DIR…", help=f"Folders with {cases.FILE} files, or such files."),
+]
+Update = Annotated[
+    bool,
+    typer.Option("--update", help="Write what came into the cases that expect something else."),
+]
+JUnit = Annotated[
+    str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
+]
+
+
+def run_cases(folders: Folders, update: Update = False, junit: JUnit = None) -> None:
+    """Run policy cases: a folder each, with a case.yaml that holds policies, an object and what is
+    expected of them.
+
+    Exit code 0: all passed, 1: some case failed, 2: bad input, such as a case that cannot be read.
+    """
+    try:
+        results = run(files_in(folders), update=update)
+        if junit is not None:
+            write_junit(results, junit)
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    raise typer.Exit(exit_code(results))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file of cases, and what it is called: its folder below the one that was given."""
+
+    file: Path
+    label: str
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one case: `problems` are its differences, or why it cannot be run."""
+
+    folder: str
+    name: str
+    state: str
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The folder, and the variant where it is one."""
+        return clean(f"{self.folder}: {self.name}" if self.name else self.folder)
+
+
+def files_in(folders: Sequence[str]) -> list[Found]:
+    """Every file of cases below the folders, in order, each once; BadInput where there is none."""
+    found: dict[Path, Found] = {}
+    for given in folders:
+        start = Path(given)
+        if not start.exists():
+            loading.complain(f"error: {clean(given)}: no such file or folder")
+            raise loading.BadInput
+        listed = [start] if start.is_file() else sorted(start.rglob(cases.FILE))
+        if not listed:
+            loading.complain(f"error: {clean(given)}: no {cases.FILE} in it")
+            raise loading.BadInput
+        for file in listed:
+            found.setdefault(file.resolve(), Found(file, str(file.parent)))
+    return list(found.values())
+
+
+def run(files: Sequence[Found], *, update: bool) -> list[Result]:
+    """Run every case, a line for each as it ends, then the sum."""
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    results: list[Result] = []
+    for each in files:
+        for result in results_of(each, update=update):
+            tell(console, result)
+            results.append(result)
+    console.print(
+        Text(summary(results), style="bold green" if not exit_code(results) else "bold red")
+    )
+    return results
+
+
+def results_of(found: Found, *, update: bool) -> Iterator[Result]:
+    """The results of one file's case and variants; one error when the file cannot be read."""
+    try:
+        listed = cases.cases_of(found.file)
+    except (cases.BadCase, OSError) as error:
+        yield Result(found.label, "", ERROR, [str(error)])
+        return
+    for case in listed:
+        yield result_of(case, found.label, update=update)
+
+
+def result_of(case: cases.Case, folder: str, *, update: bool) -> Result:
+    """Run one case, and rewrite what it expects where that is asked for."""
+    name = case.name.removeprefix(case.file.parent.name).removeprefix(": ")
+    start = time.perf_counter()
+    try:
+        outcome = cases.run(case)
+        problems = [NO_EXPECTATION]
+        if case.expect is not None:
+            problems = cases.compare(case.expect, outcome)
+        state = FAILED if problems else PASSED
+        if problems and update:
+            cases.rewrite(case, outcome)
+            state, problems = UPDATED, []
+    except cases.BadCase as error:
+        state, problems = ERROR, [str(error)]
+    return Result(folder, name, state, problems, time.perf_counter() - start)
+
+
+def tell(console: Console, result: Result) -> None:
+    """A line for the case, and below it every difference."""
+    line = Text(f"{result.state:<7} ", style=STYLES[result.state])
+    console.print(line.append(result.title, style="default"))
+    for problem in result.problems:
+        for each in problem.splitlines():
+            console.print(Text(f"    {clean(each)}", style=style_of(each)))
+
+
+def style_of(line: str) -> str:
+    """The colour of a line of a difference."""
+    if line.startswith(("---", "+++", "@@")):
+        return "dim"
+    return {"-": "red", "+": "green"}.get(line[:1], "")
+
+
+def count(results: Sequence[Result], state: str) -> int:
+    """How many cases ended so."""
+    return sum(1 for each in results if each.state == state)
+
+
+def summary(results: Sequence[Result]) -> str:
+    """`N passed, N failed`, and what else there was."""
+    more = "".join(
+        f", {number} {word}"
+        for state, word in ((UPDATED, "updated"), (ERROR, "cannot be run"))
+        if (number := count(results, state))
+    )
+    return f"{count(results, PASSED)} passed, {count(results, FAILED)} failed{more}"
+
+
+def exit_code(results: Sequence[Result]) -> int:
+    """0 when all is as expected, 1 when a case failed, 2 when one cannot be run."""
+    if count(results, ERROR):
+        return loading.BAD_INPUT
+    return 1 if count(results, FAILED) else 0
+
+
+def write_junit(results: Sequence[Result], path: str) -> None:
+    """The results as JUnit XML, a suite for each folder; BadInput when it cannot be written."""
+    root = ElementTree.Element("testsuites", counts(results))
+    for folder in dict.fromkeys(each.folder for each in results):
+        own = [each for each in results if each.folder == folder]
+        suite = ElementTree.SubElement(root, "testsuite", {"name": xml(folder), **counts(own)})
+        for each in own:
+            body = {
+                "classname": xml(folder),
+                "name": xml(each.name or Path(folder).name),
+                "time": f"{each.seconds:.3f}",
+            }
+            case = ElementTree.SubElement(suite, "testcase", body)
+            if each.problems:
+                tag = "error" if each.state == ERROR else "failure"
+                first = each.problems[0].splitlines()[0]
+                told = ElementTree.SubElement(case, tag, {"message": xml(first)})
+                told.text = xml("\n".join(each.problems))
+    ElementTree.indent(root)
+    try:
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        loading.complain(f"error: --junit: cannot write {clean(path)}: {error.strerror}")
+        raise loading.BadInput from error
+
+
+def counts(results: Sequence[Result]) -> dict[str, str]:
+    """The numbers that a suite states."""
+    return {
+        "tests": str(len(results)),
+        "failures": str(count(results, FAILED)),
+        "errors": str(count(results, ERROR)),
+        "time": f"{sum(each.seconds for each in results):.3f}",
+    }
+
+
+def xml(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return NOT_XML.sub("?", text)
