@@ -66,7 +66,6 @@ def test_an_empty_variable_counts_as_not_given() -> None:
         ("deadline", "0"),
         ("body_limit", "10"),
         ("rule_combination", "loose"),
-        ("governed", "a b"),
         ("log_level", "loud"),
         ("plain_http", "perhaps"),
         ("kubernetes_minor", "36"),
@@ -110,6 +109,17 @@ def test_what_kubernetes_tells_of_services_is_no_setting() -> None:
         PODGATE_METRICS_SERVICE_HOST="10.0.0.2",
         OTHER="x",
     )
+
+
+def test_variables_of_other_commands_and_of_the_tests_may_be_set() -> None:
+    read(
+        PODGATE_CERTS_DIR="/c",
+        PODGATE_CACHE_DIR="/c",
+        PODGATE_SHARED="/c",
+        PODGATE_FUZZ_PAIRS="5",
+        PODGATE_UPDATE_GOLDEN="1",
+    )
+    assert not settings.OTHERS & {settings.variable(name) for name in Settings.model_fields}
 
 
 def test_no_setting_is_called_as_kubernetes_calls_its_variables() -> None:

@@ -140,7 +140,8 @@ def cases_of(file: FilePath) -> list[Case]:
 
 def refuse_misshapen(data: Mapping[str, Any], file: FilePath) -> None:
     """Parts that are no list, map or object where a case has one are mistakes too."""
-    wanted = [(key, data.get(key), list) for key in (*DOCUMENTS, "references", "variants")]
+    wanted: list[tuple[str, Any, type]] = []
+    wanted += [(key, data.get(key), list) for key in (*DOCUMENTS, "references", "variants")]
     wanted += [(key, data.get(key), dict) for key in ("namespaceLabels", "request", "expect")]
     variants = data.get("variants")
     for index, each in enumerate(variants if isinstance(variants, list) else ()):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from webhook.admission import budget
+from webhook.admission.review import TOO_DEEP
 from webhook.core.carry import carry
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -123,6 +125,8 @@ def request_of(raw: Any, defaulted: Any, place: Place) -> Request:
 
 def judge(raw: Any, source: str, catalog: Catalog, references: References, place: Place) -> Verdict:
     """Both passes on one manifest: the mutating one, then the validating one on its result."""
+    if budget.too_deep(raw):
+        return too_deep(raw, source)
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
     defaulted = raw if definition is None else catalog.server(definition).apply(raw)
@@ -139,3 +143,10 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
     return Verdict(
         source, request.kind, request.name, decision, completed, tuple(diff(raw, completed))
     )
+
+
+def too_deep(raw: Any, source: str) -> Verdict:
+    """What the webhook answers to an object that is nested deeper than the budget."""
+    metadata = raw.get("metadata") or {}
+    name = str(metadata.get("name") or "")
+    return Verdict(source, str(raw["kind"]), name, Denied((TOO_DEEP,)), None)

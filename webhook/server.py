@@ -30,6 +30,13 @@ from webhook.adapters.http import (
     connection,
     probes,
 )
+from webhook.adapters.kubernetes import (
+    NO_ACCESS,
+    AccessError,
+    Kubeconfig,
+    Namespaces,
+    credentials_of,
+)
 from webhook.adapters.telemetry import Metrics
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.workers import Pool, cpu_count
@@ -68,7 +75,9 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
     `load` reads all documents and gives a judge; it raises LoadError for bad ones. It is called
     once in every worker and again, in a thread, whenever `changed` (asked every two seconds) says
     so; while it fails the last good judge stays. A judge is called from several threads. It may
-    have an attribute `policies`, the number of policies in it, which is told at the start.
+    have an attribute `policies`, the number of policies in it, which is told at the start, and a
+    method `lacks_labels(request)`: it must not wait, so the server looks up the namespace's labels
+    for it; where `selects_namespaces` is true and nobody can be asked, that is told too.
     """
     telemetry.start_logging(settings.log_level, settings.log_format)
     problems = settings.unfit_to_serve()
@@ -76,10 +85,12 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
         return refuse(problems)
     try:
         certificate = None if settings.plain_http else certificate_of(settings)
+        if settings.kubeconfig is not None:
+            Kubeconfig(settings.kubeconfig).read()
         listeners = Listeners.of(settings)
-    except (TlsError, OSError) as error:
+    except (TlsError, AccessError, OSError) as error:
         log.error("cannot start: %s", error)  # noqa: TRY400 - expected, its stack says nothing
-        return 2 if isinstance(error, TlsError) else 1
+        return 1 if isinstance(error, OSError) else 2
     try:
         return run(settings, listeners, certificate, load, changed)
     finally:
@@ -207,6 +218,12 @@ class Process:
     stopping: asyncio.Event | None = None
     loop: asyncio.AbstractEventLoop | None = None
     servers: list[Server] = field(default_factory=list)
+    namespaces: Namespaces = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out who can be asked for namespaces; nothing is asked yet."""
+        credentials = credentials_of(self.settings.kubeconfig, os.environ)
+        self.namespaces = Namespaces(credentials, self.metrics.looked_up)
 
     def run(self) -> int:
         """Serve until told to stop."""
@@ -254,7 +271,7 @@ class Process:
         """The server of reviews, and the one of metrics and probes where it has its own port."""
         own, same = self.settings.metrics_listen, self.settings.metrics_listen == "same"
         limits = Limits(self.settings.body_limit, self.settings.deadline)
-        reviews = Reviews(self.state, self.observe, limits)
+        reviews = Reviews(self.state, self.observe, limits, namespaces=self.namespaces)
         texts = self.metrics.text
         app = App(reviews, probes(self.state, texts if same else None))
         servers = [self.server(app, self.certificate)]
@@ -298,12 +315,11 @@ class Process:
             f", certificate for {self.certificate.days_left():.0f} days" if self.certificate else ""
         )
         log.info(
-            "podgate serves %s://%s%s: %s policies, namespaces %s, workers %d%s",
+            "podgate serves %s://%s%s: %s policies, workers %d%s",
             scheme,
             named(listeners.reviews),
             apart,
             "no" if self.state.judge is None else "?" if count is None else count,
-            self.settings.governed,
             self.settings.workers or cpu_count(),
             days,
         )
@@ -378,6 +394,10 @@ class Process:
             self.metrics.certificate(self.certificate.not_after)
         if self.state.generation > 1:
             log.info("catalog %d is in use", self.state.generation)
+        selects = getattr(judge, "selects_namespaces", False)
+        if selects and self.namespaces.credentials is None and not self.number:
+            log.warning("policies select namespaces by their labels, but %s", NO_ACCESS)
+            log.warning("until then reviews that depend on such labels are answered with an error")
 
     async def drain(self, reviews: Server) -> None:
         """Be unready and close each connection after its answer for a while, then end for good."""

@@ -20,6 +20,16 @@ ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})")
 # Kubernetes tells pods of Services through variables of its own: a Service named podgate gives
 # PODGATE_PORT=tcp://…, one named podgate-metrics PODGATE_METRICS_PORT. No setting may be so called.
 SERVICE_LINK = re.compile(r"PODGATE_(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
+# Variables of other commands and of the tests, which may be set beside ours.
+OTHERS = frozenset(
+    {
+        "PODGATE_CACHE_DIR",
+        "PODGATE_CERTS_DIR",
+        "PODGATE_FUZZ_PAIRS",
+        "PODGATE_SHARED",
+        "PODGATE_UPDATE_GOLDEN",
+    }
+)
 
 Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
 Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
@@ -51,8 +61,10 @@ class Settings(BaseModel):
     rule_combination: Literal["guarded", "documented", "strictest"] = setting(
         "guarded", "guarded, documented or strictest"
     )
-    governed: Annotated[str, StringConstraints(pattern=r"^(all|[^\s=]+(=\S*)?)$")] = setting(
-        "podgate.dev/governed=true", "`all`, or the label of governed namespaces as key=value"
+    kubeconfig: Path | None = setting(
+        None,
+        "the path of a kubeconfig, to look up the labels of namespaces where policies select by"
+        " them; without one a Pod's service account is used",
     )
     workers: Annotated[int, Field(ge=0, le=256)] = setting(
         0, "a number of processes up to 256; 0 is one per CPU"
@@ -161,12 +173,14 @@ def flag(name: str) -> str:
 
 
 def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
-    """PODGATE_* variables that are no setting, but for those that Kubernetes sets for Services."""
+    """PODGATE_* variables that are no setting of anybody's and not set by Kubernetes itself."""
     known = [variable(name) for name in Settings.model_fields]
     strangers = sorted(
         name
         for name in environ
-        if name.startswith(PREFIX) and name not in known and not SERVICE_LINK.fullmatch(name)
+        if name.startswith(PREFIX)
+        and name not in OTHERS.union(known)
+        and not SERVICE_LINK.fullmatch(name)
     )
     return tuple(
         Problem("environment", name, "no setting of this name", nearest(name, known), "unknown")

@@ -122,12 +122,15 @@ def test_each_leaf_takes_its_rules_and_no_others(place: str, path: str) -> None:
 @pytest.mark.parametrize("alias, name", sorted(TABLE.aliases.items()))
 def test_other_spellings_are_valid_and_deprecated(alias: str, name: str) -> None:
     row = TABLE.owner(name)
-    value = leaf_type(name).enum[0] if leaf_type(name).enum else "1"
+    samples = {"boolean": True, "quantity": "1Gi", "array": ["1"], "object": {}}
+    value = (
+        leaf_type(name).enum[0] if leaf_type(name).enum else samples.get(leaf_type(name).value, "1")
+    )
     if row.items is None:
-        assert valid({"rules": nested(alias, {"canEdit": False})})
+        assert valid({"defaults": nested(alias, value)})
     elif name != row.path:
         alias = alias.removeprefix(f"{row.path}.")
-        assert valid({"defaults": nested(row.path, {"attributes": nested(alias, value)})})
+        assert valid({"defaults": nested(row.path, {"instances": [nested(alias, value)]})})
     else:
         assert valid({"rules": nested(alias, {"instances": {"canAdd": False}})})
     assert "deprecated" in json.dumps(printed())

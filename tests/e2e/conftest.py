@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.e2e.api import Api, StatusError
+from tests.e2e.api import Api
 from tests.e2e.gate import Gate
 from tests.e2e.recorder import Recorder
 from tests.e2e.served import Certificates, Served, serving
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.control.registration import Target, configurations
-from webhook.loader import Sources, load
+from tests.e2e.workloads import WORKLOADS
 
 HERE = Path(__file__).parent
 CRDS = {
@@ -27,7 +24,7 @@ CRDS = {
     "kuberay": ("rayclusters.ray.io",),
     "jobset": ("jobsets.jobset.x-k8s.io",),
 }
-LAST = "test_replay"
+LAST = "test_zz_replay"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,29 +113,13 @@ def api(kinds: Cluster) -> Iterator[Api]:
 @pytest.fixture(scope="session")
 def gate(kinds: Cluster, api: Api, podgate: Served, recorder: Recorder) -> Gate:
     """The cluster with podgate registered and in effect."""
-    catalog, problems = load(Sources())
-    assert catalog is not None, problems
-    target = Target(url=recorder.url, ca=podgate.certificates.ca.read_bytes())
-    documents = configurations(catalog.definitions, target)
     gate = Gate(kinds, api, podgate, recorder)
     gate.plain_namespace("plain")
     for name in ("governed", "live"):
         gate.governed_namespace(name)
-    kinds.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(documents))
-    wait_until_effective(gate)
+    for workload in WORKLOADS:
+        document = gate.manifest(workload.manifest)
+        gate.untouched[workload.kind] = api.create(document, "plain", dry_run=True)
+    gate.register(recorder.url)
+    gate.wait_until_refused("governed")
     return gate
-
-
-def wait_until_effective(gate: Gate) -> None:
-    """The API server takes a moment to call a new webhook: wait until a bad Pod is refused."""
-    bad = gate.manifest("pod")
-    bad["spec"]["containers"][0]["securityContext"] = {"privileged": True}
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            gate.api.create(bad, "governed", dry_run=True)
-        except StatusError as error:
-            if "security.privileged" in str(error):
-                return
-        time.sleep(0.1)
-    raise AssertionError("the webhook was registered but is not called")

@@ -1,410 +1,361 @@
-"""The demo on a real API server: `make demo-cluster`, `make cluster` and `make cluster-down`.
-
-python -m tests.e2e.demo           start, tell the story with kubectl, stop everything
-python -m tests.e2e.demo --keep    leave the cluster and podgate running in .cluster/
-python -m tests.e2e.demo --stop    stop what --keep left running, by recorded process ids
-"""
+"""`make demo-cluster`, `make cluster` and `make cluster-down`: podgate at a real API server."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import json
-import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Never
 
 import yaml
+from rich.console import Console
 
-from tests.e2e.testbed import background, cache, processes, upstream
+from certs import files
+from certs.development import ensure_development_certificates
+from certs.problem import CertificateProblem
+from tests.e2e.demo_story import GOVERNED, PLAIN, Kubectl, Story, file_of
+from tests.e2e.testbed import background, binaries, cache, processes, upstream
 from tests.e2e.testbed.cluster import REPOSITORY, Cluster, NotStartedError
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.cli.demo_webhook import DemoError, Webhook, make_certificates, start
+from webhook.cli.demo_report import console, facts, say
+from webhook.cli.demo_webhook import DemoError, Webhook
+from webhook.cli.demo_webhook import start as start_podgate
+from webhook.control.registration import GOVERNED_LABEL, Target, configurations
+from webhook.loader import Sources, load
 
-KEPT = REPOSITORY / ".cluster"
-DEMO = Path("policies/examples/demo")
-POLICIES = DEMO / "policies.yaml"
-MANIFESTS = DEMO / "manifests"
-GOVERNED, UNGOVERNED = "team-vision", "sandbox"
-# The CRDs of the story's kinds alone: the modules hold more, which would only take time.
+FOLDER = REPOSITORY / ".cluster"
+POLICIES = REPOSITORY / "policies" / "examples" / "demo" / "policies.yaml"
 CRDS = {
-    "training-operator": ("pytorchjobs.kubeflow.org",),
-    "kuberay": ("rayclusters.ray.io",),
-    "jobset": ("jobsets.jobset.x-k8s.io",),
+    "training-operator": "pytorchjobs.kubeflow.org",
+    "kuberay": "rayclusters.ray.io",
+    "jobset": "jobsets.jobset.x-k8s.io",
+}
+BAD_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "probe", "namespace": GOVERNED},
+    "spec": {
+        "containers": [
+            {
+                "name": "main",
+                "image": "registry.example.com/none",
+                "securityContext": {"privileged": True},
+            }
+        ]
+    },
 }
 PATIENCE = 30.0
-RECORD = "podgate.json"
+KEPT_DAYS = 365
+FAILED, MISSING, INTERRUPTED = 1, 2, 130
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@dataclass(slots=True)
-class Shell:
-    """Runs commands at the repository's root as a person would, and shows them with their output.
-
-    `faults` collects what went otherwise than the story has it.
-    """
-
-    kubectl: Path
-    kubeconfig: Path
-    faults: list[str] = field(default_factory=list)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """kubectl and podgate on the PATH, and this cluster for kubectl."""
-        path = [str(self.kubectl.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
-        named = {name: value for name, value in os.environ.items() if name[:8] != "PODGATE_"}
-        cached = str(self.kubeconfig.parent / "kubectl-cache")
-        ours = {"KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": cached, "KUBERC": "off"}
-        return {**named, **ours, "PATH": os.pathsep.join(path)}
-
-    def quiet(self, line: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run one shell line; output and errors come together, in order."""
-        return subprocess.run(
-            ["/bin/sh", "-c", line],
-            cwd=REPOSITORY,
-            env=self.environment,
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-
-    def needed(self, line: str, given: str | None = None) -> str:
-        """The output of a line that has to succeed; DemoError with what it said."""
-        done = self.quiet(line, given)
-        if done.returncode:
-            raise DemoError(f"{line}\nended with {done.returncode}:\n{done.stdout[-2000:]}")
-        return done.stdout
-
-    def show(
-        self, line: str, *wanted: str, fails: bool = False, without: Sequence[str] = ()
-    ) -> None:
-        """Run a line and show it with exactly what it prints, and note what is not as `wanted`."""
-        tell(f"\n$ {line}")
-        done = self.quiet(line)
-        tell(done.stdout.rstrip("\n"))
-        if bool(done.returncode) is not fails:
-            self.faults.append(f"exit code {done.returncode} of {line}")
-        self.faults += [
-            f"{each!r} is missing after {line}" for each in wanted if each not in done.stdout
-        ]
-        self.faults += [f"{each!r} stands after {line}" for each in without if each in done.stdout]
-
-
-def tell(text: str) -> None:
-    """One or more lines on stdout, at once."""
-    print(text, flush=True)
-
-
-def title(text: str) -> None:
-    """A heading, bold where that can be seen."""
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
-    tell(f"\n{text}" if plain else f"\n\x1b[1m{text}\x1b[0m")
-
-
-# Setting up
-
-
-def prepare(shell: Shell, webhook: Webhook) -> None:
-    """CRDs, namespaces and registration: what an installation does once."""
-    title("Setting up")
-    for project, names in CRDS.items():
-        tell(f"CRD {', '.join(names)} from {upstream.module_dir(project).name}")
-        found = [crd for crd in upstream.crds(project) if crd["metadata"]["name"] in names]
-        apply_crds(shell, found)
-    for name in (GOVERNED, UNGOVERNED):
-        shell.needed(
-            f"kubectl create namespace {name} --dry-run=client -o yaml | kubectl apply -f -"
-        )
-        shell.needed(f"kubectl wait --for=create --timeout=60s -n {name} serviceaccount/default")
-    shell.show(f"kubectl label namespace {GOVERNED} podgate.dev/governed=true --overwrite")
-    ca = shlex.quote(str(webhook.folder / "ca.crt"))
-    url = f"https://127.0.0.1:{webhook.port}"
-    shell.show(
-        f"podgate registration --url {url} --ca-file {ca} | kubectl apply -f -",
-        "mutatingwebhookconfiguration.admissionregistration.k8s.io/podgate",
-        "validatingwebhookconfiguration.admissionregistration.k8s.io/podgate",
-    )
-    wait_until_governed(shell)
-
-
-def apply_crds(shell: Shell, crds: Sequence[dict[str, Any]]) -> None:
-    """Apply CRDs and wait until they are served."""
-    shell.needed(
-        "kubectl apply --server-side --force-conflicts -f -",
-        yaml.dump_all(crds, Dumper=yaml.CSafeDumper),
-    )
-    names = " ".join(f"crd/{crd['metadata']['name']}" for crd in crds)
-    end = time.monotonic() + PATIENCE
-    # At first there are no conditions, which kubectl takes for an error instead of waiting.
-    while shell.quiet(f"kubectl wait --for=condition=Established --timeout=5s {names}").returncode:
-        if time.monotonic() > end:
-            raise DemoError(f"the API server does not serve {names}")
-        time.sleep(0.2)
-
-
-def wait_until_governed(shell: Shell) -> None:
-    """The API server learns of webhooks a moment after they are stored."""
-    line = f"kubectl apply --dry-run=server -n {GOVERNED} -f {MANIFESTS}/pytorchjob.yaml"
-    end = time.monotonic() + PATIENCE
-    while "podgate refused this object" not in (said := shell.quiet(line).stdout):
-        if time.monotonic() > end:
-            raise DemoError(f"the API server does not ask podgate; {line} says:\n{said}")
-        time.sleep(0.2)
-
-
-# The story
-
-
-def pod_template(kind: str, name: str, *places: str) -> str:
-    """A kubectl line that prints, for each pod location, the values that the policies gave it."""
-    rows = {
-        "labels": "metadata.labels",
-        "node": "spec.nodeSelector",
-        "nonRoot": "spec.securityContext.runAsNonRoot",
-        "requests": "spec.containers[0].resources.requests",
-        "env": "spec.containers[0].env[*].name",
-        "pull": "spec.containers[*].imagePullPolicy",
-    }
-    lines = [
-        f"{place[1:]}:\n" + "\n".join(f"  {word:8} {{{place}.{at}}}" for word, at in rows.items())
-        for place in places
-    ]
-    return f"kubectl get {kind} {name} -n NAMESPACE -o jsonpath='" + "\n".join(lines) + "\n'"
-
-
-DEPLOYMENT = pod_template("deployment", "annotator", ".spec.template")
-RAYCLUSTER = pod_template(
-    "raycluster",
-    "tuning",
-    ".spec.headGroupSpec.template",
-    ".spec.workerGroupSpecs[0].template",
-    ".spec.workerGroupSpecs[1].template",
-)
-JOBSET = pod_template(
-    "jobset",
-    "pretrain",
-    ".spec.replicatedJobs[0].template.spec.template",
-    ".spec.replicatedJobs[1].template.spec.template",
-)
-
-
-def story(shell: Shell) -> None:
-    """What kubectl shows its user, first to last."""
-    here = f"-n {GOVERNED}"
-    title("1. A Deployment is completed")
-    shell.show(
-        f"kubectl apply {here} -f {MANIFESTS}/deployment.yaml", "deployment.apps/annotator created"
-    )
-    shell.show(
-        DEPLOYMENT.replace("NAMESPACE", GOVERNED), "research", '"memory":"2Gi"', "Always Always"
-    )
-    children(shell)
-
-    title("2. The same manifest in a namespace that is not governed stays as it is")
-    shell.show(f"kubectl apply -n {UNGOVERNED} -f {MANIFESTS}/deployment.yaml", "created")
-    shell.show(
-        DEPLOYMENT.replace("NAMESPACE", UNGOVERNED), "IfNotPresent", without=("research", "Always")
-    )
-
-    title("3. Applied again, nothing changes")
-    shell.show(f"kubectl apply {here} -f {MANIFESTS}/deployment.yaml", "unchanged")
-    shell.show(f"kubectl diff {here} -f {MANIFESTS}/deployment.yaml")
-    generation = '{.metadata.generation}{"\\n"}'
-    shell.show(f"kubectl get deployment annotator {here} -o jsonpath='{generation}'", "1")
-
-    title("4. kubectl scale beyond a policy is refused")
-    shell.show(
-        f"kubectl scale deployment annotator {here} --replicas=50",
-        "50 is more than the maximum 10",
-        fails=True,
-    )
-    shell.show(f"kubectl scale deployment annotator {here} --replicas=3", "scaled")
-
-    title("5. A PyTorchJob is refused, with everything that is wrong with it")
-    shell.show(
-        f"kubectl apply {here} -f {MANIFESTS}/pytorchjob.yaml",
-        "7 rules are broken",
-        "pytorchReplicaSpecs.Master",
-        "pytorchReplicaSpecs.Worker",
-        fails=True,
-    )
-
-    title("6. A RayCluster, first as a dry run, then for good")
-    shell.show(
-        f"kubectl apply {here} -f {MANIFESTS}/raycluster.yaml --dry-run=server", "server dry run"
-    )
-    shell.show(f"kubectl get raycluster {here}", "No resources found")
-    shell.show(f"kubectl apply {here} -f {MANIFESTS}/raycluster.yaml", "created")
-    shell.show(RAYCLUSTER.replace("NAMESPACE", GOVERNED), '"cpu":"1"', '"cpu":"4"', '"cpu":"8"')
-
-    title("7. A JobSet is completed, and a policy on trial warns")
-    shell.show(f"kubectl apply {here} -f {MANIFESTS}/jobset.yaml", "Warning: ", "created")
-    shell.show(JOBSET.replace("NAMESPACE", GOVERNED), '"memory":"16Gi"', "a100")
-    shell.show(f"kubectl apply {here} -f {MANIFESTS}", "unchanged", fails=True)
-
-
-def children(shell: Shell) -> None:
-    """What the real controllers make of the Deployment; they wait for nodes that are not there."""
-    end = time.monotonic() + PATIENCE
-    made = f"kubectl get pods -n {GOVERNED} -o name"
-    while shell.quiet(made).stdout.count("pod/") < 2 and time.monotonic() < end:
-        time.sleep(0.2)
-    shell.show(f"kubectl get replicasets,pods -n {GOVERNED}", "replicaset.apps/", "Pending")
-
-
-# Starting and stopping
-
-
-def once() -> int:
-    """Everything from start to stop; 0 when all went as told."""
-    begun = time.monotonic()
-    announce()
-    with contextlib.ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="podgate-demo-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        cluster = stack.enter_context(Cluster())
-        tell(f"API server {cluster.server}, with etcd and kube-controller-manager")
-        webhook = started(folder, POLICIES)
-        stack.callback(webhook.stop)
-        shell = Shell(cluster.binaries.kubectl, cluster.kubeconfig())
-        prepare(shell, webhook)
-        story(shell)
-    title(f"Stopped podgate and the cluster, after {time.monotonic() - begun:.0f} s.")
-    for fault in shell.faults:
-        print(f"error: {fault}", file=sys.stderr)
-    tell("Something went otherwise than told." if shell.faults else "Everything went as told.")
-    return 1 if shell.faults else 0
-
-
-def announce() -> None:
-    """What is about to start, and what the first time costs."""
-    built = all((cache.binaries_folder() / name).exists() for name in ("etcd", "kube-apiserver"))
-    title("podgate demo: a real API server, and podgate as its admission webhook")
-    if not built and not os.environ.get("KUBEBUILDER_ASSETS"):
-        tell(
-            "The first time etcd, kube-apiserver, kube-controller-manager and kubectl are built\n"
-            f"from pinned Go modules into {cache.binaries_folder()}:\n"
-            "about 8 minutes on two cores. KUBEBUILDER_ASSETS names a folder that has them already."
-        )
-
-
-def started(folder: Path, policies: Path) -> Webhook:
-    """podgate serve with its certificates in `folder`."""
-    make_certificates(folder)
-    webhook = start(folder, [REPOSITORY / policies])
-    tell(
-        f"podgate serve at https://127.0.0.1:{webhook.port}, process {webhook.process.pid}, "
-        f"policies {policies}"
-    )
-    return webhook
-
-
-def keep() -> int:
-    """Leave a cluster with podgate registered running, and say what to type next."""
-    state = background.load(KEPT)
-    recorded = podgate_of(KEPT)
-    if state and all(state.alive().values()) and recorded and recorded.alive():
-        tell(f"It is running already: {state.server}. `make cluster-down` stops it.")
-        what_next(state)
-        return 0
-    stop()
-    announce()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the three commands; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.e2e.demo", description=__doc__)
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--keep", action="store_true", help="start everything and leave it running")
+    choice.add_argument("--stop", action="store_true", help="stop what --keep left running")
+    parser.add_argument("--dir", type=Path, default=FOLDER, help="folder of --keep and --stop")
+    given = parser.parse_args(arguments)
+    for number in ENDINGS:
+        signal.signal(number, interrupted)
+    out = console()
     try:
-        state = background.up(KEPT)
-        tell(f"API server {state.server}, with etcd and kube-controller-manager")
-        folder = KEPT / "podgate"
-        folder.mkdir()
-        webhook = started(folder, POLICIES)
-        recorded = processes.record(webhook.process.pid)
-        (KEPT / RECORD).write_text(json.dumps(dataclasses.asdict(recorded)), "utf-8")
-        shell = Shell(state.kubectl, state.kubeconfig)
-        prepare(shell, webhook)
-        if shell.faults:
-            raise DemoError("\n".join(shell.faults))
-    except BaseException:
-        stop()
-        raise
-    webhook.process.returncode = 0  # nobody waits for it; told so, the handle does not warn
-    what_next(state)
-    return 0
-
-
-def what_next(state: background.State) -> None:
-    """The two commands to type, and how to end it."""
-    path = f"{state.kubectl.parent}:{Path(sys.executable).parent}:$PATH"
-    title("Type next:")
-    tell(f'  export KUBECONFIG={shlex.quote(str(state.kubeconfig))} PATH="{path}"')
-    tell(f"  kubectl apply -n {GOVERNED} -f {MANIFESTS}/pytorchjob.yaml")
-    tell(f"\nOther manifests are in {MANIFESTS}. podgate reads {POLICIES} again when it changes;")
-    tell(f"its log is {KEPT.name}/podgate/serve.log. `make cluster-down` stops everything.")
-
-
-def podgate_of(folder: Path) -> processes.Recorded | None:
-    """The recorded podgate process of a kept cluster."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return processes.Recorded(**json.loads((folder / RECORD).read_text("utf-8")))
-    return None
-
-
-def stop() -> list[str]:
-    """Stop podgate, then the cluster, by what is recorded; the names of what was running."""
-    stopped = []
-    recorded = podgate_of(KEPT)
-    if recorded is not None and recorded.alive():
-        recorded.signal(signal.SIGTERM)
-        if not processes.wait_until_gone([recorded], 15):
-            recorded.signal(signal.SIGKILL)
-            processes.wait_until_gone([recorded])
-        stopped.append("podgate")
-    return stopped + background.down(KEPT)
-
-
-def down() -> int:
-    """The command --stop."""
-    stopped = stop()
-    tell(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running")
-    return 0
-
-
-@contextlib.contextmanager
-def told_errors() -> Iterator[None]:
-    """Errors for people as text, not as a traceback."""
-    try:
-        yield
-    except (MissingTestbed, NotStartedError, background.BackgroundError, DemoError) as error:
-        sys.exit(f"error: {error}")
+        if given.stop:
+            return stop(given.dir.resolve(), out)
+        return keep(given.dir.resolve(), out) if given.keep else demo(out)
+    except MissingTestbed as error:
+        complain(f"error: {error.reason}\n{error.how_to_get_it}")
+        return MISSING
+    except (DemoError, NotStartedError, background.BackgroundError, OSError) as error:
+        complain(f"error: {error}")
+        return FAILED
     except KeyboardInterrupt:
-        print("interrupted: everything that was started is stopped", file=sys.stderr)
-        sys.exit(130)
+        complain("interrupted: what was started is stopped and removed")
+        return INTERRUPTED
 
 
 def interrupted(number: int, frame: object) -> Never:
-    """SIGTERM ends the demo as Ctrl-C does."""
+    """Any signal that ends the demo ends it as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
-def main() -> int:
-    """One of the three commands; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.demo")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--keep", action="store_true", help="leave it running in .cluster/")
-    which.add_argument("--stop", action="store_true", help="stop what --keep left running")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, interrupted)
-    with told_errors():
-        return keep() if arguments.keep else down() if arguments.stop else once()
+def complain(text: str) -> None:
+    """Say it on standard error."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals that end the demo wait for the end of the block."""
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+def demo(out: Console) -> int:
+    """Start everything, tell the story, stop everything; 0 if it went as told."""
+    begun = time.monotonic()
+    say(out, "podgate at a real API server: what kubectl says, and what is stored", style="bold")
+    crds = ingredients(out)
+    folder = Path(tempfile.mkdtemp(prefix="podgate-demo-"))
+    cluster = Cluster(folder / "cluster")
+    podgate: Webhook | None = None
+    stopped: list[str] = []
+    try:
+        say(out, "")
+        say(out, "Starting etcd, kube-apiserver, kube-controller-manager and podgate serve ...")
+        cluster.start()
+        kubectl = Kubectl(cluster.binaries.kubectl, cluster.kubeconfig())
+        podgate = serve(folder, days=1)
+        prepare(kubectl, podgate, crds)
+        introduce(out, cluster.server, cluster.processes, podgate, time.monotonic() - begun)
+        faults = Story(kubectl, out).tell()
+    finally:
+        with undisturbed():
+            if podgate is not None:
+                podgate.stop()
+                stopped.append(f"podgate (process {podgate.process.pid})")
+            cluster.stop()
+            stopped += [f"{name} ({one.pid})" for name, one in cluster.processes.items()]
+            left = [name for name, one in cluster.processes.items() if one.alive()]
+            shutil.rmtree(folder, ignore_errors=True)
+            say(out, "")
+            say(out, f"Stopped {', '.join(stopped) or 'nothing'}, and removed {folder}.")
+    faults += [f"{name} still runs" for name in left]
+    verdict = "Everything went as told" if not faults else "Something went otherwise than told"
+    say(out, f"{verdict}, in {time.monotonic() - begun:.1f} s.", style="bold")
+    for fault in faults:
+        complain(f"error: {fault}")
+    return FAILED if faults else 0
+
+
+def ingredients(out: Console) -> list[dict[str, Any]]:
+    """Have the programs, and the CRDs of the kinds in the story; MissingTestbed."""
+    try:
+        binaries.find(build=False)
+    except MissingTestbed as error:
+        if not error.reason.startswith("Not built yet"):
+            raise
+        say(
+            out,
+            f"{error.reason} The first time, the control plane of Kubernetes "
+            f"{binaries.KUBERNETES} is built from its pinned sources into "
+            f"{cache.binaries_folder()}: about 8 minutes on two cores, and 6 GB of disk.",
+        )
+        binaries.find()
+    return [
+        crd
+        for project, name in CRDS.items()
+        for crd in upstream.crds(project)
+        if crd["metadata"]["name"] == name
+    ]
+
+
+def serve(folder: Path, days: int) -> Webhook:
+    """Start `podgate serve` with the demo's policies; certificates and log are in `folder`."""
+    try:
+        now = datetime.now(UTC)
+        ensure_development_certificates(folder, ["localhost"], ["127.0.0.1"], now, days)
+    except CertificateProblem as problem:
+        raise DemoError(f"no certificates in {folder}: {problem}") from problem
+    return start_podgate(folder, [POLICIES])
+
+
+def prepare(kubectl: Kubectl, podgate: Webhook, crds: Sequence[Any]) -> None:
+    """Make the namespaces and the custom kinds, register podgate, and wait until it is asked."""
+    apply(kubectl, [namespace(GOVERNED, {GOVERNED_LABEL: "true"}), namespace(PLAIN, {})])
+    # Client-side apply would copy a schema into an annotation, where large ones do not fit.
+    apply(kubectl, crds, "--server-side", "--force-conflicts")
+    for name in CRDS.values():
+        until(kubectl, ("get", name, "--all-namespaces"), f"{name} is not served")
+    for name in (GOVERNED, PLAIN):
+        account = ("get", "serviceaccount", "default", f"--namespace={name}")
+        until(kubectl, account, f"no service account in {name}")
+    catalog, problems = load(Sources((str(POLICIES),)))
+    if catalog is None:
+        raise DemoError(f"the demo's policies cannot be used: {problems}")
+    authority = (podgate.folder / files.AUTHORITY).read_bytes()
+    target = Target(url=f"https://127.0.0.1:{podgate.port}", ca=authority)
+    apply(kubectl, configurations(catalog.definitions, target))
+    probe = ("apply", "--dry-run=server", "--filename=-")
+    for stage in ("mutate", "validate"):
+        # The same Pod cannot tell both apart: what /mutate refuses never comes to /validate.
+        named = f'"{stage}.podgate.dev" denied'
+        given = json.dumps(BAD_POD)
+        if stage == "mutate":
+            until(kubectl, probe, "podgate is registered but not asked", named, given)
+
+
+def namespace(name: str, labels: dict[str, str]) -> dict[str, Any]:
+    """A Namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def apply(kubectl: Kubectl, documents: Sequence[Any], *flags: str) -> None:
+    """Apply documents out of the reader's sight; DemoError with what kubectl says."""
+    text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
+    done = kubectl.run("apply", *flags, "--filename=-", given=text)
+    if done.returncode:
+        raise DemoError(f"kubectl apply failed:\n{done.stdout.strip()}")
+
+
+def until(
+    kubectl: Kubectl,
+    command: Sequence[str],
+    complaint: str,
+    says: str = "",
+    given: str | None = None,
+) -> None:
+    """Repeat a command until it says so, or succeeds; DemoError with its last words."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        done = kubectl.run(*command, given=given)
+        if says in done.stdout if says else done.returncode == 0:
+            return
+        if time.monotonic() > end:
+            raise DemoError(f"{complaint}:\n{done.stdout.strip()}")
+        time.sleep(0.1)
+
+
+def introduce(
+    out: Console,
+    server: str,
+    running: dict[str, processes.Recorded],
+    podgate: Webhook,
+    seconds: float,
+) -> None:
+    """What was started."""
+    programs = ", ".join(f"{name} ({one.pid})" for name, one in running.items())
+    rows = {
+        "control plane": f"Kubernetes {binaries.KUBERNETES} at {server}: {programs}; no nodes",
+        "podgate": f"podgate serve at https://127.0.0.1:{podgate.port}, process "
+        f"{podgate.process.pid}, registered for namespaces with {GOVERNED_LABEL}=true",
+        "policies": f"{POLICIES.relative_to(REPOSITORY)}, and the built-in system policy",
+        "custom kinds": f"{', '.join(CRDS.values())}, as their projects publish them; their "
+        "operators do not run here",
+        "namespaces": f"{GOVERNED} (governed) and {PLAIN} (not governed)",
+        "ready": f"after {seconds:.1f} s",
+    }
+    say(out, "")
+    facts(out, rows, 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """The podgate that `--keep` left running, as `podgate.pid` records it."""
+
+    process: processes.Recorded
+    url: str
+
+    @classmethod
+    def load(cls, folder: Path) -> Kept | None:
+        """What is recorded; None if nothing is, or nothing that can be read."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            told = json.loads((folder / "podgate.pid").read_text("utf-8"))
+            return cls(processes.Recorded(int(told["pid"]), str(told["started"])), told["url"])
+        return None
+
+    def save(self, folder: Path) -> None:
+        """Record it."""
+        told = {**dataclasses.asdict(self.process), "url": self.url}
+        (folder / "podgate.pid").write_text(json.dumps(told) + "\n", "utf-8")
+
+
+def keep(folder: Path, out: Console) -> int:
+    """Start control plane and podgate, leave them running, and say what to type next."""
+    begun = time.monotonic()
+    state, kept = background.load(folder), Kept.load(folder)
+    up = state is not None and all(state.alive().values())
+    if state and up and kept and kept.process.alive():
+        say(out, f"It is running already: API server at {state.server}, podgate at {kept.url}.")
+        what_next(out, state, folder)
+        return 0
+    crds = ingredients(out)
+    say(out, "Starting etcd, kube-apiserver, kube-controller-manager and podgate serve ...")
+    try:
+        with undisturbed():  # until it is written down what runs
+            end_podgate(folder)
+            state = background.up(folder)
+            (folder / "podgate").mkdir(exist_ok=True)
+            podgate = serve(folder / "podgate", KEPT_DAYS)
+            record = processes.record(podgate.process.pid)
+            Kept(record, f"https://127.0.0.1:{podgate.port}").save(folder)
+            podgate.process.returncode = 0  # nobody waits for it
+        prepare(Kubectl(state.kubectl, state.kubeconfig), podgate, crds)
+    except BaseException:
+        with undisturbed():
+            end_podgate(folder)
+            if not up:
+                background.down(folder)
+        raise
+    introduce(out, state.server, state.processes, podgate, time.monotonic() - begun)
+    what_next(out, state, folder)
+    return 0
+
+
+def what_next(out: Console, state: background.State, folder: Path) -> None:
+    """The commands to type, each on a line of its own, and how to end it."""
+    kubeconfig, programs = (
+        shlex.quote(str(each)) for each in (state.kubeconfig, state.kubectl.parent)
+    )
+    where = "" if folder == FOLDER else f" (python -m tests.e2e.demo --stop --dir {folder})"
+    say(out, "")
+    say(out, "Type next:")
+    sys.stdout.write(
+        f"\nexport KUBECONFIG={kubeconfig} PATH={programs}:$PATH\n"
+        f"kubectl apply -n {GOVERNED} -f {file_of('deployment')}\n\n"
+    )
+    sys.stdout.flush()
+    say(
+        out,
+        f"Others are beside it; pytorchjob.yaml is refused. podgate reads "
+        f"{POLICIES.relative_to(REPOSITORY)} again when you change it, and logs to "
+        f"{folder / 'podgate' / 'serve.log'}. End it with `make cluster-down`{where}.",
+    )
+
+
+def stop(folder: Path, out: Console) -> int:
+    """Stop what `--keep` left running, by recorded process."""
+    with undisturbed():
+        stopped = end_podgate(folder) + background.down(folder)
+    if stopped:
+        say(out, f"Stopped {', '.join(stopped)}, and removed {folder}.")
+    else:
+        say(out, "Nothing was running.")
+    return 0
+
+
+def end_podgate(folder: Path) -> list[str]:
+    """End the recorded podgate, if that very process still runs; its name if it did."""
+    kept = Kept.load(folder)
+    if kept is None:
+        return []
+    running = kept.process.alive()
+    kept.process.signal(signal.SIGTERM)
+    if not processes.wait_until_gone([kept.process]):
+        kept.process.signal(signal.SIGKILL)
+        processes.wait_until_gone([kept.process])
+    (folder / "podgate.pid").unlink(missing_ok=True)
+    return ["podgate"] if running else []
 
 
 if __name__ == "__main__":

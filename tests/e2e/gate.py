@@ -14,15 +14,17 @@ from typing import Any, TypeVar
 
 import yaml
 
-from tests.e2e.api import PLURALS, Api
+from tests.e2e.api import PLURALS, Api, StatusError
 from tests.e2e.objects import version_of
 from tests.e2e.recorder import Recorder
 from tests.e2e.served import PATIENCE, Served
 from tests.e2e.testbed.cluster import Cluster
+from webhook.control.registration import Target, configurations
+from webhook.loader import Sources, load
 
 MANIFESTS = Path(__file__).parent / "manifests"
 GOVERNED_LABEL = "podgate.dev/governed"
-QUIET = 0.5
+QUIET = 0.4
 Json = dict[str, Any]
 T = TypeVar("T")
 Done = subprocess.CompletedProcess[str]
@@ -37,6 +39,35 @@ class Gate:
     podgate: Served
     recorder: Recorder
     numbers: itertools.count[int] = field(default_factory=itertools.count)
+    untouched: dict[str, Json] = field(default_factory=dict)
+    """What the server made of each manifest before podgate was registered, by kind."""
+
+    def register(self, url: str) -> None:
+        """Apply the webhook configurations with podgate at `url`."""
+        catalog, problems = load(Sources())
+        assert catalog is not None, problems
+        target = Target(url=url, ca=self.podgate.certificates.ca.read_bytes())
+        documents = configurations(catalog.definitions, target)
+        self.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(documents))
+
+    def wait_until_refused(self, namespace: str) -> None:
+        """The API server takes a moment to call a new webhook: wait until it refuses a bad Pod."""
+        bad = self.manifest("pod")
+        bad["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+
+        def refused() -> bool:
+            try:
+                self.api.create(bad, namespace, dry_run=True)
+            except StatusError as error:
+                return "security.privileged" in str(error)
+            return False
+
+        wait_for(refused, f"podgate is registered, but not asked about {namespace}")
+
+    def govern(self, namespace: str) -> None:
+        """Let podgate govern a namespace from now on."""
+        self.kubectl("label", "namespace", namespace, f"{GOVERNED_LABEL}=true")
+        self.wait_until_refused(namespace)
 
     def kubectl(self, *arguments: str, **more: Any) -> Done:
         """Run kubectl; KubectlError when it fails, unless `check=False`."""
@@ -60,7 +91,9 @@ class Gate:
         return name
 
     def settled(self, kind: str, namespace: str, name: str) -> Json:
-        """One object once its controllers leave it alone."""
+        """One object once its controllers leave it alone; custom resources have none here."""
+        if "." in PLURALS[kind][0]:
+            return self.stored(kind, namespace, name)
         last, since = self.stored(kind, namespace, name), time.monotonic()
         while time.monotonic() - since < QUIET:
             time.sleep(0.1)

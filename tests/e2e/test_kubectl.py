@@ -169,7 +169,8 @@ def test_set_image(gate: Gate, space: str, workload: Workload) -> None:
     command = ("set", "image", named(workload), f"--namespace={space}")
     refused = gate.kubectl(*command, f"main={EVIL}", check=False)
     assert refused.returncode == 1
-    assert f"image at {display(workload.main)}.image: \"{EVIL}\" is not on the list" in refused.stderr, refused.stderr
+    text = f'image at {display(workload.main)}.image: "{EVIL}" is not on the list'
+    assert text in refused.stderr, refused.stderr
     assert version_of(gate.stored(workload.kind, space, workload.name)) == version_of(before)
     if workload.images:
         gate.kubectl(*command, f"main={NEW}")

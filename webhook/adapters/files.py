@@ -22,9 +22,7 @@ def files_of(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
     problems: list[Problem] = []
     for path in paths:
         place = FilePath(path)
-        if path == STDIN or place.is_file():
-            found.append(path)
-        elif place.is_dir():
+        if place.is_dir():
             inside = sorted(
                 str(each)
                 for each in place.rglob("*")
@@ -32,12 +30,13 @@ def files_of(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
             )
             found += inside
             if not inside:
-                problems.append(
-                    unreadable(path, "a folder without YAML or JSON files", "name another path")
-                )
+                told = "a folder without YAML or JSON files"
+                problems.append(unreadable(path, told, "name another path"))
+        elif path == STDIN or place.exists():
+            # Pipes too: shells hand them out as files.
+            found.append(path)
         else:
-            what = "no such file or folder" if not place.exists() else "neither file nor folder"
-            problems.append(unreadable(path, what, "check the path"))
+            problems.append(unreadable(path, "no such file or folder", "check the path"))
     return found, problems
 
 

@@ -6,10 +6,10 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
 
 import orjson
 from starlette.applications import Starlette
@@ -21,10 +21,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
+from webhook.core import wording
 from webhook.core.decision import Decision
 from webhook.core.request import Request, Stage
 
 Judge = Callable[[Request], Decision]
+Answered = tuple[int, bytes]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -77,9 +79,33 @@ class Limits:
     large: int = 64 * 1024
 
 
+class Namespaces(Protocol):
+    """Where the labels of namespaces come from; never an empty mapping."""
+
+    def known(self, name: str) -> Mapping[str, str] | None:
+        """Labels that are at hand, None when they must be waited for; called from any thread."""
+
+    async def labels(self, name: str, seconds: float) -> Mapping[str, str] | str:
+        """Labels after at most `seconds`, or why they cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A review that cannot be judged before the labels of its namespace are known."""
+
+    judge: Judge
+    generation: int
+    request: Request
+    arrived: float
+
+
 @dataclass(slots=True)
 class Reviews:
-    """Answers reviews. `observe` is told of each one afterwards; `clock` is monotonic."""
+    """Answers reviews. `observe` is told of each one afterwards; `clock` is monotonic.
+
+    A judge never waits: it may have a method `lacks_labels(request)`, and where that says so the
+    request gets the `namespace_labels` of its namespace before the judge sees it.
+    """
 
     state: State
     observe: Callable[[Observation], None]
@@ -88,6 +114,7 @@ class Reviews:
     pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(2, thread_name_prefix="large")
     )
+    namespaces: Namespaces | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, stage: Stage) -> None:
         """One review, from its first byte to the answer."""
@@ -105,15 +132,18 @@ class Reviews:
             close = ((b"connection", b"close"),)
             await answer(send, body.http_status, review.fault_response(body), close)
             return
-        if len(body) > self.limits.large:
+        large = len(body) > self.limits.large
+        if large:
             # Beside a large object small ones are answered too: its work gives way now and then.
             loop = asyncio.get_running_loop()
-            status, payload = await loop.run_in_executor(
+            answered = await loop.run_in_executor(
                 self.pool, self.judged, body, stage, arrived, until
             )
         else:
-            status, payload = self.judged(body, stage, arrived, until)
-        await answer(send, status, payload)
+            answered = self.judged(body, stage, arrived, until)
+        if isinstance(answered, Pending):
+            answered = await self.completed(answered, until, large)
+        await answer(send, *answered)
 
     async def read(
         self, scope: Scope, receive: Receive, until: float
@@ -135,8 +165,8 @@ class Reviews:
         except TimeoutError:
             return ReviewFault(review.find_uid(body), 408, "the body came too slowly", "slow-body")
 
-    def judged(self, body: bytes, stage: Stage, arrived: float, until: float) -> tuple[int, bytes]:
-        """HTTP status and body of the answer to one whole review; it never raises."""
+    def judged(self, body: bytes, stage: Stage, arrived: float, until: float) -> Answered | Pending:
+        """HTTP status and body of the answer to one whole review; it neither raises nor waits."""
         waited = self.clock() - arrived
         judge, generation = self.state.judge, self.state.generation
         fault: Request | ReviewFault
@@ -150,11 +180,52 @@ class Reviews:
             self.told(Observation(stage, self.clock() - arrived, fault.uid, fault=fault.reason))
             return fault.http_status, review.fault_response(fault)
         assert judge is not None
-        return self.decided(judge, generation, fault, arrived)
+        lacks_labels = getattr(judge, "lacks_labels", None)
+        if lacks_labels is None:
+            return self.decided(judge, generation, fault, arrived)
+        return self.labelled(Pending(judge, generation, fault, arrived), lacks_labels)
 
-    def decided(
-        self, judge: Judge, generation: int, request: Request, arrived: float
-    ) -> tuple[int, bytes]:
+    def labelled(
+        self, pending: Pending, lacks_labels: Callable[[Request], bool]
+    ) -> Answered | Pending:
+        """The answer where labels do not matter or are at hand, else what must wait for them."""
+        request = pending.request
+        try:
+            if lacks_labels(request):
+                known = self.namespaces.known(request.namespace) if self.namespaces else None
+                if known is None:
+                    return pending
+                request = replace(request, namespace_labels=known)
+        except Exception as error:
+            return self.failed(request, pending.arrived, error)
+        return self.decided(pending.judge, pending.generation, request, pending.arrived)
+
+    async def completed(self, pending: Pending, until: float, large: bool) -> Answered:
+        """The answer once the labels are there; without them the failure policy has the word."""
+        request, arrived = pending.request, pending.arrived
+        labels: Mapping[str, str] | str = "this server has nobody to ask"
+        try:
+            if self.namespaces is not None:
+                seconds = max(0.0, until - self.clock())
+                labels = await self.namespaces.labels(request.namespace, seconds)
+        except Exception as error:
+            return self.failed(request, arrived, error)
+        if isinstance(labels, str):
+            fault = unknown_namespace(request, labels)
+            seconds = self.clock() - arrived
+            seen = Observation(request.stage, seconds, request.uid, request, fault=fault.reason)
+            self.told(seen)
+            return fault.http_status, review.fault_response(fault)
+        request = replace(request, namespace_labels=labels)
+        judge, generation = pending.judge, pending.generation
+        if large:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(
+                self.pool, self.decided, judge, generation, request, arrived
+            )
+        return self.decided(judge, generation, request, arrived)
+
+    def decided(self, judge: Judge, generation: int, request: Request, arrived: float) -> Answered:
         """The answer to a request; the one place where our own bugs are caught.
 
         A bug is told by HTTP 500: only a failed call makes the API server apply the failurePolicy,
@@ -164,12 +235,16 @@ class Reviews:
             decision = judge(request)
             payload = review.respond(request, decision, generation)
         except Exception as error:
-            seconds = self.clock() - arrived
-            self.told(Observation(request.stage, seconds, request.uid, request, error=error))
-            return 500, review.internal_error_response(request.uid)
+            return self.failed(request, arrived, error)
         seconds = self.clock() - arrived
         self.told(Observation(request.stage, seconds, request.uid, request, decision))
         return 200, payload
+
+    def failed(self, request: Request, arrived: float, error: Exception) -> Answered:
+        """The answer to a review that met a bug."""
+        seconds = self.clock() - arrived
+        self.told(Observation(request.stage, seconds, request.uid, request, error=error))
+        return 500, review.internal_error_response(request.uid)
 
     def told(self, observation: Observation) -> None:
         """Tell the observer; what fails there never spoils an answer."""
@@ -177,6 +252,15 @@ class Reviews:
             self.observe(observation)
         except Exception:
             log.exception("counting a review failed")
+
+
+def unknown_namespace(request: Request, why: str) -> ReviewFault:
+    """The fault where policies select namespaces by label and this one's are not known."""
+    told = (
+        f"podgate does not know the labels of namespace {wording.shown(request.namespace)}, by"
+        f" which policies select: {why}"
+    )
+    return ReviewFault(request.uid, 500, told, "unknown-namespace")
 
 
 async def read_on(receive: Receive, begun: bytes, limit: int) -> bytes | ReviewFault | None:

@@ -108,7 +108,7 @@ class Kubeconfig:
         """The access as it is now; AccessError when there is none that can be used here."""
         self.files = [self.path]
         try:
-            document = yaml.load(content(self.path), Loader=yaml.CSafeLoader)  # noqa: S506
+            document = yaml.load(content(self.path), Loader=yaml.CSafeLoader)
         except yaml.YAMLError as error:
             raise AccessError(f"{self.path} is no YAML") from error
         context = self.named(document, "contexts", "context", text(document, "current-context"))
@@ -150,15 +150,15 @@ class Kubeconfig:
             pass
         raise AccessError(f"{self.path}: server is {server!r}; write https://HOST:PORT")
 
-    def bytes_of(self, entry: dict[str, Any], key: str) -> bytes:
-        """What `KEY-data` holds, else the file at `KEY`, else nothing."""
+    def bytes_of(self, entry: dict[str, Any], key: str) -> bytes | None:
+        """What `KEY-data` holds, else the file at `KEY`; None when neither is written."""
         data, path = text(entry, f"{key}-data"), text(entry, key)
         if data:
             try:
                 return base64.b64decode(data, validate=True)
             except binascii.Error as error:
                 raise AccessError(f"{self.path}: {key}-data is no base64") from error
-        return self.beside(path) if path else b""
+        return self.beside(path) if path else None
 
     def beside(self, path: str) -> bytes:
         """A file that the kubeconfig names, from its own folder unless it is absolute."""
@@ -206,10 +206,12 @@ def token_of(data: bytes, path: Path) -> str:
     return token
 
 
-def verifying(authority: bytes, path: Path) -> ssl.SSLContext:
+def verifying(authority: bytes | None, path: Path) -> ssl.SSLContext:
     """A client's context that trusts `authority` alone; without one what the system trusts."""
+    if authority is not None and not authority.strip():
+        raise AccessError(f"{path} holds an empty CA certificate")
     try:
-        context = ssl.create_default_context(cadata=authority.decode("ascii") or None)
+        context = ssl.create_default_context(cadata=authority and authority.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise AccessError(f"{path} holds no usable CA certificate") from error
     # Python 3.13 is strict by default, and many a cluster's CA has no key identifier.
@@ -370,12 +372,12 @@ class Namespaces:
             while len(self.kept) >= KEPT:
                 del self.kept[next(iter(self.kept))]
             self.kept[name] = Entry(answer.labels, asked, asked)
-        elif answer.outcome == "not-found":
+            return
+        log.warning("looking up namespace %s: %s", name, answer.why)
+        if answer.outcome == "not-found":
             self.kept.pop(name, None)
         elif old is not None:
             old.renewable = self.clock() + AGAIN
-            age = self.clock() - old.asked
-            log.warning("labels of namespace %s are %.0f s old: %s", name, age, answer.why)
 
 
 def reason_of(error: Exception) -> str:

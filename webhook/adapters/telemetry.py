@@ -72,6 +72,7 @@ class Metrics:
     loaded: Gauge
     not_after: Gauge
     failures: Counter
+    lookups: Counter
     kinds: set[str] = field(default_factory=set)
     known: dict[tuple[str, ...], tuple[Any, Any]] = field(default_factory=dict)
 
@@ -115,6 +116,10 @@ class Metrics:
     def failed(self, what: str) -> None:
         """A reload failed: `catalog` or `certificate`."""
         self.failures.labels(what).inc()
+
+    def looked_up(self, outcome: str) -> None:
+        """A namespace was looked up: `found`, `not-found`, `denied`, `timeout` or `failed`."""
+        self.lookups.labels(outcome).inc()
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format, of all workers where there are several."""
@@ -165,6 +170,12 @@ def metrics() -> Metrics:
             "podgate_reload_failures",
             "Reloads that kept the old one.",
             ("what",),
+            registry=registry,
+        ),
+        Counter(
+            "podgate_namespace_lookups",
+            "Namespaces asked of the API server for their labels.",
+            ("outcome",),
             registry=registry,
         ),
     )

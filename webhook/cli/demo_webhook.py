@@ -34,6 +34,7 @@ LOCAL = "127.0.0.1"
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
 LOG_LINES = 25
+DAYS = 30
 SERVES = re.compile(rb"podgate serves https://[^ ]*:(\d+)")
 MANAGER = "kubectl-client-side-apply"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -135,7 +136,7 @@ def running(policies: Sequence[Path]) -> Iterator[Webhook]:
 def make_certificates(folder: Path) -> None:
     """A CA and a certificate for this machine's loopback address."""
     try:
-        ensure_development_certificates(folder, ["localhost"], [LOCAL], datetime.now(UTC), 1)
+        ensure_development_certificates(folder, ["localhost"], [LOCAL], datetime.now(UTC), DAYS)
     except CertificateProblem as problem:
         raise DemoError(f"no certificates in {folder}: {problem}") from problem
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
 from webhook.cli import loading
 from webhook.core import wording
@@ -16,8 +17,10 @@ from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Decision
 from webhook.core.plan import Vocabulary
+from webhook.core.policy.model import Policy, Selector
+from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
-from webhook.core.request import Request
+from webhook.core.request import Request, Treatment
 from webhook.loader import Sources, change_detector, load
 from webhook.server import LoadError
 from webhook.server import serve as run_server
@@ -26,19 +29,61 @@ from webhook.settings import Settings, variable
 
 @dataclass(frozen=True, slots=True)
 class CatalogJudge:
-    """A judge over one catalog; a request sees no other."""
+    """A judge over one catalog; a request sees no other. `selecting` policies want labels."""
 
     catalog: Catalog
-    references: References
+    selecting: tuple[Policy, ...] = ()
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> CatalogJudge:
+        """The judge over a catalog."""
+        return cls(catalog, tuple(filter(selects_by_labels, catalog.policies)))
 
     @property
     def policies(self) -> int:
         """How many policies it holds."""
         return len(self.catalog.policies)
 
+    @property
+    def selects_namespaces(self) -> bool:
+        """Whether there are namespaces whose labels it must know."""
+        return bool(self.selecting)
+
+    def lacks_labels(self, request: Request) -> bool:
+        """Whether the decision may depend on labels of the namespace that the request lacks.
+
+        Not where no policy selects by them there, nor for children of controllers, which pass.
+        """
+        name = request.namespace
+        if not self.selecting or not name or request.namespace_labels:
+            return False
+        if not any(depends_on_labels(each, name) for each in self.selecting):
+            return False
+        return treatment(request, self.catalog) is not Treatment.EXEMPT
+
     def __call__(self, request: Request) -> Decision:
-        """The decision on one review."""
-        return judge_review(request, self.catalog, self.references)
+        """The decision on one review; ValueError where that would ignore unknown labels."""
+        if self.lacks_labels(request):
+            raise ValueError("the labels of the namespace must be looked up first")
+        name = request.namespace
+        # The API server gives every namespace this label, so that it needs no look-up.
+        labels = {**request.namespace_labels, NAME_LABEL: name} if name else {}
+        return judge_review(request, self.catalog, References({name: labels}))
+
+
+def selects_by_labels(policy: Policy) -> bool:
+    """Whether a policy selects namespaces by other labels than their name."""
+    selector = policy.namespace_selector
+    return selector is not None and any(key != NAME_LABEL for key, _, _ in selector.requirements)
+
+
+def depends_on_labels(policy: Policy, namespace: str) -> bool:
+    """Whether the name alone leaves open if a selecting policy reaches this namespace."""
+    if policy.namespace_selector is None or namespace in policy.exclude_namespaces:
+        return False
+    wanted = policy.namespace_selector.requirements
+    by_name = Selector(tuple(each for each in wanted if each[0] == NAME_LABEL))
+    return by_name.matches({NAME_LABEL: namespace})
 
 
 def sources_of(settings: Settings) -> Sources:
@@ -62,7 +107,7 @@ def judge_from(sources: Sources) -> CatalogJudge:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
         loading.complain(wording.problem_text(problem))
-    return CatalogJudge(catalog, References())
+    return CatalogJudge.of(catalog)
 
 
 def option(name: str, *flags: str) -> Any:
@@ -94,7 +139,7 @@ def serve(
     interfaces: Annotated[list[str] | None, option("interfaces")] = None,
     assets: Annotated[list[str] | None, option("assets")] = None,
     rule_combination: Annotated[str | None, option("rule_combination")] = None,
-    governed: Annotated[str | None, option("governed")] = None,
+    kubeconfig: Annotated[Path | None, option("kubeconfig")] = None,
     workers: Annotated[str | None, option("workers")] = None,
     keep_alive: Annotated[str | None, option("keep_alive")] = None,
     connection_age: Annotated[str | None, option("connection_age")] = None,

@@ -21,7 +21,7 @@ from webhook.core.request import Request, Stage, Treatment
 from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.conflicts import judge_conflicts
-from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.coverage import pod_like, uncovered
 from webhook.core.workload.evaluation import Evaluation, Immutable
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate, matches
@@ -52,7 +52,7 @@ def decide(
         return with_trial(decision, trial)
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
-        return Allowed(request.object, warnings=(unknown_kind(request),), judged=False)
+        return Allowed(request.object, warnings=unknown_kind(request), judged=False)
     labels, owner = request.namespace_labels or None, owner_of(request)
     plans = catalog.plans_for(definition, request.namespace, references, labels, owner)
     decision = judge(request, plans.enforced, references)
@@ -78,10 +78,15 @@ def stricter(decision: Decision, other: Decision) -> Decision:
     return Denied(tuple(sorted(dict.fromkeys(violations), key=sort_key)), decision.warnings)
 
 
-def unknown_kind(request: Request) -> Warning:
-    """A kind without a definition is told, never silently ungoverned."""
+def unknown_kind(request: Request) -> tuple[Warning, ...]:
+    """A kind without a definition that seems to hold pods is told, never silently ungoverned."""
+    try:
+        if not pod_like(request.object):
+            return ()
+    except LocationError:
+        pass  # too deep or too large to tell: say that it is not judged
     group = f".{request.group}" if request.group else ""
-    return Warning("unknown-kind", "", (), (f"{request.kind}{group}/{request.version}",))
+    return (Warning("unknown-kind", "", (), (f"{request.kind}{group}/{request.version}",)),)
 
 
 def owner_of(request: Request) -> Owner:

@@ -206,7 +206,8 @@ class Explanation:
             binding = pod_binding(self.plan, row, leaf, effective)
             entries = list(self.pod_entries(view, row, binding))
             present = [each for each in entries if each.value is not ABSENT]
-            entries = present or entries[:1]
+            if row.shape != ITEMS:
+                entries = present or entries[:1]
             if said or present:
                 for each in entries:
                     self.tell_computed(each, row, steps, view)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy import default_from, document, rules, tree
+from webhook.core.policy import default_from, document, rules, tree, values
 from webhook.core.policy.default_from import ROLE_WORDS
 from webhook.core.policy.draft import Draft
 from webhook.core.policy.envelope import (
@@ -136,8 +136,8 @@ def object_name(name: str) -> str:
 def expressions(requirements: tuple[tuple[str, str, tuple[str, ...]], ...]) -> list[dict[str, Any]]:
     """A selector as `matchExpressions`."""
     return [
-        {"key": key, "operator": operator, **({"values": [*values]} if OPERATORS[operator] else {})}
-        for key, operator, values in requirements
+        {"key": key, "operator": operator, **({"values": [*words]} if OPERATORS[operator] else {})}
+        for key, operator, words in requirements
     ]
 
 
@@ -208,7 +208,7 @@ class Writer:
                 self.attribute_rules(draft, row, here, (*place, ATTRIBUTES))
             else:
                 own[key] = raw
-        as_array = LeafType(row.path, "array", row.reading(), row)
+        as_array = LeafType(row.path, "array", values.ARRAY, row)
         self.rules(draft, as_array, Found("", at, own, exact=True), row.extra_rules, place)
 
     def attribute_rules(self, draft: Draft, row: Field, found: Found, place: Path) -> None:

@@ -32,7 +32,7 @@ def is_v1(data: Mapping[Any, Any]) -> bool:
 
 def tell_v1(report: Report, data: Mapping[Any, Any]) -> None:
     """The one problem of such a resource."""
-    fix = "convert it with `podgate policy convert`; it is never admitted as it is"
+    fix = "convert it with `podgate convert`; it is never admitted as it is"
     report.error(("kind",), "legacy-v1", shown(data.get("kind")), fix)
 
 

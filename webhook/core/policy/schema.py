@@ -217,9 +217,11 @@ class Tree:
         self.members: dict[str, Tree | Schema] = {}
 
     def add(self, name: str, schema: Schema) -> None:
-        """Put a leaf at its place, unless a leaf stands above it."""
+        """Put a leaf at its place, unless one stands there or above it; a section gives way to it."""
         head, _, rest = name.partition(".")
         if not rest:
+            if isinstance(self.members.get(head), Tree):
+                del self.members[head]
             self.members.setdefault(head, schema)
             return
         below = self.members.setdefault(head, Tree())

@@ -43,6 +43,16 @@ def uncovered(
     return list(walk(starts, known))
 
 
+def pod_like(document: Any) -> bool:
+    """Whether an object of an unknown kind holds a container or pod spec anywhere in its body."""
+    if not isinstance(document, dict):
+        return False
+    starts: list[tuple[Path, Any]] = [
+        ((key,), value) for key, value in document.items() if key not in NOT_WALKED
+    ]
+    return next(walk(starts, {}), None) is not None
+
+
 def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]]:
     """The parts of the document that have to be walked."""
     programs = definition.profile.open_subtrees

@@ -1,0 +1,194 @@
+"""Who is exempt, who is judged without being patched, and what nobody can forge."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.core.building import (
+    catalog,
+    container,
+    deployment,
+    edited,
+    job,
+    pod,
+    policy,
+    reasons,
+    request,
+    served,
+)
+from webhook.admission.exemptions import treatment
+from webhook.admission.judge import judge_review
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed, Decision
+from webhook.core.references import References
+from webhook.core.request import Request, Stage, Treatment
+
+JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+REPLICAS = "system:serviceaccount:kube-system:replicaset-controller"
+RULES = "defaults: {workingDir: /w}\nrules: {image: {options: [{value: none}]}}"
+REFUSED = [("image", "options")]
+
+
+def owned(document: Any, kind: str, api_version: str, *, controller: bool = True) -> Any:
+    owner = {"apiVersion": api_version, "kind": kind, "name": "o", "uid": "1"}
+    if controller:
+        owner["controller"] = True  # type: ignore[assignment]
+    return edited(document, lambda each: each["metadata"].update(ownerReferences=[owner]))
+
+
+def answer(rules: Catalog, asked: Request) -> Decision:
+    return judge_review(asked, rules, References())
+
+
+def of_job(**more: Any) -> Request:
+    return request(owned(served(pod()), "Job", "batch/v1"), **more)
+
+
+def test_children_that_their_controller_makes_are_exempt() -> None:
+    rules = catalog(RULES)
+    for asked in (
+        of_job(user=JOB_CONTROLLER),
+        of_job(user="system:kube-controller-manager"),
+        of_job(user=JOB_CONTROLLER, stage=Stage.VALIDATE),
+        request(owned(served(pod()), "ReplicaSet", "apps/v1"), user=REPLICAS),
+        request(
+            owned(served(job()), "CronJob", "batch/v1"),
+            user="system:serviceaccount:kube-system:cronjob-controller",
+        ),
+    ):
+        decision = answer(rules, asked)
+        assert isinstance(decision, Allowed), asked.user
+        assert not decision.judged
+        assert not decision.patch
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "someone@example.com",
+        "",
+        "system:serviceaccount:team:default",
+        "system:serviceaccount:team:job-controller",
+        "system:serviceaccount:kube-system:job-controller2",
+        "System:serviceaccount:kube-system:job-controller",
+        "system:serviceaccount:kube-system:deployment-controller",
+    ],
+)
+def test_an_owner_reference_alone_exempts_nobody(user: str) -> None:
+    rules = catalog(RULES)
+    for stage in Stage:
+        decision = answer(rules, of_job(user=user, stage=stage))
+        assert reasons(decision) == REFUSED
+
+
+def test_a_controllers_name_alone_exempts_nothing() -> None:
+    """Only what a governed kind controls is a child, with `controller: true` in so many words."""
+    rules = catalog(RULES)
+    bare = served(pod())
+    for document in (
+        bare,
+        owned(bare, "Job", "batch/v1", controller=False),
+        owned(bare, "Job", "example.com/v1"),
+        owned(bare, "Thing", "batch/v1"),
+        edited(bare, lambda each: each["metadata"].update(ownerReferences="Job")),
+        edited(bare, lambda each: each["metadata"].update(ownerReferences=[None, "Job"])),
+        owned(bare, "Deployment", "apps/v1"),
+    ):
+        decision = answer(rules, request(document, user=JOB_CONTROLLER))
+        assert reasons(decision) == REFUSED
+
+
+def test_metadata_updates_are_exempt_and_others_are_not() -> None:
+    rules = catalog(RULES)
+    old = owned(served(pod()), "Job", "batch/v1")
+    finalized = edited(old, lambda each: each["metadata"].update(finalizers=["a"]))
+    decision = answer(rules, request(finalized, old, user=JOB_CONTROLLER))
+    assert isinstance(decision, Allowed)
+    assert not decision.judged
+    changed = edited(old, lambda each: each["spec"]["containers"][0].update(image="evil:1"))
+    assert reasons(answer(rules, request(changed, old, user=JOB_CONTROLLER))) == REFUSED
+
+
+@pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
+def test_subresources_are_never_exempt(subresource: str) -> None:
+    rules = catalog(RULES)
+    old = owned(served(pod()), "Job", "batch/v1")
+    body = {"name": "debug", "image": "evil:1"}
+    new = edited(old, lambda each: each["spec"].update(ephemeralContainers=[body]))
+    asked = request(new, old, user=JOB_CONTROLLER, subresource=subresource)
+    assert treatment(asked, rules) is Treatment.UNPATCHED
+    assert reasons(answer(rules, asked)) == REFUSED
+
+
+def test_what_a_controller_owns_is_judged_and_never_patched() -> None:
+    soft = catalog("defaults: {workingDir: /w}")
+    for document in (
+        owned(served(deployment()), "Thing", "example.com/v1"),
+        owned(served(job()), "JobSet", "jobset.x-k8s.io/v1alpha2"),
+    ):
+        decision = answer(soft, request(document))
+        assert isinstance(decision, Allowed)
+        assert decision.judged
+        assert not decision.patch
+        assert reasons(answer(catalog(RULES), request(document))) == REFUSED
+
+
+def test_an_owned_pod_is_completed_like_any_other() -> None:
+    decision = answer(catalog("defaults: {workingDir: /w}"), of_job())
+    assert isinstance(decision, Allowed)
+    assert decision.object["spec"]["containers"][0]["workingDir"] == "/w"
+
+
+def test_a_required_or_locked_item_cannot_be_dodged_by_a_forged_owner() -> None:
+    rules = catalog(
+        "defaults: {environmentVariables: {instances: [{name: A, value: b}]}}\n"
+        "rules: {environmentVariables: {instances: {locked: [A]}}}"
+    )
+    document = owned(served(deployment()), "Thing", "example.com/v1")
+    assert reasons(answer(rules, request(document))) == [("environmentVariables", "locked")]
+
+
+def for_kind(group: str, kind: str, body: str, name: str = "owner", **more: Any) -> dict[str, Any]:
+    return policy(body, name, kinds=[{"group": group, "kind": kind}], **more)
+
+
+def test_an_owned_pod_meets_its_own_policies_and_its_owners() -> None:
+    own = for_kind("", "Pod", "rules: {workingDir: {blocked: true}}", "own")
+    owners = for_kind("batch", "Job", "defaults: {args: a}\nrules: {image: {options: [{value: x}]}}")
+    rules = catalog(own, owners)
+    document = served(pod(container(workingDir="/x")))
+    assert reasons(answer(rules, request(document))) == [("workingDir", "blocked")]
+    child = owned(document, "Job", "batch/v1")
+    for stage in Stage:
+        assert reasons(answer(rules, request(child, stage=stage))) == [
+            ("image", "options"),
+            ("workingDir", "blocked"),
+        ]
+    fine = owned(served(pod(container(image="x"))), "Job", "batch/v1")
+    decision = answer(rules, request(fine))
+    assert isinstance(decision, Allowed)
+    assert decision.object["spec"]["containers"][0]["args"] == ["a"]
+
+
+def test_a_forged_owner_never_loosens() -> None:
+    """A policy that opens something for one kind must not open it for whoever names that kind."""
+    opened = for_kind(
+        "ray.io",
+        "RayCluster",
+        "rules: {security: {privileged: {canEdit: true}}, compute: {gpuDevicesRequest: {max: 64}}}",
+        scope="tenant",
+    )
+    held = for_kind("", "Pod", "rules: {compute: {gpuDevicesRequest: {max: 1}}}", "held")
+    rules = catalog(opened, held)
+    asked = {"limits": {"nvidia.com/gpu": "8"}}
+    document = served(pod(container(resources=asked, securityContext={"privileged": True})))
+    wanted = [("compute.gpuDevicesRequest", "max"), ("security.privileged", "canEdit")]
+    assert reasons(answer(rules, request(document))) == wanted
+    forged = owned(document, "RayCluster", "ray.io/v1")
+    kept = copy.deepcopy(forged)
+    for stage in Stage:
+        assert reasons(answer(rules, request(forged, stage=stage))) == wanted
+    assert forged == kept

@@ -1,0 +1,185 @@
+"""podgate apply and podgate review as people call them: output, exit codes, bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEMO = ROOT / "policies" / "examples" / "demo"
+KEYS = ["source", "kind", "name", "allowed", "object", "patch", "violations", "warnings"]
+VIOLATION = {
+    "field",
+    "path",
+    "value",
+    "allowed",
+    "rule",
+    "reason",
+    "policy",
+    "scope",
+    "message",
+}
+TEN_FAULTS = """\
+apiVersion: podgate.dev/v1alpha1
+kind: ClusterWorkloadPolicy
+metadata: {name: bad}
+spec:
+  scopee: cluster
+  workloadTypes: [training]
+  kinds: [{group: ray.io, kind: RayCluster}]
+  defaults:
+    imagePullPolicy: Sometimes
+    environmentVariables: {instances: [{name: A, value: S3CRET}, {name: A, value: S3CRET}]}
+  rules:
+    compute: {gpuDevicesRequest: {max: 8, min: 10}, cpuMemoryRequest: {step: 1}}
+    securty: {privileged: {canEdit: false}}
+    backoffLimit: {step: 0}
+    image: {options: []}
+    workingDir: {required: true, canEdit: false}
+"""
+
+
+def podgate(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """One command, its output and exit code."""
+    return subprocess.run(
+        [sys.executable, "-c", "from webhook.cli.main import main; main()", *arguments],
+        cwd=ROOT,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    """One JSON object a line."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_output_has_one_object_per_document_with_every_member() -> None:
+    policies = ("-p", str(DEMO / "policies.yaml"), "-n", "team-vision")
+    done = podgate("apply", *policies, "-o", "json", str(DEMO / "manifests"))
+    verdicts = lines(done.stdout)
+    assert done.returncode == 1
+    assert [list(each) for each in verdicts] == [KEYS] * 4
+    refused = next(each for each in verdicts if not each["allowed"])
+    assert refused["kind"] == "PyTorchJob"
+    assert all(set(each) == VIOLATION for each in refused["violations"])
+    assert len(refused["violations"]) == 7
+
+
+def test_completed_manifests_go_to_stdout_and_messages_to_stderr() -> None:
+    done = podgate("apply", "-p", str(DEMO / "policies.yaml"), str(DEMO / "manifests"))
+    assert done.returncode == 1
+    assert "refused" not in done.stdout
+    assert "PyTorchJob/resnet" in done.stderr
+    again = podgate("apply", "-p", str(DEMO / "policies.yaml"), "-", given=done.stdout)
+    assert again.stdout == done.stdout, "a second pass changes nothing"
+    assert again.returncode == 0
+
+
+def test_ten_faults_are_ten_problems_with_line_path_and_fix(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(TEN_FAULTS)
+    done = podgate("apply", "-p", str(bad), str(DEMO / "manifests"))
+    problems = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(problems) == 10, done.stderr
+    for problem in problems:
+        place, path, rest = problem.removeprefix("error: ").split(": ", 2)
+        assert place.startswith(f"{bad}:")
+        assert path.startswith("spec.")
+        assert "; " in rest
+    assert "S3CRET" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": [', "check indentation, quotes and brackets"),
+        ("[" * 10_000, "nested deeper"),
+        ("kind: Pod\n", "no apiVersion"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: 5\n", "metadata that is no map"),
+        ("just text\n", "no map"),
+        ("apiVersion: v1\nkind: Pod\nkind: Job\n", "twice"),
+        ("\x00\x01", "control character"),
+    ],
+)
+def test_bad_manifests_are_told_without_traceback(text: str, told: str) -> None:
+    done = podgate("apply", "-", given=text)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: <stdin>"), done.stderr
+    if told != "control character":
+        assert told in done.stderr
+
+
+def test_an_object_deeper_than_the_budget_is_refused_as_the_webhook_does() -> None:
+    nested = "{a: " * 150 + "1" + "}" * 150
+    done = podgate("apply", "-", given=f"apiVersion: v1\nkind: Pod\nspec: {nested}\n")
+    assert done.returncode == 1
+    assert "deeper than 100 levels" in done.stderr
+
+
+def test_a_kind_without_definition_passes_and_is_told_when_it_holds_pods() -> None:
+    plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {image: b}\n"
+    pods = (
+        "apiVersion: example.com/v1\nkind: Trainer\nmetadata: {name: t}\n"
+        "spec: {template: {spec: {containers: [{name: a, image: x}]}}}\n"
+    )
+    assert podgate("apply", "-", given=plain).stderr == ""
+    done = podgate("apply", "-", given=pods)
+    assert done.returncode == 0
+    assert "Trainer.example.com/v1" in done.stderr
+
+
+def test_an_unknown_output_or_path_is_bad_input() -> None:
+    assert podgate("apply", "-o", "xml", "-").returncode == 2
+    done = podgate("apply", "-p", "/no/such/file", "-")
+    assert done.returncode == 2
+    assert "no such file or folder" in done.stderr
+
+
+REVIEW = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "u1",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "operation": "CREATE",
+        "namespace": "team",
+        "object": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {
+                "containers": [{"name": "a", "image": "x", "securityContext": {"privileged": True}}]
+            },
+        },
+        "userInfo": {"username": "alice"},
+    },
+}
+
+
+def test_a_review_is_answered_with_its_uid_and_every_cause() -> None:
+    done = podgate("review", "-", given=json.dumps(REVIEW))
+    response = json.loads(done.stdout)["response"]
+    assert done.returncode == 1
+    assert response["uid"] == "u1"
+    assert response["status"]["details"]["causes"][0]["reason"] == "canEdit"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"kind": "AdmissionReview"}', "a: b", ""])
+def test_what_is_no_review_is_bad_input(text: str) -> None:
+    done = podgate("review", "-", given=text)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: "), done.stderr

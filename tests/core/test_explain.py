@@ -1,0 +1,403 @@
+"""What is told of the effective policy of a kind, and of one object: who says what, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.core import building
+from tests.core.building import asset, container, deployment, policy, pytorchjob
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
+from webhook.core.explain import KindReport, LeafReport, explain_kind, find_kind
+from webhook.core.explain_object import (
+    Entry,
+    ObjectReport,
+    explain_object,
+    fields_of,
+)
+from webhook.core.pointer import ABSENT, display, read
+from webhook.core.policy.combine import COMBINATIONS, STRICTEST
+from webhook.core.references import References
+from webhook.offline import Place, judge, request_of
+
+TEAM = Place("team")
+
+
+def kind(catalog: Catalog, name: str, component: str = "") -> KindReport:
+    """The report of a kind in namespace team."""
+    found = find_kind(catalog, name)
+    assert not isinstance(found, Problem), found
+    definition, version = found
+    plans = catalog.plans_for(definition, "team", References(), {})
+    return explain_kind(definition, version, "team", plans, component)
+
+
+def leaf(report: KindReport, field: str, role: str = "worker") -> LeafReport:
+    """One leaf of the component with that role, or of the workload."""
+    leaves = [one for each in report.components if each.role == role for one in each.leaves]
+    return next(each for each in (*leaves, *report.workload) if each.field == field)
+
+
+def told(said: Any) -> list[tuple[Any, ...]]:
+    """Word, value and policy of what is said."""
+    return [(each.what, each.value, each.source.policy) for each in said]
+
+
+def explained(catalog: Catalog, raw: Any) -> ObjectReport:
+    """The report of one manifest in namespace team."""
+    verdict = judge(raw, "file.yaml", catalog, References(), TEAM)
+    group, _, version = raw["apiVersion"].rpartition("/")
+    definition = catalog.definition(group, raw["kind"], version)
+    assert definition is not None
+    request = request_of(raw, catalog.server(definition).apply(raw), TEAM)
+    plans = catalog.plans_for(definition, "team", References(), {})
+    return explain_object(request, plans, References(), verdict.decision)
+
+
+def entries(report: ObjectReport, field: str, pod: int = 0) -> list[Entry]:
+    """The values of one field in one pod, or of the workload."""
+    found = [*report.pods[pod].fields, *report.workload]
+    return next((each.entries for each in found if each.field == field), [])
+
+
+def values(report: ObjectReport, field: str, pod: int = 0) -> list[tuple[Any, str, str | None]]:
+    """Value, source and policy of every value of a field."""
+    return [
+        (each.value, each.source, each.by.policy if each.by else None)
+        for each in entries(report, field, pod)
+    ]
+
+
+# Kinds
+
+
+@pytest.mark.parametrize(
+    "text, name, version",
+    [
+        ("PyTorchJob", "PyTorchJob", "v1"),
+        ("pytorchjobs", "PyTorchJob", "v1"),
+        ("Deployment.apps", "Deployment", "v1"),
+        ("DEPLOYMENTS.apps/v1", "Deployment", "v1"),
+        ("pod", "Pod", "v1"),
+        ("Pod.core/v1", "Pod", "v1"),
+    ],
+)
+def test_kinds_are_found_by_kind_plural_group_and_version(
+    text: str, name: str, version: str
+) -> None:
+    found = find_kind(building.catalog(), text)
+    assert not isinstance(found, Problem)
+    assert (found[0].interface.kind, found[1]) == (name, version)
+
+
+@pytest.mark.parametrize(
+    "text, reason, fix",
+    [
+        ("Deploymnt", "unknown-kind", "did you mean Deployment.apps?"),
+        ("pytorchjbs.kubeflow.org", "unknown-kind", "did you mean PyTorchJob.kubeflow.org?"),
+        ("Deployment.batch", "unknown-kind", "write Deployment.apps"),
+        ("Deployment/v2", "unknown-version", "write v1"),
+        ("Zebra", "unknown-kind", "add a definition: --interfaces"),
+    ],
+)
+def test_an_unknown_kind_is_told_with_what_was_meant(text: str, reason: str, fix: str) -> None:
+    found = find_kind(building.catalog(), text)
+    assert isinstance(found, Problem)
+    assert (found.reason, found.fix) == (reason, fix)
+
+
+# The effective policy
+
+
+def test_every_leaf_has_its_default_and_rules_with_their_policies() -> None:
+    rules = building.catalog(
+        policy("{rules: {compute: {cpuCoreRequest: {max: 4}}}}", "floor"),
+        policy("{defaults: {compute: {cpuCoreRequest: 2}}}", "ours", namespace="team"),
+    )
+    found = leaf(kind(rules, "Deployment"), "compute.cpuCoreRequest")
+    assert found.default is not None
+    assert told([found.default]) == [("default", 2, "ours")]
+    assert found.default.source.scope == "project"
+    assert told(found.rules) == [("max", "4", "floor")]
+
+
+def test_a_default_that_lost_names_the_winner() -> None:
+    rules = building.catalog(
+        policy("{defaults: {workingDir: /a}}", "wide"),
+        policy("{defaults: {workingDir: /b}}", "near", namespace="team"),
+    )
+    (lost,) = leaf(kind(rules, "Deployment"), "workingDir").lost
+    assert (lost.what, lost.value, lost.source.policy, lost.reason) == (
+        "default",
+        "/a",
+        "wide",
+        "a closer scope says it",
+    )
+    assert lost.to is not None
+    assert lost.to.policy == "near"
+
+
+def test_what_a_lock_shuts_out_names_the_lock() -> None:
+    rules = building.catalog(
+        policy("{defaults: {workingDir: /a}, rules: {workingDir: {canEdit: false}}}", "lock"),
+        policy("{defaults: {workingDir: /b}}", "near", namespace="team"),
+    )
+    found = leaf(kind(rules, "Deployment"), "workingDir")
+    assert found.default is not None
+    assert found.default.value == "/a"
+    assert [(each.value, each.to and each.to.policy) for each in found.lost] == [("/b", "lock")]
+
+
+def test_rules_that_lost_are_told_with_the_order_of_their_field() -> None:
+    rules = building.catalog(
+        policy(
+            "{rules: {compute: {cpuCoreRequest: {max: 4}}, workingDir: {options: [/a]}}}", "wide"
+        ),
+        policy(
+            "{rules: {compute: {cpuCoreRequest: {max: 8}}, workingDir: {options: [/b]}}}",
+            "near",
+            namespace="team",
+        ),
+    )
+    report = kind(rules, "Deployment")
+    for field, winner, loser, order in (
+        ("compute.cpuCoreRequest", "wide", "near", "broadest"),
+        ("workingDir", "near", "wide", "closest"),
+    ):
+        found = leaf(report, field)
+        assert [each.source.policy for each in found.rules] == [winner]
+        (lost,) = found.lost
+        assert lost.source.policy == loser
+        assert order in lost.reason
+        assert lost.to is not None
+        assert lost.to.policy == winner
+
+
+def test_a_released_system_prohibition_names_who_releases_it() -> None:
+    opened = policy("{rules: {security: {privileged: {canEdit: true}}}}", "open", namespace="team")
+    found = leaf(kind(building.catalog(opened), "Deployment"), "security.privileged")
+    assert found.rules == ()
+    (lost,) = found.lost
+    assert (lost.what, lost.value, lost.source.scope) == ("canEdit", False, "system")
+    assert lost.to is not None
+    assert lost.to.policy == "open"
+
+
+def test_a_permission_that_a_broader_prohibition_outlives_is_told_as_lost() -> None:
+    rules = building.catalog(
+        policy("{rules: {workingDir: {canEdit: false}}}", "lock"),
+        policy("{rules: {workingDir: {canEdit: true}}}", "open", namespace="team"),
+    )
+    found = leaf(kind(rules, "Deployment"), "workingDir")
+    assert told(found.rules) == [("canEdit", False, "lock")]
+    assert [(each.what, each.value, each.source.policy) for each in found.lost] == [
+        ("canEdit", True, "open")
+    ]
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_rules_in_force_and_rules_that_lost_are_together_all_that_was_said(
+    combination: str,
+) -> None:
+    body = "{rules: {compute: {cpuCoreRequest: {min: %d, max: %d}}, workingDir: {options: [/%s]}}}"
+    rules = building.catalog(
+        policy(body % (1, 9, "a"), "tenant", scope="tenant"),
+        policy(body % (2, 8, "b"), "cluster"),
+        policy(body % (3, 7, "c"), "project", namespace="team"),
+        combination=combination,
+    )
+    report = kind(rules, "Deployment")
+    for field, count in (("compute.cpuCoreRequest", 6), ("workingDir", 3)):
+        found = leaf(report, field)
+        assert len(found.rules) + len(found.lost) == count
+        assert not (combination == STRICTEST and found.lost)
+
+
+def test_imposed_and_default_items_are_told_with_their_lock() -> None:
+    rules = building.catalog(
+        asset("data", "/data", "/data"),
+        policy("{imposedAssets: [data]}", "imposes"),
+        policy(
+            "{defaults: {labels: {instances: [{name: team, value: a}]}}, "
+            "rules: {labels: {instances: {locked: [team]}}}}",
+            "labels",
+        ),
+    )
+    report = kind(rules, "Deployment")
+    (imposed,) = leaf(report, "storage.hostPath").items
+    assert (imposed.key, imposed.imposed, imposed.locked) == ("data", True, True)
+    assert imposed.source.policy == "imposes"
+    (label,) = leaf(report, "labels").items
+    assert (label.key, label.imposed, label.locked) == ("team", False, True)
+    assert label.attributes == {"name": "team", "value": "a"}
+
+
+def test_components_and_roles_have_their_own_leaves() -> None:
+    rules = building.catalog("{defaults: {worker: {workingDir: /w}, master: {workingDir: /m}}}")
+    report = kind(rules, "pytorchjob")
+    for role, value in (("worker", "/w"), ("master", "/m")):
+        default = leaf(report, "workingDir", role).default
+        assert default is not None
+        assert default.value == value
+    only = kind(rules, "pytorchjob", "Master")
+    assert [each.role for each in only.components] == ["master"]
+
+
+def test_fields_that_the_kind_cannot_carry_are_told() -> None:
+    rules = building.catalog("{rules: {backoffLimit: {max: 3}}}")
+    found = leaf(kind(rules, "Deployment"), "backoffLimit")
+    assert (found.reach, found.why) == ("unmapped", "Deployment has no place for it")
+    assert leaf(kind(rules, "Job"), "backoffLimit").reach == "mapped"
+
+
+def test_policies_on_trial_are_told_apart_from_those_in_force() -> None:
+    rules = building.catalog(
+        policy("{rules: {workingDir: {required: true}}}", "trial", enforcement="Warn"),
+    )
+    report = kind(rules, "Deployment")
+    found = leaf(report, "workingDir")
+    assert found.rules == ()
+    assert told(found.trial) == [("required", True, "trial")]
+    assert [each.policy for each in report.policies] == ["system", "trial"]
+
+
+def test_values_of_secret_fields_are_in_no_report() -> None:
+    rules = building.catalog(
+        "{defaults: {args: S3CRET, environmentVariables: {instances: [{name: A, value: S3CRET}]}}, "
+        "rules: {command: {options: [S3CRET]}}}"
+    )
+    report = kind(rules, "Deployment")
+    assert leaf(report, "args").default is not None
+    assert [each.what for each in leaf(report, "command").rules] == ["options"]
+    assert "S3CRET" not in repr(report)
+
+
+# Objects
+
+
+def test_each_value_has_its_source() -> None:
+    rules = building.catalog(
+        asset("data", "/data", "/data"),
+        policy("{imposedAssets: [data]}", "imposes"),
+        policy(
+            """
+            defaults:
+              workingDir: /work
+              labels: {instances: [{name: team, value: a}]}
+              compute: {cpuMemoryRequest: 1Gi}
+              storage: {hostPath: {attributes: {readOnly: true}}}
+            rules:
+              compute: {cpuMemoryLimit: {defaultFrom: {field: compute.cpuMemoryRequest, factor: 2}}}
+            """,
+            "base",
+        ),
+    )
+    volumes = [{"name": "own", "hostPath": {"path": "/own"}}]
+    mounts = [{"name": "own", "mountPath": "/own"}]
+    report = explained(rules, deployment(container(volumeMounts=mounts), volumes=volumes))
+    image = "registry.example.com/main:1"
+    assert values(report, "image") == [(image, "request", None)]
+    assert values(report, "imagePullPolicy") == [("IfNotPresent", "server default", None)]
+    assert values(report, "workingDir") == [("/work", "default", "base")]
+    assert values(report, "compute.cpuMemoryRequest") == [("1Gi", "default", "base")]
+    assert values(report, "compute.cpuMemoryLimit") == [("2Gi", "defaultFrom", "base")]
+    assert ("a", "default item", "base") in values(report, "labels")
+    own, imposed = entries(report, "storage.hostPath")
+    assert (own.key, own.source) == ("own", "request")
+    only_read = next(each for each in own.attributes if each.name == "readOnly")
+    assert (only_read.value, only_read.source) == (True, "attribute default")
+    assert (imposed.key, imposed.source) == ("data", "imposed")
+    assert imposed.by is not None
+    assert imposed.by.policy == "imposes"
+
+
+def test_values_are_those_of_the_completed_object_at_their_places() -> None:
+    rules = building.catalog(
+        "{defaults: {workingDir: /work, backoffLimit: 2, compute: {cpuCoreRequest: 1}, "
+        "tolerations: {instances: [{name: t, key: a, operator: Exists}]}}}"
+    )
+    raw = pytorchjob(container(command=["x"]))
+    completed = judge(raw, "file.yaml", rules, References(), TEAM).object
+    report = explained(rules, raw)
+    count = 0
+    for _, found in fields_of(report):
+        for entry in found.entries:
+            plain = entry.value is not ABSENT and not isinstance(entry.value, dict | None)
+            if plain and entry.path and entry.source != "computed":
+                count += 1
+                assert read(completed, entry.path) == entry.value, display(entry.path)
+    assert count > 8
+
+
+def test_a_value_below_its_request_is_told_as_brought_in_line() -> None:
+    rules = building.catalog("{defaults: {compute: {cpuMemoryLimit: 1Gi}}}")
+    raw = deployment(container(resources={"requests": {"memory": "2Gi"}}))
+    (entry,) = entries(explained(rules, raw), "compute.cpuMemoryLimit")
+    assert (entry.value, entry.source) == ("2Gi", "default")
+    assert "in line with the request" in entry.note
+
+
+def test_violations_stand_at_their_values_even_where_defaults_move_these() -> None:
+    rules = building.catalog(
+        "{defaults: {environmentVariables: {instances: [{name: A, value: a}, {name: B, value: b}]}},"
+        " rules: {environmentVariables: {instances: {canAdd: false}}}}"
+    )
+    env = [{"name": "MINE", "value": "S3CRET"}]
+    report = explained(rules, deployment(container(env=env)))
+    assert report.violations == []
+    found = {each.key: [v.reason for v in each.violations] for each in env_of(report)}
+    assert found == {"A": [], "B": [], "MINE": ["canAdd"]}
+    assert "S3CRET" not in repr(report.pods)
+
+
+def env_of(report: ObjectReport) -> list[Entry]:
+    """The env entries of the first pod."""
+    return entries(report, "environmentVariables")
+
+
+def test_every_violation_is_told_once() -> None:
+    rules = building.catalog(
+        "{rules: {workingDir: {required: true}, backoffLimit: {max: 3}, image: {options: [a]}, "
+        "security: {privileged: {canEdit: false}}, compute: {cpuCoreRequest: {max: 1}}, "
+        "storage: {hostPath: {instances: {canAdd: false}}}}}"
+    )
+    main = container(
+        securityContext={"privileged": True}, resources={"requests": {"cpu": 3}, "limits": {}}
+    )
+    raw = pytorchjob(main, container("side"), volumes=[{"name": "h", "hostPath": {"path": "/h"}}])
+    raw["spec"]["runPolicy"] = {"backoffLimit": 9}
+    verdict = judge(raw, "file.yaml", rules, References(), TEAM)
+    report = explained(rules, raw)
+    seen = [v for _, f in fields_of(report) for e in f.entries for v in e.violations]
+    assert report.violations == []
+    assert sorted(map(repr, seen)) == sorted(map(repr, getattr(verdict.decision, "violations", ())))
+    assert len(seen) > 8
+
+
+def test_an_excluded_item_is_told() -> None:
+    rules = building.catalog("{defaults: {labels: {instances: [{name: team, value: a}]}}}")
+    raw = deployment()
+    note = json.dumps({"labels": ["team"]})
+    raw["metadata"]["annotations"] = {"podgate.dev/exclude": note}
+    team = next(each for each in entries(explained(rules, raw), "labels") if each.key == "team")
+    assert team.value is ABSENT
+    assert "exclude" in team.note
+
+
+def test_a_field_that_the_kind_cannot_carry_is_unset_with_the_reason() -> None:
+    rules = building.catalog("{defaults: {backoffLimit: 3}}")
+    (entry,) = entries(explained(rules, deployment()), "backoffLimit")
+    assert (entry.value, entry.source) == (ABSENT, "unset")
+    assert entry.note == "Deployment has no place for it"
+    assert [each.reason for each in entry.warnings] == ["unmapped-default"]
+
+
+def test_an_object_whose_pods_cannot_be_told_has_its_violation_on_top() -> None:
+    raw = deployment()
+    raw["spec"]["template"]["spec"]["containers"] = "none"
+    report = explained(building.catalog(), raw)
+    assert report.pods == []
+    assert [each.reason for each in report.violations] == ["wrong-type"]

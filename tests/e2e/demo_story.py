@@ -1,0 +1,332 @@
+"""The story of `make demo-cluster`: what is typed, what kubectl says, and what has to come of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from tests.e2e.testbed.cluster import REPOSITORY
+from webhook.cli.demo_report import say
+
+MANIFESTS = Path("policies/examples/demo/manifests")
+GOVERNED, PLAIN = "team-vision", "sandbox"
+PATIENCE = 30.0
+
+POD = (
+    "of the pod: {.securityContext} terminationGracePeriodSeconds {.terminationGracePeriodSeconds}"
+    '{"\\n"}'
+)
+CONTAINER = '  {.name}: {.imagePullPolicy} {.resources.requests}{"\\n"}'
+CONTAINERS = f"{{range .containers[*]}}{CONTAINER}{{end}}"
+TRAINING = 'nodeSelector {.nodeSelector}, toleration {.tolerations[*].key}{"\\n"}'
+ENVIRONMENT = (
+    '{range .containers[*]}  {.name}: {.resources}, env {.env[*].name}{"\\n"}{end}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """A kubectl for one cluster; it runs in the repository's folder."""
+
+    program: Path
+    kubeconfig: Path
+
+    def run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run it; standard output and standard error come together, in order, as on a terminal."""
+        return subprocess.run(
+            [str(self.program), *arguments],
+            cwd=REPOSITORY,
+            env={
+                **{key: value for key, value in os.environ.items() if key != "KUBE_EDITOR"},
+                "KUBECONFIG": str(self.kubeconfig),
+                "KUBECACHEDIR": str(self.kubeconfig.parent / "kubectl-cache"),
+                "KUBERC": "off",
+            },
+            input=given,
+            stdin=subprocess.DEVNULL if given is None else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def json(self, *arguments: str) -> Any:
+        """What `kubectl get` finds, parsed; None if it fails."""
+        done = self.run("get", *arguments, "--output=json")
+        return None if done.returncode else json.loads(done.stdout)
+
+
+@dataclass(slots=True)
+class Story:
+    """Types commands and prints what they print; `faults` is what went otherwise than told."""
+
+    kubectl: Kubectl
+    out: Console
+    faults: list[str] = field(default_factory=list)
+    chapter: int = 0
+
+    def begin(self, title: str, text: str = "") -> None:
+        """A chapter's heading."""
+        self.chapter += 1
+        say(self.out, "")
+        say(self.out, f"{self.chapter}. {title}", style="bold")
+        if text:
+            say(self.out, text, 3, "dim")
+
+    def type(
+        self,
+        *arguments: str,
+        code: int = 0,
+        says: Sequence[str] = (),
+        lacks: Sequence[str] = (),
+        silent: bool = False,
+    ) -> str:
+        """Run kubectl in sight of the reader; what it says is compared with what is expected."""
+        command = shlex.join(("kubectl", *arguments))
+        show(f"\n$ {command}\n")
+        done = self.kubectl.run(*arguments)
+        show(done.stdout)
+        if done.stdout and not done.stdout.endswith("\n"):
+            show("\n")
+        if done.returncode:
+            show(f"[exit code {done.returncode}]\n")
+        if done.returncode != code:
+            self.fault(f"`{command}` ended with exit code {done.returncode}, not {code}")
+        for text in says:
+            if text not in done.stdout:
+                self.fault(f"`{command}` does not say {text!r}")
+        for text in lacks:
+            if text in done.stdout:
+                self.fault(f"`{command}` says {text!r}")
+        if silent and done.stdout:
+            self.fault(f"`{command}` says something")
+        return done.stdout
+
+    def fault(self, text: str) -> None:
+        """Remember what went otherwise than told."""
+        self.faults.append(f"chapter {self.chapter}: {text}")
+        say(self.out, f"NOT AS TOLD: {text}", style="bold red")
+
+    def tell(self) -> list[str]:
+        """The whole story; what went otherwise."""
+        deployment(self)
+        pytorchjob(self)
+        raycluster(self)
+        jobset(self)
+        again(self)
+        scale(self)
+        sandbox(self)
+        controllers(self)
+        return self.faults
+
+
+def show(text: str) -> None:
+    """Print exactly this."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def file_of(name: str) -> str:
+    """The path of a manifest, as one types it in the repository's folder."""
+    return str(MANIFESTS / f"{name}.yaml")
+
+
+def inside(place: str, template: str) -> str:
+    """A jsonpath template, for what is at a place that `range` finds one of."""
+    return f"{{range {place}}}{template}{{end}}"
+
+
+def deployment(story: Story) -> None:
+    """Completed."""
+    story.begin(
+        "A Deployment that says little is completed",
+        "Its manifest gives names and images. What is stored has the defaults of the policies at "
+        "its pod and in every container, init containers included.",
+    )
+    where = ("-n", GOVERNED)
+    story.type("apply", *where, "-f", file_of("deployment"), says=["annotator created"])
+    containers = "{range .spec.template.spec['initContainers','containers'][*]}" + CONTAINER
+    story.type(
+        *("get", *where, "deployment", "annotator", "-o"),
+        "jsonpath="
+        + inside(".spec.template.spec", POD)
+        + containers
+        + "{end}",
+        says=[
+            '"runAsNonRoot":true',
+            *(
+                f'{name}: Always {{"cpu":"1","memory":"2Gi"}}'
+                for name in ("fetch-model", "web", "log-shipper")
+            ),
+        ],
+    )
+    story.type(
+        *("get", *where, "deployment", "annotator", "--show-labels"),
+        says=["cost-center=research"],
+    )
+
+
+def pytorchjob(story: Story) -> None:
+    """Refused."""
+    story.begin(
+        "A PyTorchJob is refused, with everything that is wrong with it",
+        "Master, Worker and the job as a whole break rules. One answer names every place, what "
+        "stands there, what is allowed, the policy, and what to do.",
+    )
+    where = ("-n", GOVERNED)
+    told = story.type(
+        *("apply", *where, "-f", file_of("pytorchjob")),
+        code=1,
+        says=[
+            "spec.pytorchReplicaSpecs.Master.",
+            "spec.pytorchReplicaSpecs.Worker.",
+            "spec.runPolicy.backoffLimit",
+        ],
+        lacks=["pytorchjob.kubeflow.org/resnet created"],
+    )
+    if "denied the request" not in told:
+        story.fault("it was not podgate that refused")
+    story.type("get", *where, "pytorchjobs", says=["No resources found"])
+
+
+def raycluster(story: Story) -> None:
+    """Dry run, then for real."""
+    story.begin(
+        "A RayCluster, first as a dry run",
+        "A dry run is judged and completed like the real thing, and nothing is stored.",
+    )
+    where, file = ("-n", GOVERNED), file_of("raycluster")
+    story.type(
+        *("apply", *where, "--dry-run=server", "-f", file),
+        says=["raycluster.ray.io/tuning created (server dry run)"],
+    )
+    story.type("get", *where, "raycluster", "tuning", code=1, says=["NotFound"])
+    story.begin(
+        "The RayCluster for real: completed at the head and in both groups",
+        "Workers get more than the head; a value that the manifest gives stays.",
+    )
+    story.type("apply", *where, "-f", file, says=["raycluster.ray.io/tuning created"])
+    look = TRAINING + ENVIRONMENT
+    get = ("get", *where, "raycluster", "tuning", "-o")
+    training = ['nodeSelector {"', "nvidia.com/gpu", "NCCL_DEBUG"]
+    story.type(
+        *get,
+        "jsonpath=" + inside(".spec.headGroupSpec.template.spec", look),
+        says=[*training, '"cpu":"1"', '"memory":"2Gi"'],
+    )
+    for number, cpu in enumerate(("4", "8")):
+        story.type(
+            *get,
+            "jsonpath=" + inside(f".spec.workerGroupSpecs[{number}].template.spec", look),
+            says=[*training, f'"cpu":"{cpu}"', '"memory":"16Gi"'],
+        )
+
+
+def jobset(story: Story) -> None:
+    """A policy on trial warns."""
+    story.begin(
+        "A JobSet is stored, and a policy on trial warns",
+        "The policy memory-limits has `enforcement: Warn`: it refuses nothing.",
+    )
+    story.type(
+        *("apply", "-n", GOVERNED, "-f", file_of("jobset")),
+        says=["Warning: ", "jobset.jobset.x-k8s.io/pretrain created"],
+    )
+
+
+def again(story: Story) -> None:
+    """Unchanged."""
+    story.begin(
+        "Applying the same files again changes nothing",
+        "podgate's defaults never fight with the manifests: `unchanged`, the same generation, and "
+        "no difference.",
+    )
+    where = ("-n", GOVERNED)
+    files = ("-f", file_of("deployment"), "-f", file_of("raycluster"))
+    objects = ("deployment/annotator", "raycluster/tuning")
+    generations = (
+        *("get", *where, *objects, "-o"),
+        "custom-columns=KIND:.kind,NAME:.metadata.name,GENERATION:.metadata.generation",
+    )
+    before = story.type(*generations)
+    story.type(
+        *("apply", *where, *files),
+        says=["annotator unchanged", "tuning unchanged"],
+        lacks=["configured"],
+    )
+    if story.type(*generations) != before:
+        story.fault("the generation changed")
+    story.type("diff", *where, *files, silent=True)
+    say(story.out, "(no difference)", style="dim")
+
+
+def scale(story: Story) -> None:
+    """Judged too."""
+    story.begin(
+        "`kubectl scale` is judged too",
+        "It writes no Deployment, only its scale; the policy small-deployments allows 10 replicas.",
+    )
+    command = ("scale", "-n", GOVERNED, "deployment", "annotator")
+    story.type(*command, "--replicas=25", code=1, says=["denied the request", "10"])
+    story.type(*command, "--replicas=3", says=["annotator scaled"])
+
+
+def sandbox(story: Story) -> None:
+    """Untouched."""
+    story.begin(
+        "The refused PyTorchJob in a namespace that is not governed",
+        f"The namespace {PLAIN} lacks the label podgate.dev/governed=true: the API server does not "
+        "ask podgate, and the job is stored as it is written.",
+    )
+    where, file = ("-n", PLAIN), file_of("pytorchjob")
+    story.type("get", "namespaces", GOVERNED, PLAIN, "-L", "podgate.dev/governed")
+    story.type("apply", *where, "-f", file, says=["pytorchjob.kubeflow.org/resnet created"])
+    look = "{.metadata.labels} {.spec.pytorchReplicaSpecs.Worker.template.spec}"
+    story.type(
+        *("get", *where, "pytorchjob", "resnet", "-o", f"jsonpath={look}"),
+        says=["/mnt/nvme", "TRACE"],
+        lacks=["cost-center", "nodeSelector", "runAsNonRoot"],
+    )
+    written = yaml.safe_load((REPOSITORY / file).read_text("utf-8"))
+    stored = story.kubectl.json(*where, "pytorchjob", "resnet")
+    if stored is None or stored["spec"] != written["spec"]:
+        story.fault("what is stored is not what was written")
+
+
+def controllers(story: Story) -> None:
+    """ReplicaSet and Pods."""
+    story.begin(
+        "ReplicaSet and Pods, made by the real controllers from the completed Deployment",
+        "The controllers write them through the same API server, so podgate judges them too: with "
+        "nothing left to complete. They stay Pending, there being no nodes here.",
+    )
+    query = ("-n", GOVERNED, "-l", "app=annotator")
+    end = time.monotonic() + PATIENCE
+    while len((story.kubectl.json(*query, "pods") or {"items": ()})["items"]) < 3:
+        if time.monotonic() > end:
+            story.fault("there are no 3 Pods")
+            break
+        time.sleep(0.1)
+    story.type(
+        *("get", *query, "replicasets,pods"),
+        says=["replicaset.apps/annotator-", "pod/annotator-"],
+    )
+    told = story.type(
+        *("get", *query, "pods", "-o"),
+        'jsonpath={range .items[*]}{.metadata.name}{"\\n"}'
+        "{range .spec['initContainers','containers'][*]}" + CONTAINER + "{end}{end}",
+    )
+    found = told.count('Always {"cpu":"1","memory":"2Gi"}')
+    if found != 9:
+        story.fault(f"{found} containers have the defaults, not 9")

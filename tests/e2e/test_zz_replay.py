@@ -1,0 +1,60 @@
+"""Every review of this session, judged again without a server: the very same answers."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.gate import Gate
+from tests.e2e.recorder import Recording
+from webhook.admission.judge import judge_review
+from webhook.admission.review import ReviewFault, parse_review, respond
+from webhook.core.catalog import Catalog
+from webhook.core.references import References
+from webhook.core.request import Stage
+from webhook.loader import Sources, load
+
+pytestmark = pytest.mark.e2e
+
+
+@cache
+def catalog_of(policies: Path) -> Catalog:
+    """The catalog of a policy folder."""
+    catalog, problems = load(Sources((str(policies),)))
+    assert catalog is not None, problems
+    return catalog
+
+
+def generation_of(recording: Recording) -> int:
+    """The generation of the catalog that judged."""
+    return int(recording.response["auditAnnotations"]["catalog"])
+
+
+def answer(recording: Recording, catalog: Catalog) -> str:
+    """What podgate answers now."""
+    request = parse_review(recording.body.encode(), Stage(recording.stage))
+    assert not isinstance(request, ReviewFault), request
+    decision = judge_review(request, catalog, References())
+    return respond(request, decision, generation_of(recording)).decode()
+
+
+def test_every_recorded_review_gets_the_same_answer_offline(gate: Gate) -> None:
+    recordings = gate.recorder.recordings()
+    assert recordings
+    history = gate.podgate.history
+    for recording in recordings:
+        catalog = catalog_of(history[generation_of(recording)])
+        again = answer(recording, catalog)
+        told = f"{recording.stage} {json.dumps(recording.request)[:2000]}"
+        assert json.loads(again) == json.loads(recording.answer), told
+        assert again == recording.answer, told
+
+
+def test_both_passes_and_both_answers_were_recorded(gate: Gate) -> None:
+    kinds = {(each.stage, each.response["allowed"]) for each in gate.recorder.recordings()}
+    # `gate` itself has a bad Pod refused in the mutating pass.
+    assert ("mutate", False) in kinds
+    assert {stage for stage, _ in kinds} <= {"mutate", "validate"}
