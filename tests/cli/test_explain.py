@@ -149,8 +149,16 @@ def test_a_kind_without_a_definition_is_told(tmp_path: Path) -> None:
     file = given(tmp_path, "m.yaml", "{apiVersion: a.example/v1, kind: Zebra, metadata: {name: z}}")
     result = run(file)
     assert "Zebra/z" in result.stdout
-    assert "not judged" in " ".join(result.stdout.split())
+    assert "nothing of it is judged" in " ".join(result.stdout.split())
     assert json.loads(run(file, "-o", "json").stdout)["judged"] is False
+
+
+def test_a_manifest_nested_too_deep_is_refused_and_not_taken_apart(tmp_path: Path) -> None:
+    deep = '{"a": ' * 150 + "1" + "}" * 150
+    text = f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "p"}}, "spec": {deep}}}'
+    result = run(given(tmp_path, "m.json", text))
+    assert "refused, 1 rule is broken" in result.stdout
+    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.adapters.files import read_all
+from webhook.admission import budget
 from webhook.cli import loading, report
 from webhook.core import pointer, wording
 from webhook.core.catalog import Catalog
@@ -155,7 +156,7 @@ def told_object(
     verdict = judge(raw, source, catalog, references, place)
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
-    if definition is None:
+    if definition is None or budget.too_deep(raw):
         return ToldObject(verdict, None)
     request = request_of(raw, catalog.server(definition).apply(raw), place)
     plans = catalog.plans_for(
@@ -315,7 +316,8 @@ def object_json(told: ToldObject) -> dict[str, Any]:
         "judged": found is not None,
     }
     if found is None:
-        return {**body, "warnings": report.warnings_of(verdict)}
+        violations = [report.violation_json(each) for each in report.violations_of(verdict)]
+        return {**body, "violations": violations, "warnings": report.warnings_of(verdict)}
     return {
         **body,
         "policies": [source_json(each) for each in found.policies],
@@ -457,8 +459,10 @@ def object_text(page: Page, told: ToldObject) -> None:
     style = "bold" if verdict.allowed else "bold red"
     page.line(0, f"{wording.clean(report.label(verdict))}: {outcome}", style)
     if found is None:
-        for line in report.warnings_of(verdict):
-            page.line(2, f"! {line}", "yellow")
+        for violation in report.violations_of(verdict):
+            page.line(2, f"x {wording.violation_text(violation)}", "red")
+        if verdict.allowed:
+            page.line(2, "! no definition covers this kind, so nothing of it is judged", "yellow")
         return
     policies_text(page, found.policies)
     for violation in found.violations:
