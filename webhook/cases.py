@@ -462,7 +462,11 @@ def narrowed(
 
 
 def difference(key: str, wanted: Any, got: Any) -> str:
-    """A unified diff of the two as YAML."""
+    """A unified diff of the two as YAML; a sentence for a single value, or where nothing came."""
+    if isinstance(wanted, bool):
+        return f"{key}: expected {str(wanted).lower()}, came {str(got).lower()}"
+    if got is None:
+        return f"{key}: expected, but the object is refused"
     lines = unified_diff(
         text_of(wanted).splitlines(),
         text_of(got).splitlines(),

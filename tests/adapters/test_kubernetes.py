@@ -105,11 +105,12 @@ class FakeApi:
             def do_GET(self) -> None:
                 fake.answer(self)
 
-            def log_message(self, format: str, *arguments: Any) -> None:
+            def log_message(self, *arguments: Any) -> None:
                 pass
 
         class Quiet(ThreadingHTTPServer):
             daemon_threads = True
+            request_queue_size = 128
 
             def handle_error(self, request: Any, client_address: Any) -> None:
                 pass  # clients of these tests go away in the middle

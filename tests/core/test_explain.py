@@ -401,3 +401,15 @@ def test_an_object_whose_pods_cannot_be_told_has_its_violation_on_top() -> None:
     report = explained(building.catalog(), raw)
     assert report.pods == []
     assert [each.reason for each in report.violations] == ["wrong-type"]
+
+
+def test_a_number_that_no_single_place_holds_is_told_as_computed() -> None:
+    rules = building.catalog("{rules: {scale: {replicas: {max: 9}}, numWorkers: {max: 9}}}")
+    raw = building.raycluster(groups=("one", "two"))
+    report = explained(rules, raw)
+    (workers,) = entries(report, "numWorkers")
+    assert (workers.value, workers.source) == (2, "computed")
+    raw = deployment(replicas=3)
+    assert values(explained(rules, raw), "scale.replicas") == [(3, "request", None)]
+    del raw["spec"]["replicas"]
+    assert values(explained(rules, raw), "scale.replicas") == [(1, "server default", None)]

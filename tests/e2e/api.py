@@ -67,6 +67,14 @@ class Api:
         sent = {**document, "metadata": {**document.get("metadata", {}), "namespace": namespace}}
         return self.request("POST", place + ("?dryRun=All" if dry_run else ""), sent)
 
+    def server_side_apply(self, document: Json, namespace: str) -> Json:
+        """What the server would store if the object were applied on the server's side."""
+        place = collection(document["kind"], namespace, document["apiVersion"])
+        sent = {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+        query = "?fieldManager=tests&dryRun=All"
+        path = f"{place}/{document['metadata']['name']}{query}"
+        return self.request("PATCH", path, sent, "application/apply-patch+yaml")
+
     def get(self, kind: str, namespace: str, name: str) -> Json:
         """One object."""
         return self.request("GET", f"{collection(kind, namespace)}/{name}")

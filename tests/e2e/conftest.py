@@ -29,12 +29,7 @@ LAST = "test_zz_replay"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What replays the recordings runs last, when all of them are there."""
-    items.sort(key=lambda item: item.module.__name__.endswith(LAST) if has_module(item) else False)
-
-
-def has_module(item: pytest.Item) -> bool:
-    """Whether the item comes from a test module."""
-    return hasattr(item, "module")
+    items.sort(key=lambda item: item.path.stem == LAST)
 
 
 @contextlib.contextmanager
@@ -115,7 +110,7 @@ def gate(kinds: Cluster, api: Api, podgate: Served, recorder: Recorder) -> Gate:
     """The cluster with podgate registered and in effect."""
     gate = Gate(kinds, api, podgate, recorder)
     gate.plain_namespace("plain")
-    for name in ("governed", "live"):
+    for name in ("governed", "live", "samples"):
         gate.governed_namespace(name)
     for workload in WORKLOADS:
         document = gate.manifest(workload.manifest)

@@ -197,12 +197,8 @@ def prepare(kubectl: Kubectl, podgate: Webhook, crds: Sequence[Any]) -> None:
     target = Target(url=f"https://127.0.0.1:{podgate.port}", ca=authority)
     apply(kubectl, configurations(catalog.definitions, target))
     probe = ("apply", "--dry-run=server", "--filename=-")
-    for stage in ("mutate", "validate"):
-        # The same Pod cannot tell both apart: what /mutate refuses never comes to /validate.
-        named = f'"{stage}.podgate.dev" denied'
-        given = json.dumps(BAD_POD)
-        if stage == "mutate":
-            until(kubectl, probe, "podgate is registered but not asked", named, given)
+    refused = '"mutate.podgate.dev" denied'
+    until(kubectl, probe, "podgate is registered but not asked", refused, json.dumps(BAD_POD))
 
 
 def namespace(name: str, labels: dict[str, str]) -> dict[str, Any]:

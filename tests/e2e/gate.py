@@ -110,6 +110,13 @@ class Gate:
         """One object as it is stored."""
         return self.api.get(kind, namespace, name)
 
+    def one(self, kind: str, namespace: str, selector: str = "") -> Json:
+        """The first object of a kind, as soon as there is one."""
+        found = wait_for(
+            lambda: self.api.items(kind, namespace, selector), f"no {kind} in {namespace}"
+        )
+        return {**found[0], "kind": kind, "apiVersion": PLURALS[kind][0]}
+
     def edit(self, script: str, kind: str, name: str, namespace: str) -> Done:
         """`kubectl edit` with sed as the editor."""
         command = [str(self.cluster.binaries.kubectl), "edit", resource(kind), name]
@@ -141,9 +148,9 @@ def text_of(document: Json) -> str:
     return json.dumps(document)
 
 
-def wait_for(look: Callable[[], T | None], complaint: str) -> T:
+def wait_for(look: Callable[[], T | None], complaint: str, patience: float = PATIENCE) -> T:
     """What `look` finds, as soon as it finds something; AssertionError after a while."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while time.monotonic() < end:
         found = look()
         if found:

@@ -214,4 +214,4 @@ def value_of(change: Change, value: Any) -> str:
     if not change.secret:
         return wording.shown(value)
     name = value.get("name") if isinstance(value, dict) else None
-    return f"{name} (its value is never printed)" if name else wording.HIDDEN
+    return f"{name} (value not shown)" if name else wording.HIDDEN

@@ -319,7 +319,10 @@ class Explanation:
             return [Entry((), held.derived, KIND, note="follows from the kind")]
         binding = workload_binding(self.plan, row, leaf)
         places: Sequence[Place] = binding.seen(self.ev, self.document, self.views)
-        entries = [self.entry(row, each.path, each.value) for each in places]
+        if held is not None and held.scale_of is not None:
+            entries = [self.counted(row, each, "") for each in places]
+        else:
+            entries = [self.entry(row, each.path, each.value) for each in places]
         present = [each for each in entries if each.value is not ABSENT]
         return present or entries[:1] or [Entry((), ABSENT, UNSET)]
 
@@ -330,7 +333,7 @@ class Explanation:
             said = tuple(each for each in leaves if each.field == row.path)
             locate = scale_places(self.definition, component, roles)
             places = locate(self.ev, self.document) if said else ()
-            entries = [self.entry(row, each.path, each.value, key=each.key) for each in places]
+            entries = [self.counted(row, each, each.key) for each in places]
             if said:
                 yield FieldReport(row.path, row.secret, said, entries)
 
@@ -342,6 +345,14 @@ class Explanation:
             return Entry(path, ABSENT, UNSET, key=key)
         source, by = self.source(path)
         return Entry(path, None if row.secret else native, source, by, key)
+
+    def counted(self, row: Field, place: Place, key: str) -> Entry:
+        """A number of replicas, which may be no single place's: bounds and absence count too."""
+        entry = self.entry(row, place.path, place.value, key)
+        if entry.value is not ABSENT and read(self.document, place.path) != entry.value:
+            entry.source, entry.by = COMPUTED, None
+            entry.note = "counted from replicas and their bounds, or what absence means"
+        return entry
 
     def source(self, path: Path) -> tuple[str, Source | None]:
         """Where the value at a place of the completed object comes from."""

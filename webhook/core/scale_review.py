@@ -76,6 +76,8 @@ def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
     native: Any = read(ev.request.object, REPLICAS) or 0
     old: Any = read(ev.old, REPLICAS) if ev.old is not None else None
     before = (REPLICAS, old or 0) if ev.old is not None else None
+    if before is not None and before[1] == native:
+        return
     rules.judge_intent(ev, REPLICAS, native, before, None)
     value = rules.read(native)
     if value is INVALID:
@@ -84,6 +86,7 @@ def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
     for each, holds in rules.final:
         if holds(value, each.argument):
             continue
-        if before is not None and ratchets(each) and closer(each.rule, value, before[1]):
+        was = before[1] if before is not None else None
+        if isinstance(was, int) and ratchets(each) and closer(each.rule, value, was):
             continue
         ev.violate(row.path, REPLICAS, rules.show(value), rules.show_argument(each), each)
