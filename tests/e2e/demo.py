@@ -139,7 +139,8 @@ def demo(out: Console) -> int:
             left = [name for name, one in cluster.processes.items() if one.alive()]
             shutil.rmtree(folder, ignore_errors=True)
             say(out, "")
-            say(out, f"Stopped {', '.join(stopped) or 'nothing'}, and removed {folder}.")
+            what = ", ".join(stopped) or "what was starting"
+            say(out, f"Stopped {what}, and removed {folder}.")
     faults += [f"{name} still runs" for name in left]
     verdict = "Everything went as told" if not faults else "Something went otherwise than told"
     say(out, f"{verdict}, in {time.monotonic() - begun:.1f} s.", style="bold")

@@ -45,8 +45,8 @@ def lacking_in(metadata: Json, spec: Json) -> Iterator[str]:
     for key, value in PROMISED_MAIN.items():
         if main.get(key) != value:
             yield f"{key} is {main.get(key)}"
-    for key, value in PROMISED_POD.items():
-        if spec.get(key) != value:
+    for key, promised in PROMISED_POD.items():
+        if spec.get(key) != promised:
             yield f"{key} is {spec.get(key)}"
     variables = {each["name"]: each.get("value") for each in main.get("env", ())}
     if variables.get("CLUSTER") != "e2e" or "OMP_NUM_THREADS" not in variables:

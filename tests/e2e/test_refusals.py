@@ -239,27 +239,3 @@ def test_causes_for_programs(gate: Gate, space: str, name: str) -> None:
         mine = [each for each in causes if each["message"].startswith(f"{field} at {place}")]
         assert [each["field"].startswith(place) for each in mine] == [True], status
         assert mine[0]["reason"], status
-
-
-def test_nobody_goes_round_with_a_forged_owner(gate: Gate) -> None:
-    space = gate.governed_namespace()
-    gate.kubectl("create", f"--filename={MANIFESTS / 'deployment.yaml'}", f"--namespace={space}")
-    replica_set = gate.one("ReplicaSet", space)
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": replica_set["metadata"]["name"],
-        "uid": replica_set["metadata"]["uid"],
-        "controller": True,
-    }
-    for name in ("refused/pod", "pod"):
-        forged = gate.manifest(name)
-        forged["metadata"] |= {"name": "forged", "ownerReferences": [owner]}
-        if name == "pod":
-            stored = gate.api.create(forged, space, dry_run=True)
-            assert stored["spec"]["containers"][0]["imagePullPolicy"] == "Always"
-            continue
-        with pytest.raises(StatusError) as caught:
-            gate.api.create(forged, space)
-        told = {each["message"].split(" at ")[0] for each in caught.value.causes()}
-        assert {field for field, *_ in FACTS["pod"]} <= told, caught.value.status

@@ -60,6 +60,8 @@ def in_order(document: Json) -> Json:
             *(each.get("volumeMounts", []) for each in spec.get("initContainers", ())),
         ):
             volumes.sort(key=lambda each: str(each["name"]))
+        # So does the plugin that adds tolerations.
+        spec.get("tolerations", []).sort(key=lambda each: str(each["key"]))
         spec.get("tolerations", []).sort(key=str)
     return document
 

@@ -29,7 +29,7 @@ def carry_map(
         if key in defaulted and value is defaulted[key]:
             if key in raw:
                 result[key] = raw[key]
-        elif key in defaulted:
+        elif key in defaulted and (key in raw or key != "labels"):
             result[key] = carry(raw.get(key), defaulted[key], value)
         else:
             result[key] = value

@@ -326,7 +326,8 @@ def is_fixed(binding: Any) -> bool:
 def judges_final(binding: Any) -> bool:
     """Whether the binding has anything to judge on the result."""
     if isinstance(binding, ItemsField):
-        return any(each.rules.final or each.rules.required for each in binding.attributes)
+        bound = any(each.rules.final or each.rules.required for each in binding.attributes)
+        return bound or bool(binding.guarded)
     if isinstance(binding, PriorityField | GpuField):
         return True
     return bool(binding.rules.final or binding.rules.required)

@@ -99,9 +99,20 @@ class AmountField:
             assert default is not None
             value = self.rules.codec.write(default.value, default.raw)
         value = self.reconciled(view, main, ev, value)
+        if before is not None and before[1] is None and self.exceeds(view, value):
+            return
         if value is not None and value != native:
             source = default.source if default is not None else None
             ev.write(self.field.path, path, value, kept, source)
+
+    def exceeds(self, view: PodView, value: Any) -> bool:
+        """Whether the default is what breaks a tolerant `max` of a pod that was there without it."""
+        maxima = [each for each in self.maxima if ratchets(each)]
+        amount = self.rules.read(value)
+        if not maxima or amount is INVALID:
+            return False
+        total = pod_total(view, self.part, self.resource, amount)
+        return any(total > each.argument for each in maxima)
 
     def reconciled(self, view: PodView, main: Container, ev: Evaluation, value: Any) -> Any:
         """A default request never exceeds the limit; a default limit is raised to the request."""

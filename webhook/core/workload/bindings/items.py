@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.core.injected import is_injected
-from webhook.core.pointer import ABSENT, Path
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy import values as value_table
 from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
 from webhook.core.policy.fields import Attribute, Field, Items
@@ -216,12 +216,15 @@ class ItemsField:
     ) -> None:
         """The user may not change, exclude, shadow or rename a locked item."""
         constraint, _ = self.lock_of(item)
-        if item.key in self.excluded(view, ev):
+        tolerant = self.tolerates(item, constraint)
+        if item.key in self.excluded(view, ev) and not (
+            tolerant and self.excluded_before(view, ev)
+        ):
             self.refuse_locked(ev, item, constraint, EXCLUDE_ANNOTATION, "excluded")
         for native in natives:
             if not self.same(item, native):
                 continue
-            if self.tolerates(item, constraint) and self.unchanged(view, ev, native, before):
+            if tolerant and self.unchanged(view, ev, native, before):
                 continue
             difference = self.difference(item, native)
             if difference:
@@ -231,8 +234,11 @@ class ItemsField:
                 )
             elif isinstance(self.store, VolumeStore):
                 self.judge_shadow(view, ev, item, constraint, native)
-        if not ev.writes or view.spec_path in ev.as_before:
-            self.judge_presence(view, ev, item, constraint, natives, before)
+
+    def excluded_before(self, view: PodView, ev: Evaluation) -> bool:
+        """Whether a pod that was there has been left out of an item by the same annotation."""
+        now = read(ev.request.object, EXCLUDE_ANNOTATION)
+        return view.old is not None and read(ev.old, EXCLUDE_ANNOTATION) == now
 
     def tolerates(self, item: EffectiveItem, constraint: Constraint | None) -> bool:
         """Whether the policy that locks an item tolerates what was there before the update."""
@@ -256,26 +262,29 @@ class ItemsField:
             self.refuse_locked(ev, item, constraint, shadow, "shadowed by another mount")
 
     def judge_presence(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        item: EffectiveItem,
-        constraint: Constraint | None,
-        natives: list[NativeItem],
-        before: list[NativeItem],
+        self, view: PodView, ev: Evaluation, natives: list[NativeItem], before: list[NativeItem]
     ) -> None:
         """In the final object a locked item is there, in the main container where it has one."""
-        if self.is_present(item, natives):
+        if view.main is None and self.field.binding.value == "B1":
             return
+        if self.row.store == "labels" and view.location.metadata_path is None:
+            return
+        told = {each.key for each in ev.findings.violations if each.field == self.field.path}
         known = view.main is None or view.old_container(view.main) is not None
-        lacked = view.old is not None and known and not self.is_present(item, before)
-        if not (lacked and self.tolerates(item, constraint)):
-            main = view.main.path if view.main is not None else view.spec_path
-            self.refuse_locked(ev, item, constraint, main, "missing")
+        for item in self.guarded:
+            if item.key in told or self.is_present(item, view, natives):
+                continue
+            constraint, _ = self.lock_of(item)
+            lacked = view.old is not None and known and not self.is_present(item, view.old, before)
+            if not (lacked and self.tolerates(item, constraint)):
+                main = view.main.path if view.main is not None else view.spec_path
+                self.refuse_locked(ev, item, constraint, main, "missing")
 
-    def is_present(self, item: EffectiveItem, natives: list[NativeItem]) -> bool:
-        """Whether an item is among these, in the main container."""
-        return any(native.in_main and self.same(item, native) for native in natives)
+    def is_present(self, item: EffectiveItem, view: PodView, natives: list[NativeItem]) -> bool:
+        """Whether an item is among these, in the main container if there is one."""
+        return any(
+            (native.in_main or view.main is None) and self.same(item, native) for native in natives
+        )
 
     def difference(self, item: EffectiveItem, native: NativeItem) -> str:
         """The first attribute in which a native item differs in meaning; "" when none does."""
@@ -491,11 +500,16 @@ class ItemsField:
                 )
 
     def final(self, view: PodView, ev: Evaluation) -> None:
-        """Attribute rules on every item of the result."""
-        if not any(each.rules.final or each.rules.required for each in self.attributes):
+        """Attribute rules on every item of the result, and locked items that are not among them."""
+        bound = any(each.rules.final or each.rules.required for each in self.attributes)
+        if not bound and not self.guarded:
             return
-        before = self.old_items(view)
-        for native in self.store.read(view):
+        natives, before = self.store.read(view), self.old_items(view)
+        if not ev.judges_intent:
+            for item in self.guarded:
+                self.judge_locked(view, ev, item, natives, before)
+        self.judge_presence(view, ev, natives, before)
+        for native in natives if bound else ():
             if is_injected(self.row.store, native, view, ev.request):
                 continue
             unchanged = self.unchanged(view, ev, native, before)

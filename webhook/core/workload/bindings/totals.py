@@ -42,9 +42,18 @@ def amount_of(body: Any, part: str, resource: str) -> int:
         return 0
 
 
-def pod_total(view: PodView, part: str, resource: str) -> int:
-    """The pod's effective total of one resource: the larger of the pod level and the sum."""
-    total = effective_total(view, lambda each: amount_of(each.body, part, resource))
+def pod_total(view: PodView, part: str, resource: str, main: int | None = None) -> int:
+    """The pod's effective total of one resource: the larger of the pod level and the sum.
+
+    `main` stands for the amount of the main container.
+    """
+
+    def amount(each: Container) -> int:
+        return (
+            main if main is not None and each is view.main else amount_of(each.body, part, resource)
+        )
+
+    total = effective_total(view, amount)
     spec = view.spec
     if "overhead" in spec and isinstance(spec["overhead"], dict):
         total += amount_of({"resources": {"o": spec["overhead"]}}, "o", resource)
