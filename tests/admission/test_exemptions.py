@@ -157,7 +157,9 @@ def for_kind(group: str, kind: str, body: str, name: str = "owner", **more: Any)
 
 def test_an_owned_pod_meets_its_own_policies_and_its_owners() -> None:
     own = for_kind("", "Pod", "rules: {workingDir: {blocked: true}}", "own")
-    owners = for_kind("batch", "Job", "defaults: {args: a}\nrules: {image: {options: [{value: x}]}}")
+    owners = for_kind(
+        "batch", "Job", "defaults: {args: a}\nrules: {image: {options: [{value: x}]}}"
+    )
     rules = catalog(own, owners)
     document = served(pod(container(workingDir="/x")))
     assert reasons(answer(rules, request(document))) == [("workingDir", "blocked")]

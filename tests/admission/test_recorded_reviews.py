@@ -109,7 +109,9 @@ def test_only_what_an_update_changes_is_refused(
 ) -> None:
     """Whatever else is wrong with an object: a refusal names what differs from before."""
     updates = [
-        each for each in requests(recorded).values() if each.old is not None and not each.subresource
+        each
+        for each in requests(recorded).values()
+        if each.old is not None and not each.subresource
     ]
     assert len(updates) > 10
     for asked in updates:

@@ -278,5 +278,3 @@ def reasons(decision: Decision) -> list[tuple[str, str]]:
     """Field and reason of every violation, sorted, each once."""
     assert isinstance(decision, Denied), decision
     return sorted({(each.field, each.reason) for each in decision.violations})
-
-

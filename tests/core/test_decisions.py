@@ -192,9 +192,7 @@ def built(body: str, **spec: Any) -> Catalog | None:
     if found is None:
         return None
     shared = kinds()
-    return Catalog(
-        (*shared.policies, *found.policies), shared.definitions, server_defaults=table()
-    )
+    return Catalog((*shared.policies, *found.policies), shared.definitions, server_defaults=table())
 
 
 OPTIONS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -244,7 +242,9 @@ def test_offline_and_cluster_decide_alike(body: str, raw: dict[str, Any]) -> Non
 
 @OPTIONS
 @given(bodies(), bodies(), manifests(), st.data())
-def test_updates_settle_too(before: str, after: str, raw: dict[str, Any], data: st.DataObject) -> None:
+def test_updates_settle_too(
+    before: str, after: str, raw: dict[str, Any], data: st.DataObject
+) -> None:
     """Created under one policy, changed under another: the passes agree with each other."""
     first, second = built(before), built(after)
     if first is None or second is None:
@@ -287,9 +287,7 @@ def restart(document: Any) -> None:
 
 @OPTIONS
 @given(bodies(), manifests())
-def test_a_restart_under_a_tolerant_policy_is_never_refused(
-    body: str, raw: dict[str, Any]
-) -> None:
+def test_a_restart_under_a_tolerant_policy_is_never_refused(body: str, raw: dict[str, Any]) -> None:
     """What was there before is no violation, whatever policy came since."""
     rules = built(body)
     if rules is None or raw["kind"] == "Pod":

@@ -150,9 +150,7 @@ def test_replicas_in_the_object_meet_the_same_rules() -> None:
 
 
 def resize(new: Any, old: Any, stage: Stage = Stage.MUTATE, name: str = "resize") -> Request:
-    return request(
-        new, old, subresource=name, resource="pods", resource_version="v1", stage=stage
-    )
+    return request(new, old, subresource=name, resource="pods", resource_version="v1", stage=stage)
 
 
 def test_a_resize_is_judged_and_never_patched() -> None:
@@ -170,10 +168,14 @@ def test_a_resize_is_judged_and_never_patched() -> None:
         )
 
     for stage in Stage:
-        decision = judge_review(resize(sized("requests", "cpu", "3"), old, stage), rules, References())
+        decision = judge_review(
+            resize(sized("requests", "cpu", "3"), old, stage), rules, References()
+        )
         assert isinstance(decision, Allowed)
         assert not decision.patch
-        decision = judge_review(resize(sized("requests", "cpu", "5"), old, stage), rules, References())
+        decision = judge_review(
+            resize(sized("requests", "cpu", "5"), old, stage), rules, References()
+        )
         assert reasons(decision) == [("compute.cpuCoreRequest", "max")]
         decision = judge_review(
             resize(sized("limits", "memory", "2Gi"), old, stage), rules, References()

@@ -155,7 +155,10 @@ def test_prohibitions_on_items_of_broader_scopes_stay() -> None:
     changed = served(
         deployment(container(env=[{"name": "A", "value": "2"}]), tolerations=[{"key": "x"}])
     )
-    assert refused(rules, changed) == [("environmentVariables", "locked"), ("tolerations", "canAdd")]
+    assert refused(rules, changed) == [
+        ("environmentVariables", "locked"),
+        ("tolerations", "canAdd"),
+    ]
 
 
 # 20: defaults
@@ -209,7 +212,9 @@ def test_an_asset_imposed_twice_is_there_once() -> None:
 def test_imposed_assets_of_all_scopes_are_united() -> None:
     rules = catalog(
         policy("imposedAssets: [data]"),
-        project("imposedAssets: [models]\nrules: {storage: {hostPath: {instances: {canAdd: false}}}}"),
+        project(
+            "imposedAssets: [models]\nrules: {storage: {hostPath: {instances: {canAdd: false}}}}"
+        ),
         asset("data", "/data", "/data"),
         asset("models", "/models", "/models"),
     )
@@ -253,12 +258,13 @@ def test_a_trial_changes_neither_decision_nor_patch(enforcement: str) -> None:
 
 @pytest.mark.parametrize("enforcement", TRIALS)
 def test_a_trial_cannot_loosen(enforcement: str) -> None:
-    trial = policy(
-        "rules: {security: {privileged: {canEdit: true}}}", enforcement=enforcement
-    )
+    trial = policy("rules: {security: {privileged: {canEdit: true}}}", enforcement=enforcement)
     assert refused(catalog(trial), privileged()) == PRIVILEGED
     wider = policy(
-        "rules: {compute: {gpuDevicesRequest: {max: 80}}}", "wide", "tenant", enforcement=enforcement
+        "rules: {compute: {gpuDevicesRequest: {max: 80}}}",
+        "wide",
+        "tenant",
+        enforcement=enforcement,
     )
     held = policy("rules: {compute: {gpuDevicesRequest: {max: 4}}}", "held")
     assert refused(catalog(wider, held), gpus(5)) == [("compute.gpuDevicesRequest", "max")]

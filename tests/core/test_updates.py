@@ -161,9 +161,9 @@ def test_a_value_that_the_user_wrote_and_took_out_is_not_kept() -> None:
     rules = catalog("defaults: {workingDir: /policy}")
     mine = edited(
         pytorchjob(master=False),
-        lambda each: each["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][
-            0
-        ].update(workingDir="/mine"),
+        lambda each: each["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"][
+            "containers"
+        ][0].update(workingDir="/mine"),
     )
     old = result(rules, annotated(mine))
     new = annotated(pytorchjob(master=False))
