@@ -229,6 +229,8 @@ def test_offline_and_cluster_decide_alike(body: str, raw: dict[str, Any]) -> Non
     rules = built(body)
     if rules is None:
         return
+    # A Job without labels of its own gets those of its template, which a policy may have added to.
+    raw["metadata"]["labels"] = {"own": "x"}
     offline = judge(copy.deepcopy(raw), "file", rules, References(), Place("team"))
     online = mutated(rules, annotated(served(raw), raw))
     if isinstance(offline.decision, Denied):
@@ -238,6 +240,12 @@ def test_offline_and_cluster_decide_alike(body: str, raw: dict[str, Any]) -> Non
     here = online.object
     del here["metadata"]["annotations"]
     assert not diff(served(offline.object), served(here))
+
+
+def test_a_label_of_ours_leaves_those_that_the_server_copies() -> None:
+    rules = catalog("defaults: {priorityClass: low}")
+    verdict = judge(KINDS["Job"](), "file", rules, References(), Place("team"))
+    assert verdict.object["metadata"]["labels"] == {"app": "web", "priorityClassName": "low"}
 
 
 @OPTIONS
@@ -260,7 +268,7 @@ def test_updates_settle_too(
     new = copy.deepcopy(old)
     change = data.draw(st.sampled_from(("label", "replace", "restart")))
     if change == "label":
-        new["metadata"]["labels"] = {"team": "x"}
+        new["metadata"].setdefault("labels", {})["team"] = "x"
         if kind != "Pod":
             assert settle(second, new, old) == new
     elif change == "replace":

@@ -73,12 +73,12 @@ VIOLATIONS: dict[str, Sentence] = {
     ),
     "uncovered": Sentence(
         "{value} stands outside the pod places known for {key}",
-        "Extend the kind's definition; `podgate interface infer` drafts one.",
+        "Name the place in the kind's definition, or under notPods in its profile.",
         bare="a container stands outside the pod places known for this kind",
     ),
     "unknown-kind": Sentence(
         "no definition says where this kind keeps its pods",
-        "Add one; `podgate interface infer` drafts it.",
+        "Give a ResourceInterface for it with --interfaces.",
     ),
     "invalid-value": Sentence(
         "{value} cannot be read, {allowed} is wanted",

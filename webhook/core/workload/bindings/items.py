@@ -269,7 +269,11 @@ class ItemsField:
             return
         if self.row.store == "labels" and view.location.metadata_path is None:
             return
-        told = {each.key for each in ev.findings.violations if each.field == self.field.path}
+        told = {
+            each.key
+            for each in ev.findings.violations
+            if each.field == self.field.path and each.reason == "name-clash"
+        }
         known = view.main is None or view.old_container(view.main) is not None
         for item in self.guarded:
             if item.key in told or self.is_present(item, view, natives):
