@@ -87,7 +87,7 @@ FIELDS = {
         lambda each: (each[0], {k: v for k, v in each[1].items() if k != "options"})
     ),
 }
-ITEMS = {
+ITEMS: dict[str, Any] = {
     "environmentVariables": lambda name: {"name": name, "value": name.lower()},
     "labels": lambda name: {"name": name, "value": name.lower()},
     "tolerations": lambda name: {"name": name, "key": name, "operator": "Exists"},
@@ -122,13 +122,13 @@ def bodies(draw: st.DrawFn) -> str:
         items = [ITEMS[path](name) for name in names]
         if items:
             put(defaults, path, {"instances": items})
-        said = {}
+        closed: dict[str, Any] = {}
         if draw(st.booleans()):
-            said["canAdd"] = False
+            closed["canAdd"] = False
         if items and draw(st.booleans()):
-            said["locked"] = [items[0]["name"]]
-        if said:
-            put(rules, path, {"instances": said})
+            closed["locked"] = [items[0]["name"]]
+        if closed:
+            put(rules, path, {"instances": closed})
     return yaml.safe_dump({"defaults": defaults, "rules": rules})
 
 
@@ -272,7 +272,9 @@ def test_updates_settle_too(
         if kind != "Pod":
             assert settle(second, new, old) == new
     elif change == "replace":
-        settle(second, served(other), old)
+        # The API server refuses other templates of the rest, where nothing may be written either.
+        if kind not in ("Pod", "Job", "JobSet"):
+            settle(second, served(other), old)
     else:
         restart(new)
         settle(second, new, old)

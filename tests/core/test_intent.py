@@ -64,7 +64,7 @@ def owned(manager: str, operation: str, fields: Any, version: str = "apps/v1") -
     return lambda each: each["metadata"].setdefault("managedFields", []).append(entry)
 
 
-FIELDS = {
+FIELDS: dict[str, Any] = {
     "f:spec": {
         "f:template": {
             "f:spec": {

@@ -217,7 +217,7 @@ def test_totals_pass_while_they_do_not_move_further_from_the_rule() -> None:
     result(rules, moved, old)
 
 
-PRIVILEGED = {"securityContext": {"privileged": True}}
+PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
 GUARDED: dict[str, Callable[[Any], Any]] = {
     "image": lambda each: each.update(image="registry.example.com/other:1"),
     "command": lambda each: each.update(command=["sh"]),
@@ -268,7 +268,7 @@ def test_a_value_inherited_from_the_pod_counts_for_a_container_that_changes() ->
         ("security.runAsUid", "canEdit"),
         ("security.runAsUid", "min"),
     ]
-    own = {"securityContext": {"runAsUser": 1000}}
+    own: dict[str, Any] = {"securityContext": {"runAsUser": 1000}}
     old = served(
         deployment(container(), container("side", **own), securityContext={"runAsUser": 0})
     )
@@ -278,7 +278,7 @@ def test_a_value_inherited_from_the_pod_counts_for_a_container_that_changes() ->
 
 def test_safety_bounds_ratchet_per_container_too() -> None:
     rules = catalog("rules: {security: {runAsUid: {min: 1000}}}")
-    low = {"securityContext": {"runAsUser": 5}}
+    low: dict[str, Any] = {"securityContext": {"runAsUser": 5}}
     old = served(deployment(container(**low), container("side", **copy.deepcopy(low))))
     result(rules, edited(old, restart), old)
     new = edited(old, lambda each: GUARDED["image"](spec(each)["containers"][1]))
@@ -354,7 +354,10 @@ def test_items_are_matched_by_key_and_container_wherever_they_stand() -> None:
 
 def test_atomic_lists_are_one_value() -> None:
     rules = catalog("rules: {args: {canEdit: false}, security: {capabilities: {canEdit: false}}}")
-    held = {"args": ["a", "b"], "securityContext": {"capabilities": {"add": ["A", "B"]}}}
+    held: dict[str, Any] = {
+        "args": ["a", "b"],
+        "securityContext": {"capabilities": {"add": ["A", "B"]}},
+    }
     old = served(deployment(container(**held)))
     result(rules, edited(old, restart), old)
     turned = edited(old, lambda each: main(each)["args"].reverse())

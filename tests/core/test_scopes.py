@@ -26,7 +26,7 @@ from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Denied
 from webhook.core.references import References
 
-VISION = {"namespaceSelector": {"matchLabels": {"department": "vision"}}}
+VISION: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"department": "vision"}}}
 MODES = ("guarded", "documented", "strictest")
 
 
