@@ -24,7 +24,7 @@ POLICY = ROOT / "tests" / "corpus-policy.yaml"
 
 def shared_data() -> Path | None:
     """The folder of real input, next to the checkout or where PODGATE_SHARED says."""
-    place = Path(os.environ.get("PODGATE_SHARED", ROOT.parent / "shared")) / "data"
+    place = Path(os.environ.get("PODGATE_SHARED") or ROOT.parent / "shared" / "data")
     return place if place.is_dir() else None
 
 

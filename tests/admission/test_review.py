@@ -1,6 +1,7 @@
 """AdmissionReview in and out: what is read, what is refused with which words, what is answered."""
 
 import base64
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from webhook.core import decision, wording
 from webhook.core.decision import Allowed, Change, Denied, Source, Violation
 from webhook.core.request import Request, Stage
 
-RECORDED = sorted(Path("/work/shared/data/reviews").glob("*.json"))
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+SHARED = Path(os.environ.get("PODGATE_SHARED") or BESIDE)
+RECORDED = sorted((SHARED / "reviews").glob("*.json"))
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"
 SOURCE = Source("gpu-limits", "cluster", message="Ask the platform team")
 
