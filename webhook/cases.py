@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import unified_diff
 from functools import lru_cache
 from itertools import pairwise
@@ -34,12 +34,20 @@ from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
+from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
 from webhook.offline import Place, judge, references_of
 
 FILE = "case.yaml"
 DOCUMENTS = ("policies", "assets", "interfaces")
-PLACE = ("namespace", "namespaceLabels", "workloadType", "ruleCombination", "systemPolicy")
+PLACE = (
+    "namespace",
+    "namespaceLabels",
+    "workloadType",
+    "ruleCombination",
+    "systemPolicy",
+    "settings",
+)
 SUBMITTED = ("object", "request")
 CASE_KEYS = (*DOCUMENTS, *PLACE, *SUBMITTED, "references", "expect", "variants")
 VARIANT_KEYS = ("name", "set", "expect")
@@ -49,6 +57,7 @@ REQUEST_KEYS = (
     "old",
     "user",
     "groups",
+    "extra",
     "fieldManager",
     "replaces",
     "subresource",
@@ -142,7 +151,9 @@ def refuse_misshapen(data: Mapping[str, Any], file: FilePath) -> None:
     """Parts that are no list, map or object where a case has one are mistakes too."""
     wanted: list[tuple[str, Any, type]] = []
     wanted += [(key, data.get(key), list) for key in (*DOCUMENTS, "references", "variants")]
-    wanted += [(key, data.get(key), dict) for key in ("namespaceLabels", "request", "expect")]
+    wanted += [
+        (key, data.get(key), dict) for key in ("namespaceLabels", "settings", "request", "expect")
+    ]
     variants = data.get("variants")
     for index, each in enumerate(variants if isinstance(variants, list) else ()):
         if isinstance(each, dict):
@@ -301,12 +312,27 @@ def catalog_of(case: Case) -> Catalog:
         raise BadCase(f"{case.file}: ruleCombination is one of {', '.join(COMBINATIONS)}")
     context = Context(workload_type=given.get("workloadType"), namespace=place_of(case).namespace)
     own = shipped(with_system_policy=given.get("systemPolicy") is not False)
-    choices = Choices(combination=combination, context=context)
+    choices = Choices(combination, words_of(case), context)
     catalog, problems = assemble(own, documents_of(case), choices, defaults_table())
     if catalog is None:
         errors = [each for each in problems if each.severity == "error"]
         raise BadCase("\n".join(wording.problem_text(each) for each in errors))
     return catalog
+
+
+def words_of(case: Case) -> Vocabulary:
+    """The words of the installation that a case is tried in, by the names of `podgate serve`."""
+    given = case.given.get("settings") or {}
+    known = {each.name for each in fields(Vocabulary)}
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
+        if name not in known:
+            raise BadCase(f"{case.file}: settings has no {key}")
+        found[name] = tuple(value) if isinstance(value, list) else value
+    if "features" in found:
+        found["features"] = frozenset(found["features"])
+    return Vocabulary(**found)
 
 
 def references_for(case: Case) -> References:
@@ -369,6 +395,7 @@ def request_of(case: Case) -> Request:
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
         user=str(body.get("user") or "someone@example.com"),
         groups=tuple(body.get("groups") or ()),
+        extra={key: tuple(held) for key, held in (body.get("extra") or {}).items()},
         field_manager=str(body.get("fieldManager") or ""),
         replaces=body.get("replaces") is True,
         dry_run=body.get("dryRun") is True,

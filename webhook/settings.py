@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from webhook.core import wording
 from webhook.core.decision import Problem
+from webhook.core.workload.vocabulary import Vocabulary
 
 PREFIX = "PODGATE_"
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})")
@@ -33,6 +34,7 @@ OTHERS = frozenset(
 
 Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
 Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
+Pair = Annotated[str, StringConstraints(pattern=r"^[^\s,=]+=[^\s,=]+$")]
 PATHS, NAMES = "paths", "names"
 
 
@@ -100,6 +102,31 @@ class Settings(BaseModel):
         listed=NAMES,
     )
     node_type_label: Name = setting("run.ai/type", "a label key")
+    node_pools_annotation: Name = setting("kai.scheduler/node-pools", "an annotation key")
+    node_pool_labels: tuple[Name, ...] = setting(
+        ("kai.scheduler/node-pool", "runai/node-pool"),
+        "label keys separated by commas, the first of which is written",
+        listed=NAMES,
+    )
+    gpu_memory_unit: Literal["MiB", "MB"] = setting("MiB", "MiB or MB")
+    gpu_limit: Literal["env", "annotation"] = setting("env", "env or annotation")
+    several_devices: bool = setting(
+        False, "true or false; true where the scheduler knows fractions of several GPUs"
+    )
+    git_image: str = setting("", "the git-sync image that checks out repositories")
+    git_images: tuple[Name, ...] = setting(
+        (), "further git-sync images separated by commas", listed=NAMES
+    )
+    s3_drivers: tuple[Pair, ...] = setting(
+        (), "CSI drivers as driver=attribute that names the bucket", listed=NAMES
+    )
+    data_volumes: tuple[Pair, ...] = setting((), "data volumes as id=claim", listed=NAMES)
+    identity_claims: tuple[Pair, ...] = setting(
+        (), "uid=, gid= and groups= with the keys of the user's extra fields", listed=NAMES
+    )
+    features: tuple[Name, ...] = setting(
+        (), "what the cluster allows beyond a kind's usual limits", listed=NAMES
+    )
     kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
         "1.36", "a Kubernetes version such as 1.36"
     )
@@ -123,6 +150,25 @@ class Settings(BaseModel):
         problems = (*strangers, *bad_ports(settings, found))
         return problems or settings
 
+    def vocabulary(self) -> Vocabulary:
+        """The words of the installation, as the decision takes them."""
+        return Vocabulary(
+            gpu_resources=self.gpu_devices,
+            gpu_classes=self.gpu_device_classes,
+            gpu_memory_unit=self.gpu_memory_unit,
+            gpu_limit=self.gpu_limit,
+            several_devices=self.several_devices,
+            node_type_label=self.node_type_label,
+            node_pools_annotation=self.node_pools_annotation,
+            node_pool_labels=self.node_pool_labels,
+            git_image=self.git_image,
+            git_images=self.git_images,
+            s3_drivers=pairs(self.s3_drivers),
+            data_volumes=pairs(self.data_volumes),
+            identity_claims=pairs(self.identity_claims),
+            features=frozenset(self.features),
+        )
+
     def unfit_to_serve(self) -> tuple[Problem, ...]:
         """What a server needs and commands do not: a certificate and its key, or the word that it
         is meant to go without.
@@ -136,6 +182,11 @@ class Settings(BaseModel):
             Problem("flags", shown, "nothing", f"write {wanted(name)} (or --plain-http)", "setting")
             for shown, name in rows
         )
+
+
+def pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    """Texts of the form a=b as a map."""
+    return dict(each.split("=", 1) for each in texts)
 
 
 def wanted(name: str) -> str:

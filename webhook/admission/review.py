@@ -122,6 +122,7 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
     if budget.too_deep(body, old):
         raise DeepError
     options, user = mapping(asked, "options"), mapping(asked, "userInfo")
+    claims = mapping(user, "extra")
     return Request(
         group=group,
         version=version,
@@ -138,6 +139,7 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
         name=text(asked, "name") or own_name(body),
         user=text(user, "username"),
         groups=texts(user, "groups"),
+        extra={key: texts(claims, key) for key in claims},
         field_manager=text(options, "fieldManager"),
         replaces=operation == "UPDATE" and text(options, "fieldManager") not in PATCHERS,
         dry_run=asked.get("dryRun") is True,
@@ -194,6 +196,7 @@ def triple(parent: dict[str, Any], key: str, last: str) -> tuple[str, str, str]:
 NESTED = {
     "username": "userInfo.username",
     "groups": "userInfo.groups",
+    "extra": "userInfo.extra",
     "fieldManager": "options.fieldManager",
 }
 

@@ -16,7 +16,6 @@ from webhook.core import wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Decision
-from webhook.core.plan import Vocabulary
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
@@ -88,15 +87,12 @@ def depends_on_labels(policy: Policy, namespace: str) -> bool:
 
 def sources_of(settings: Settings) -> Sources:
     """Where the documents are, as the settings say."""
-    vocabulary = Vocabulary(
-        settings.gpu_devices, settings.gpu_device_classes, settings.node_type_label
-    )
     return Sources(
         tuple(map(str, settings.policies)),
         tuple(map(str, settings.interfaces)),
         tuple(map(str, settings.assets)),
         settings.kubernetes_minor,
-        Choices(settings.rule_combination, vocabulary),
+        Choices(settings.rule_combination, settings.vocabulary()),
     )
 
 

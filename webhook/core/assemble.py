@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
-from webhook.core.plan import Vocabulary
 from webhook.core.policy import assets as asset_documents
 from webhook.core.policy import document as policy_documents
 from webhook.core.policy.combine import GUARDED
@@ -19,6 +18,7 @@ from webhook.core.source import SourceDocument
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
 from webhook.core.workload.locations import Definition, union
 from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
+from webhook.core.workload.vocabulary import Vocabulary
 
 
 @dataclass(slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from webhook.core.plan import Plan, Vocabulary, compile_plan
+from webhook.core.plan import Plan, compile_plan
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.references import References
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 from webhook.core.workload.locations import Definition
+from webhook.core.workload.vocabulary import Vocabulary
 
 PLANS_KEPT = 4096
 REACH_KEPT = 16384

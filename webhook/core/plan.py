@@ -6,31 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.core.pointer import Path, read
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
 from webhook.core.policy.fields import (
-    AMOUNT,
-    CONTAINER,
-    GPU,
-    ITEMS,
-    NODE_TYPE,
-    POD,
+    NOTHING,
+    PREEMPTIBILITY,
     PRIORITY,
     SCALE,
+    SERVING_PORT,
     TABLE,
+    TOTAL_GPUS,
     WORKLOAD,
+    WORKLOAD_ITEMS,
     Field,
 )
 from webhook.core.policy.model import Asset, DefaultFrom, Policy
 from webhook.core.server_defaults import KindDefaults
-from webhook.core.workload.bindings.amounts import AmountField
+from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.computed import ComputedField
-from webhook.core.workload.bindings.containers import ContainerField
 from webhook.core.workload.bindings.gpus import GpuField
 from webhook.core.workload.bindings.items import ItemsField
-from webhook.core.workload.bindings.pods import NodeTypeField, PodField
-from webhook.core.workload.bindings.stores import EnvironmentStore, LabelStore, TolerationStore
-from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.bindings.preemptibility import PreemptibilityField
+from webhook.core.workload.bindings.shapes import POD_BINDINGS, Given
+from webhook.core.workload.bindings.totals_of_gpus import TotalGpusField
+from webhook.core.workload.bindings.unmapped import NothingField
 from webhook.core.workload.bindings.workloads import (
     Locate,
     Place,
@@ -43,20 +42,7 @@ from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import FieldPlaces, ScaleOf
 from webhook.core.workload.query import Program
 from webhook.core.workload.scale import Scale
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Names that an installation may choose: GPU resources and classes, the node type's label."""
-
-    gpu_resources: tuple[str, ...] = (
-        "nvidia.com/gpu",
-        "nvidia.com/gpu.shared",
-        "nvidia.com/mig-*",
-        "amd.com/gpu",
-    )
-    gpu_classes: tuple[str, ...] = ("gpu.nvidia.com", "mig.nvidia.com")
-    node_type_label: str = "run.ai/type"
+from webhook.core.workload.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +87,8 @@ class Plan:
         key = (component, roles)
         steps = self.pods.get(key)
         if steps is None:
-            steps = self.pods[key] = pod_steps(self, self.effective(component, roles))
+            effective = self.effective(component, roles)
+            steps = self.pods[key] = pod_steps(self, effective, component)
         return steps
 
 
@@ -141,59 +128,27 @@ def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]
     return found
 
 
-def attribute_leaves(row: Field, effective: Effective) -> dict[str, Leaf]:
-    """The effective leaves of an itemized field's attributes by attribute name."""
-    assert row.items is not None
-    return {
-        each.name: effective[f"{row.path}.{each.name}"]
-        for each in row.items.attributes
-        if f"{row.path}.{each.name}" in effective
+def pod_binding(
+    plan: Plan, row: Field, leaf: Leaf, effective: Effective, component: str = ""
+) -> Any:
+    """The binding of one field for the pods of a component; None where they do not carry it."""
+    given = Given(row, leaf, effective, component, plan.definition, plan.server, plan.vocabulary)
+    return POD_BINDINGS[row.shape](given)
+
+
+WORKLOAD_SHAPES = frozenset(
+    {
+        NOTHING,
+        PREEMPTIBILITY,
+        PRIORITY,
+        SCALE,
+        SERVING_PORT,
+        TOTAL_GPUS,
+        WORKLOAD,
+        WORKLOAD_ITEMS,
     }
-
-
-def store_of(row: Field) -> Any:
-    """The store of an itemized field."""
-    assert row.items is not None
-    if row.items.store == "environment":
-        return EnvironmentStore()
-    if row.items.store == "labels":
-        return LabelStore()
-    if row.items.store == "tolerations":
-        return TolerationStore()
-    attributes = tuple(
-        (
-            each.name,
-            (each.at[0], each.at[1]),
-            each.absent if isinstance(each.absent, bool | str) else None,
-        )
-        for each in row.items.attributes
-        if len(each.at) == 2
-    )
-    return VolumeStore(row.items.store, attributes)
-
-
-def pod_binding(plan: Plan, row: Field, leaf: Leaf, effective: Effective) -> Any:
-    """The binding of one field for a pod; None for fields of the workload as a whole."""
-    server = plan.server
-    match row.shape:
-        case "container":
-            return ContainerField(row, leaf, server.container(row.at))
-        case "pod":
-            return PodField(row, leaf, row.at, server.pod(row.at))
-        case "amount":
-            return AmountField(row, leaf)
-        case "gpu":
-            return GpuField(row, leaf, plan.vocabulary.gpu_resources, plan.vocabulary.gpu_classes)
-        case "node-type":
-            return NodeTypeField(row, leaf, plan.vocabulary.node_type_label)
-        case "items":
-            return ItemsField(row, leaf, attribute_leaves(row, effective), store_of(row))
-        case _:
-            return None
-
-
-POD_SHAPES = frozenset({CONTAINER, POD, AMOUNT, GPU, ITEMS, NODE_TYPE})
-WORKLOAD_SHAPES = frozenset({WORKLOAD, SCALE, PRIORITY})
+)
+POD_SHAPES = frozenset(POD_BINDINGS)
 
 
 def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
@@ -202,7 +157,7 @@ def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
     return (row for row in TABLE.fields.values() if row.path in owners and row.shape in shapes)
 
 
-def pod_steps(plan: Plan, effective: Effective) -> Steps:
+def pod_steps(plan: Plan, effective: Effective, component: str) -> Steps:
     """Compile the pod fields of one component."""
     bindings: dict[str, Any] = {}
     forbidden = {each.field for each in plan.definition.profile.forbidden_fields}
@@ -210,7 +165,9 @@ def pod_steps(plan: Plan, effective: Effective) -> Steps:
         leaf = effective.get(row.path, Leaf(row.path))
         if row.path in forbidden and leaf.items:
             leaf = replace(leaf, items=())
-        bindings[row.path] = pod_binding(plan, row, leaf, effective)
+        binding = pod_binding(plan, row, leaf, effective, component)
+        if binding is not None:
+            bindings[row.path] = binding
     steps = steps_of(bindings, lambda path: empty_pod_binding(plan, path))
     return without_forbidden(steps, effective, forbidden)
 
@@ -347,11 +304,31 @@ def workload_steps(plan: Plan) -> Steps:
                     locate = scale_places(plan.definition, component, roles)
                     name = f"{row.path}:{component}:{roles}"
                     bindings[name] = ScaleField(row, effective[row.path], locate, component, roles)
-        elif row.shape in WORKLOAD_SHAPES:
+        elif row.shape == WORKLOAD_ITEMS:
+            leaves = united_attributes(row, [each for _, _, each in effectives])
+            leaf = united(row.path, [each for _, _, each in effectives])
+            if leaf is not None or leaves:
+                bindings[row.path] = AnnotationItemsField(row, leaf or Leaf(row.path), leaves)
+        elif row.shape in WORKLOAD_SHAPES and not lies_in_pods(plan, row):
             leaf = united(row.path, [each for _, _, each in effectives])
             if leaf is not None:
                 bindings[row.path] = workload_binding(plan, row, leaf)
     return steps_of(bindings, lambda path: empty_workload_binding(plan, path))
+
+
+def lies_in_pods(plan: Plan, row: Field) -> bool:
+    """Whether the kind has this field in the main containers of its pods."""
+    held = plan.definition.profile.fields.get(row.path)
+    return held is not None and bool(held.main_port)
+
+
+def united_attributes(row: Field, effectives: Sequence[Effective]) -> dict[str, Leaf]:
+    """The leaves of an itemized field's attributes for the whole workload, by attribute name."""
+    assert row.items is not None
+    found = {
+        each.name: united(f"{row.path}.{each.name}", effectives) for each in row.items.attributes
+    }
+    return {name: leaf for name, leaf in found.items() if leaf is not None}
 
 
 def empty_workload_binding(plan: Plan, path: str) -> Any:
@@ -368,7 +345,8 @@ def united(path: str, effectives: Sequence[Effective]) -> Leaf | None:
     if not leaves:
         return None
     default = next((leaf.default for leaf in reversed(leaves) if leaf.default is not None), None)
-    return Leaf(path, unique(leaves), default)
+    items = next((leaf.items for leaf in reversed(leaves) if leaf.items), ())
+    return Leaf(path, unique(leaves), default, items)
 
 
 def unique(leaves: Iterable[Leaf]) -> tuple[Constraint, ...]:
@@ -390,8 +368,18 @@ def unique(leaves: Iterable[Leaf]) -> tuple[Constraint, ...]:
 def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
     """The binding of one workload-level field on this kind."""
     profile = plan.definition.profile
-    if row.shape == PRIORITY:
-        return PriorityField(row, leaf, places_of(profile.second_priority_places))
+    match row.shape:
+        case "priority":
+            return PriorityField(row, leaf, places_of(profile.second_priority_places))
+        case "preemptibility":
+            return PreemptibilityField(row, leaf, places_of(profile.second_priority_places))
+        case "nothing":
+            return NothingField(row, leaf)
+        case "total-gpus":
+            words = plan.vocabulary
+            return TotalGpusField(row, leaf, words.gpu_resources, words.gpu_classes)
+    if row.at:
+        return WorkloadField(row, leaf, *place_of_every_kind(row.at), None)
     held = profile.fields.get(row.path)
     if held is None:
         return WorkloadField(row, leaf, lambda ev, document: (), None, None)
@@ -402,6 +390,16 @@ def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
     return WorkloadField(
         row, leaf, places_of(held.places), places_of(held.write, held.only_with), shadow(plan, held)
     )
+
+
+def place_of_every_kind(at: Path) -> tuple[Locate, Locate]:
+    """The one place of a field that all kinds have in common."""
+
+    def locate(ev: Evaluation, document: Any) -> list[Place]:
+        value = read(document, at)
+        return [Place(at, None if value is ABSENT or value == "" else value, "common")]
+
+    return locate, locate
 
 
 def shadow(plan: Plan, held: FieldPlaces) -> Any:

@@ -35,7 +35,7 @@ class Request:
 
     `raw` is the object as its author wrote it, known offline only; there it is the intent.
     `replaces` says that the whole object may have been sent (PUT, server-side apply), so that the
-    server filled in anew what was left out.
+    server filled in anew what was left out. `extra` are further claims of the user.
     """
 
     group: str
@@ -54,6 +54,7 @@ class Request:
     name: str = ""
     user: str = ""
     groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     field_manager: str = ""
     replaces: bool = False
     dry_run: bool = False

@@ -134,6 +134,88 @@ def parse_capabilities(raw: Any, text: str | None) -> frozenset[str]:
     return frozenset(capability(name) for name in parse_array(raw, text))
 
 
+def parse_names(raw: Any, text: str | None) -> frozenset[str]:
+    """A list of texts as a set."""
+    return frozenset(parse_array(raw, text))
+
+
+FILE_MODES = re.compile(r"0?[0-7]{3}")
+
+
+def parse_file_mode(raw: Any, text: str | None) -> str:
+    """The mode of a file as octal text with a leading zero; a native one is a plain number."""
+    written = plain_text(raw, text)
+    if not FILE_MODES.fullmatch(written):
+        raise ValueError("an octal file mode such as 0644")
+    return f"0{int(written, 8):03o}"
+
+
+def read_file_mode(raw: Any) -> str:
+    """A native mode, 420 for 0644."""
+    return f"0{read_integer(raw):03o}"
+
+
+def parse_group_ids(raw: Any, text: str | None) -> frozenset[int]:
+    """Group ids of one text, such as 100,200 (older documents write 100;200)."""
+    parts = re.split(r"[,;]", plain_text(raw, text))
+    if not all(re.fullmatch(r"\s*\d{1,10}\s*", each) for each in parts):
+        raise ValueError("group ids such as '100,200'")
+    return frozenset(int(each) for each in parts)
+
+
+def read_group_ids(raw: Any) -> frozenset[int]:
+    """A native list of group ids."""
+    if not isinstance(raw, list):
+        raise ValueError("a list of group ids")  # noqa: TRY004 - one error type for every codec
+    return frozenset(read_integer(each) for each in raw)
+
+
+def canonical_terms(raw: Any) -> Any:
+    """Node selector terms in an order of their own: what is said counts, not where."""
+    terms = raw.get("nodeSelectorTerms") if isinstance(raw, dict) else None
+    if not isinstance(terms, list) or set(raw) != {"nodeSelectorTerms"}:
+        raise ValueError("{nodeSelectorTerms: [{matchExpressions: [{key, operator, values}]}]}")
+    return tuple(sorted((canonical_term(each) for each in terms), key=repr))
+
+
+def canonical_term(term: Any) -> Any:
+    """One term: its expressions and fields, each with its values in order."""
+    if not isinstance(term, dict) or not set(term) <= {"matchExpressions", "matchFields"}:
+        raise ValueError("terms of matchExpressions")
+    return tuple(
+        (part, tuple(sorted((canonical_expression(each) for each in term[part] or ()), key=repr)))
+        for part in sorted(term)
+        if isinstance(term[part], list)
+    )
+
+
+def canonical_expression(expression: Any) -> Any:
+    """One expression: key, operator, values."""
+    if not isinstance(expression, dict):
+        raise ValueError("expressions of {key, operator, values}")  # noqa: TRY004 - as above
+    values = expression.get("values") or ()
+    return (
+        str(expression.get("key")),
+        str(expression.get("operator")),
+        tuple(sorted(str(each) for each in values)),
+    )
+
+
+def parse_node_terms(raw: Any, text: str | None) -> Any:
+    """A required node affinity in canonical order, compared as one value."""
+    return canonical_terms(raw)
+
+
+def parse_protocol(raw: Any, text: str | None) -> str:
+    """http or grpc."""
+    return plain_text(raw, text)
+
+
+def read_protocol(raw: Any) -> str:
+    """The name of a port: h2c stands for grpc, anything else for http."""
+    return "grpc" if read_text(raw) == "h2c" else "http"
+
+
 def parse_command(raw: Any, text: str | None) -> tuple[str, ...]:
     """One command line split as a POSIX shell would, or a list of tokens as it stands."""
     if isinstance(raw, list):
@@ -203,6 +285,42 @@ COMMAND = Codec(
     lambda raw: parse_array(raw, None),
     lambda value, raw: list(value),
     lambda value: "(not shown)",
+)
+NAMES = Codec(
+    parse_names, lambda raw: parse_names(raw, None), lambda value, raw: sorted(value), show_names
+)
+ORDERED = ARRAY
+AMOUNT_TEXT = Codec(
+    parse_quantity,
+    read_quantity,
+    lambda value, raw: str(raw) if raw is not None else quantity.render(value),
+    quantity.render,
+)
+FILE_MODE = Codec(parse_file_mode, read_file_mode, lambda value, raw: int(value, 8), show_text)
+GROUP_IDS = Codec(
+    parse_group_ids,
+    read_group_ids,
+    lambda value, raw: sorted(value),
+    lambda value: ",".join(str(each) for each in sorted(value)),
+)
+NODE_TERMS = Codec(
+    parse_node_terms,
+    lambda raw: canonical_terms(raw),
+    lambda value, raw: raw,
+    lambda value: "; ".join(
+        " and ".join(
+            f"{key} {operator} {' '.join(held)}".rstrip()
+            for _, expressions in term
+            for key, operator, held in expressions
+        )
+        for term in value
+    ),
+)
+PORT_PROTOCOL = Codec(
+    parse_protocol,
+    read_protocol,
+    lambda value, raw: "h2c" if value == "grpc" else "http1",
+    show_text,
 )
 
 TABLE: dict[str, ValueType] = {

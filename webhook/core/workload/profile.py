@@ -44,6 +44,10 @@ places are native jq paths from the object's root; a place may match several tim
         # as text), duration (seconds as "30s"), plusOne, clusterLocal (true as that word)
         workers: {places: [.spec.size], as: plusOne}
         # several places: rules look at all, a default goes to `write` (a path or several)
+        # which values the kind takes; a default outside is not written, and told
+        restartPolicy: {places: [.spec.template.spec.restartPolicy], allows: [Always]}
+        # the first port of the main container in the pods of a component
+        servingPort.container: {mainPort: replica}
       priorityClass: {secondPlaces: [.spec.runPolicy.schedulingPolicy.priorityClass]}
       # main: it is the pod's main container; a place with the component's `[]` is of its instance
       extraContainers:
@@ -56,6 +60,7 @@ places are native jq paths from the object's root; a place may match several tim
       controllers: ["system:serviceaccount:kubeflow:training-operator"]   # exact user names
       references: [{place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind}]
       scaleSubresource: {component: replica, instance: Worker}
+      nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;
                                         # absent: the whole object is walked

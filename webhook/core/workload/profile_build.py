@@ -69,6 +69,7 @@ class Builder:
             None if subtrees is None else self.places(("openSubtrees",), subtrees),
             name,
             self.report.document.origin,
+            spec.name_label or "",
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -125,8 +126,9 @@ class Builder:
     def field(self, name: str, body: FieldModel) -> FieldPlaces:
         """The places of one field; with several it must be said which a default goes to."""
         at: Path = ("fields", name)
-        if bool(body.places) + bool(body.scale_of) + (body.derived is not None) != 1:
-            fix = "set one of `places`, `scaleOf` and `derived`"
+        sources = (body.places, body.scale_of, body.derived is not None, body.main_port)
+        if [bool(each) for each in sources].count(True) != 1:
+            fix = "set one of `places`, `scaleOf`, `derived` and `mainPort`"
             self.add(at, "a field has one source", fix, "field-source")
         if len(body.places) > 1 and not body.write:
             fix = "name in `write` the one that a default goes to"
@@ -143,6 +145,8 @@ class Builder:
             scale_of(body.scale_of),
             body.derived,
             body.as_,
+            tuple(body.allows),
+            tuple(body.main_port),
         )
 
     def add(self, at: Path, found: str, fix: str, reason: str) -> None:

@@ -76,7 +76,9 @@ class ScaleOf:
 class FieldPlaces:
     """Where a workload-level field is; `write` are the places that a default goes to.
 
-    `written` says how the object writes the value where that is not the field's own form.
+    `written` says how the object writes the value where that is not the field's own form, `allows`
+    which values the kind takes (all while empty). `main_port` are components whose main containers
+    have the field in their first port.
     """
 
     places: tuple[Program, ...] = ()
@@ -85,6 +87,8 @@ class FieldPlaces:
     scale_of: ScaleOf | None = None
     derived: str | None = None
     written: Written | None = None
+    allows: tuple[str, ...] = ()
+    main_port: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,7 @@ class Profile:
     """A profile ready for use; `open_subtrees` is None when nothing is known of the schema.
 
     `versions` are all that it covers; those in `others` have a profile, and an interface, each.
+    `name_label` is the label by which the kind's controller gives its pods the workload's name.
     """
 
     group: str
@@ -174,6 +179,7 @@ class Profile:
     open_subtrees: tuple[Program, ...] | None = None
     name: str = ""
     origin: str = ""
+    name_label: str = ""
     others: Mapping[str, Profile] = field(default_factory=dict)
 
     def of_version(self, version: str) -> Profile:

@@ -77,6 +77,8 @@ class FieldModel(Model):
     scale_of: ScaleOfModel | None = None
     derived: str | None = None
     as_: Written | None = Field(None, alias="as")
+    allows: Paths = Field(default_factory=list)
+    main_port: Paths = Field(default_factory=list)
 
 
 class PriorityClassModel(Model):
@@ -190,4 +192,5 @@ class ProfileSpec(Model):
     scale_subresource: ScaleSubresourceModel | None = None
     steering: SteeringModel = Field(default_factory=SteeringModel)
     open_subtrees: Paths | None = None
+    name_label: str | None = None
     per_version: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -7,7 +7,6 @@ from typing import Any
 
 from webhook.core.injected import is_injected
 from webhook.core.pointer import ABSENT, Path, read
-from webhook.core.policy import values as value_table
 from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
 from webhook.core.policy.fields import Attribute, Field, Items
 from webhook.core.policy.model import Default
@@ -27,10 +26,10 @@ class AttributeRules:
 
     def __init__(self, field: Field, attribute: Attribute, leaf: Leaf) -> None:
         self.attribute = attribute
-        row = value_table.TABLE[attribute.value]
         name = f"{field.path}.{attribute.name}"
         array = attribute.value == "array"
-        self.rules = ScalarRules(name, leaf, row.codec, array=array, secret=field.secret)
+        codec = attribute.reading()
+        self.rules = ScalarRules(name, leaf, codec, array=array, secret=field.secret)
 
 
 class ItemsField:

@@ -165,3 +165,10 @@ def expressions(spec: dict[str, Any], label: str) -> list[list[Expression]]:
                 said.append((at, [], str(each.get("operator"))))
         found.append(said)
     return found
+
+
+class PodSetField(PodField):
+    """To be written."""
+
+    def __init__(self, field: Field, leaf: Leaf) -> None:
+        super().__init__(field, leaf, field.at, None)

@@ -1,0 +1,25 @@
+"""Names that hold fields below them and are no fields themselves, with what they are about."""
+
+GROUPS: dict[str, str] = {
+    "podAffinity": "Keeps the pods of a workload together in one topology domain.",
+    "master": "Policy body for the master (launcher, chief) of a distributed workload.",
+    "leader": "Policy body for the leader of each group of a distributed inference workload.",
+    "worker": "Policy body for the workers of a distributed workload.",
+    "multiNode": "Settings of a NIM service that spans several nodes.",
+    "modelStore": "Where a NIM service keeps its model.",
+    "modelStore.nimCache": "The NIMCache that holds the model.",
+    "modelStore.pvc": "The claim that holds the model; one object, not itemized.",
+    "modelStore.pvc.claimInfo": "The claim that the operator creates.",
+    "modelStore.pvc.claimInfo.accessModes": "Access modes as three booleans.",
+    "imposedAssets": "Ids of data source assets; each becomes a locked item of its storage field.",
+    "probes": "Probes of the main container; readiness is the one that policies speak of.",
+    "security": "What the processes of a pod may do.",
+    "compute": "What the pods ask for and may use.",
+    "storage": "Volumes and their mounts.",
+    "servingPort": "The port that a service listens on, and who may call it.",
+    "autoscaling": "How many replicas a service has, and when that changes.",
+    "servingConfiguration": "Time limits of a service.",
+    "scheduling": "Who places the pods, and where they run.",
+    "scale": "Numbers of pods.",
+    "total": "Sums over the whole workload.",
+}

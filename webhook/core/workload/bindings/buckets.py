@@ -1,0 +1,18 @@
+"""S3 buckets as items, through CSI drivers that the settings name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.workload.bindings.stores import TolerationStore
+
+
+class BucketStore(TolerationStore):
+    """To be written."""
+
+    def __init__(self, *given: Any) -> None:
+        """To be written."""
+
+    def read(self, view: Any) -> list[Any]:
+        """To be written."""
+        return []

@@ -1,0 +1,108 @@
+"""TABLE of bindings: for each shape of field that lives in pods, what reads, judges and fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.policy.combine import Effective, Leaf
+from webhook.core.policy.fields import (
+    AMOUNT,
+    CONTAINER,
+    GPU,
+    GPU_FORM,
+    HOME,
+    HOST_PORTS,
+    IDENTITY,
+    ITEMS,
+    NODE_AFFINITY,
+    NODE_POOLS,
+    NODE_TYPE,
+    POD,
+    POD_AFFINITY,
+    POD_SET,
+    PROBE,
+    PULL_SECRETS,
+    SERVING_PORT,
+    SHARED_MEMORY,
+    Field,
+)
+from webhook.core.server_defaults import KindDefaults
+from webhook.core.workload.bindings.affinity import NodeAffinityField, PodAffinityField
+from webhook.core.workload.bindings.amounts import AmountField
+from webhook.core.workload.bindings.containers import ContainerField
+from webhook.core.workload.bindings.gpu_forms import gpu_form
+from webhook.core.workload.bindings.gpus import GpuField
+from webhook.core.workload.bindings.home import HomeField, SharedMemoryField
+from webhook.core.workload.bindings.host_ports import HostPortsField
+from webhook.core.workload.bindings.identity import IdentityField
+from webhook.core.workload.bindings.items import ItemsField
+from webhook.core.workload.bindings.node_pools import NodePoolsField
+from webhook.core.workload.bindings.pods import NodeTypeField, PodField, PodSetField
+from webhook.core.workload.bindings.probes import ProbeField
+from webhook.core.workload.bindings.pull_secrets import PullSecretsField
+from webhook.core.workload.bindings.serving import ServingPortField
+from webhook.core.workload.bindings.store_table import store_of
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a binding is made from: a row with its leaf, and where and for whom it is compiled."""
+
+    row: Field
+    leaf: Leaf
+    effective: Effective
+    component: str
+    definition: Definition
+    server: KindDefaults
+    words: Vocabulary
+
+    @property
+    def attributes(self) -> dict[str, Leaf]:
+        """The effective leaves of an itemized field's attributes by attribute name."""
+        assert self.row.items is not None
+        return {
+            each.name: self.effective[f"{self.row.path}.{each.name}"]
+            for each in self.row.items.attributes
+            if f"{self.row.path}.{each.name}" in self.effective
+        }
+
+
+def items_field(given: Given) -> ItemsField:
+    """The binding of an itemized field with the store that its row names."""
+    store = store_of(given.row, given.definition, given.words)
+    return ItemsField(given.row, given.leaf, given.attributes, store)
+
+
+def serving_port(given: Given) -> ServingPortField | None:
+    """The binding of a serving port where the profile says that these pods carry it."""
+    held = given.definition.profile.fields.get(given.row.path)
+    mains = held.main_port if held is not None else ()
+    return ServingPortField(given.row, given.leaf) if given.component in mains else None
+
+
+POD_BINDINGS: dict[str, Callable[[Given], Any]] = {
+    CONTAINER: lambda g: ContainerField(g.row, g.leaf, g.server.container(g.row.at)),
+    POD: lambda g: PodField(g.row, g.leaf, g.row.at, g.server.pod(g.row.at)),
+    POD_SET: lambda g: PodSetField(g.row, g.leaf),
+    AMOUNT: lambda g: AmountField(g.row, g.leaf),
+    GPU: lambda g: GpuField(g.row, g.leaf, g.words.gpu_resources, g.words.gpu_classes),
+    GPU_FORM: lambda g: gpu_form(g.row, g.leaf, g.words, g.effective),
+    NODE_TYPE: lambda g: NodeTypeField(g.row, g.leaf, g.words.node_type_label),
+    NODE_POOLS: lambda g: NodePoolsField(g.row, g.leaf, g.words),
+    NODE_AFFINITY: lambda g: NodeAffinityField(g.row, g.leaf),
+    POD_AFFINITY: lambda g: PodAffinityField(
+        g.row, g.leaf, g.effective, g.definition.profile.name_label
+    ),
+    IDENTITY: lambda g: IdentityField(g.row, g.leaf, g.words),
+    HOST_PORTS: lambda g: HostPortsField(g.row, g.leaf),
+    HOME: lambda g: HomeField(g.row, g.leaf),
+    SHARED_MEMORY: lambda g: SharedMemoryField(g.row, g.leaf),
+    PROBE: lambda g: ProbeField(g.row, g.leaf, g.server.container(g.row.at), g.effective),
+    PULL_SECRETS: lambda g: PullSecretsField(g.row, g.leaf, g.attributes),
+    SERVING_PORT: serving_port,
+    ITEMS: items_field,
+}
