@@ -1,4 +1,4 @@
-"""make bench: every gate, limit and figure side by side; `python -m bench inprocess https cluster`."""
+"""make bench: every gate, limit and figure side by side; `python -m bench inprocess many https cluster`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import cluster, https, inprocess
+from bench import cluster, https, inprocess, many
 from bench.timing import Gate
 
-PARTS = {"inprocess": inprocess.gates, "https": https.gates, "cluster": cluster.gates}
+PARTS = {
+    "inprocess": inprocess.gates,
+    "many": many.gates,
+    "https": https.gates,
+    "cluster": cluster.gates,
+}
 
 
 def main(names: list[str]) -> int:

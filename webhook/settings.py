@@ -28,6 +28,7 @@ OTHERS = frozenset(
         "PODGATE_CERTS_DIR",
         "PODGATE_FUZZ_PAIRS",
         "PODGATE_SHARED",
+        "PODGATE_TRACEBACK",
         "PODGATE_UPDATE_GOLDEN",
     }
 )

@@ -121,3 +121,16 @@ def test_the_examples_load() -> None:
     for each in sorted(folder.glob("*.yaml")):
         result = podgate("lint", str(each), str(ROOT / "policies" / "assets"))
         assert result.exit_code == 0, result.stdout
+
+
+def test_defaults_that_need_a_setting_find_it_in_the_environment(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = "{name: code, repository: 'https://git.example.com/a', path: /code}"
+    file.write_text(f"{HEAD}  defaults: {{storage: {{git: {{instances: [{item}]}}}}}}\n")
+    refused = podgate("lint", str(file))
+    assert (refused.exit_code, "[needs-settings]" in refused.stdout) == (2, True)
+    monkeypatch.setenv("PODGATE_GIT_IMAGE", "registry.example.com/git-sync:v4.4.0")
+    assert podgate("lint", str(file)).exit_code == 0
+    monkeypatch.setenv("PODGATE_GPU_MEMORY_UNIT", "GB")
+    assert "PODGATE_GPU_MEMORY_UNIT" in podgate("lint", str(file)).stderr

@@ -25,7 +25,7 @@ PAGES = [
     README,
     ROOT / "CONTRIBUTING.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("architecture", "operations", "security")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("policies", "workloads")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("policies", "tutorial", "workloads")),
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_BY_HAND = ("serve", "certs", "registration", "demo")
@@ -34,13 +34,13 @@ DEMO_POLICIES = "policies/examples/demo/policies.yaml"
 SHOWN = "3. A RayCluster"
 
 
-def output_of(line: str) -> str:
-    """What a shell line prints, errors included, with podgate on the path and nothing set."""
+def output_of(line: str, folder: Path = ROOT) -> str:
+    """What a shell line prints in a folder, errors included, with podgate on the path and nothing set."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("PODGATE_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
     done = subprocess.run(
         ["/bin/sh", "-c", line],
-        cwd=ROOT,
+        cwd=folder,
         env={**clean, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -109,6 +109,36 @@ def test_the_readme_shows_what_the_commands_print() -> None:
     today = rewritten(text)
     if os.environ.get("PODGATE_UPDATE_GOLDEN"):
         README.write_text(today, "utf-8")
+        return
+    assert today == text, "outputs differ: PODGATE_UPDATE_GOLDEN=1 writes them again"
+
+
+FILE_NAME = re.compile(r"# (\S+\.yaml)\n")
+
+
+def walked(text: str, folder: Path) -> str:
+    """The tutorial with every output as it is today: its files written, its commands run."""
+
+    def block(found: re.Match[str]) -> str:
+        kind, body = found[1], found[2]
+        named = FILE_NAME.match(body)
+        if kind == "yaml" and named:
+            (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / named[1]).write_text(body.removeprefix(named[0]), "utf-8")
+        if kind == "console":
+            commands = [each[2:] for each in body.splitlines() if each.startswith("$ ")]
+            body = "".join(f"$ {each}\n{output_of(each, folder)}" for each in commands)
+        return f"```{kind}\n{body}```"
+
+    return BLOCK.sub(block, text)
+
+
+def test_the_tutorial_shows_what_the_commands_print(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "tutorial.md"
+    text = page.read_text("utf-8")
+    today = walked(text, tmp_path)
+    if os.environ.get("PODGATE_UPDATE_GOLDEN"):
+        page.write_text(today, "utf-8")
         return
     assert today == text, "outputs differ: PODGATE_UPDATE_GOLDEN=1 writes them again"
 

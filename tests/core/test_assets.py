@@ -90,19 +90,72 @@ def test_kinds_that_are_no_data_sources_are_known_and_belong_to_no_field() -> No
     assert accepted("meta: {id: a, name: b, kind: compute}\nspec: {anything: 1}").field == ""
 
 
-def test_every_kind_finds_its_field_by_name_as_soon_as_the_table_has_it() -> None:
-    wanted = {
-        "pvc": "storage.pvc",
-        "nfs": "storage.nfs",
-        "hostPath": "storage.hostPath",
-        "git": "storage.git",
-        "s3": "storage.s3",
-        "config-map": "storage.configMapVolume",
-        "secret-volume": "storage.secretVolume",
-    }
-    for kind, path in wanted.items():
+SOURCES = {
+    "pvc": ("storage.pvc", "claimName: data, existingPvc: true, path: /d, dataSharing: true"),
+    "nfs": ("storage.nfs", "server: s, path: /p, mountPath: /d"),
+    "hostPath": ("storage.hostPath", "path: /p, mountPath: /d, mountPropagation: None"),
+    "git": ("storage.git", "repository: 'https://git.example.com/a', branch: main, path: /d"),
+    "s3": ("storage.s3", "bucket: b, path: /d, url: 'https://s3.example.com'"),
+    "config-map": ("storage.configMapVolume", "configMap: m, mountPath: /d, defaultMode: 0400"),
+    "config_map": ("storage.configMapVolume", "configMap: m, mountPath: /d, subPath: f"),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_data_source_becomes_an_item_of_its_field(kind: str) -> None:
+    path, spec = SOURCES[kind]
+    asset = accepted(f"meta: {{id: a, name: b, kind: {kind}}}\nspec: {{{spec}}}")
+    assert asset.field == path
+    assert not asset.credential
+    assert {"path", "mountPath"} & set(asset.attributes)
+
+
+@pytest.mark.parametrize("kind", ["secret", "secret-volume"])
+def test_a_secret_is_always_a_credential(kind: str) -> None:
+    text = f"meta: {{id: a, name: b, kind: {kind}}}\nspec: {{credentialAssetId: x, mountPath: /d}}"
+    asset = accepted(text)
+    assert (asset.field, asset.credential) == ("storage.secretVolume", True)
+
+
+@pytest.mark.parametrize(
+    "kind,spec",
+    [
+        ("git", "repository: r, path: /d, credentialId: x"),
+        ("git", "repository: r, path: /d, passwordAssetId: x"),
+        ("git", "repository: r, path: /d, passwordSecret: x"),
+        ("s3", "bucket: b, path: /d, accessKeyAssetId: x"),
+        ("s3", "bucket: b, path: /d, accessKeySecret: x"),
+    ],
+)
+def test_buckets_and_repositories_with_credentials_say_so(kind: str, spec: str) -> None:
+    assert accepted(f"meta: {{id: a, name: b, kind: {kind}}}\nspec: {{{spec}}}").credential
+
+
+@pytest.mark.parametrize(
+    "kind,spec,missing",
+    [
+        ("git", "path: /d", "repository"),
+        ("s3", "path: /d", "bucket"),
+        ("pvc", "path: /d, existingPvc: true", "claimName"),
+        ("pvc", "path: /d, claimName: c", "existingPvc"),
+        ("pvc", "path: /d, ephemeral: true", "claimInfo.size"),
+    ],
+)
+def test_what_an_imposed_item_cannot_do_without_is_told(kind: str, spec: str, missing: str) -> None:
+    found, problems = parse_asset(
+        document(f"meta: {{id: a, name: b, kind: {kind}}}\nspec: {{{spec}}}")
+    )
+    assert found is None
+    assert [(each.reason, each.found) for each in problems] == [
+        ("missing-value", f"spec without {missing}")
+    ]
+
+
+def test_every_kind_of_data_source_has_a_field() -> None:
+    for kind in ("pvc", "nfs", "hostPath", "git", "s3", "config-map", "secret-volume"):
         row = field_of(kind)
-        assert (row.path if row else None) == (path if path in TABLE.fields else None)
+        assert row is not None
+        assert row.path in TABLE.fields
 
 
 @pytest.mark.parametrize(

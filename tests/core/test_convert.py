@@ -81,21 +81,14 @@ def test_the_worked_example_of_the_language() -> None:
     assert spec["defaults"]["compute"] == {"gpuDevicesRequest": 1}
     assert spec["rules"]["compute"] == {"gpuDevicesRequest": {"required": True, "min": 1, "max": 3}}
     losses = dict(told(result))
-    if "ports" in FIELDS.fields:
-        port = {"name": "ssh", "container": 31022, "external": 2222}
-        assert spec["rules"]["ports"]["instances"] == {"canAdd": True, "locked": ["ssh"]}
-        assert spec["rules"]["ports"]["attributes"] == {"container": {"min": 31000, "max": 31999}}
-        assert [each["name"] for each in spec["defaults"]["ports"]["instances"]] == ["ssh"]
-        assert spec["defaults"]["ports"]["instances"][0].items() >= port.items()
-    else:
-        assert losses["spec.ports"] == "field-not-known"
-    if "storage.pvc" in FIELDS.fields:
-        pvc = spec["rules"]["storage"]["pvc"]
-        assert pvc == {"attributes": {"claimName": {"required": True}}}
-        assert spec["defaults"]["storage"]["pvc"] == {"attributes": {"existingPvc": True}}
-        assert [path for path in losses if "existingPvc" in path]
-    else:
-        assert losses["spec.pvcs"] == "field-not-known"
+    port = {"name": "ssh", "container": 31022, "external": 2222}
+    assert spec["rules"]["ports"]["instances"] == {"canAdd": True, "locked": ["ssh"]}
+    assert spec["rules"]["ports"]["attributes"] == {"container": {"min": 31000, "max": 31999}}
+    assert spec["defaults"]["ports"]["instances"] == [port]
+    pvc = spec["rules"]["storage"]["pvc"]
+    assert pvc == {"attributes": {"claimName": {"required": True}}}
+    assert spec["defaults"]["storage"]["pvc"] == {"attributes": {"existingPvc": True}}
+    assert losses == {"spec.pvcs.itemRules.existingPvc": "not-expressed"}
 
 
 def test_text_where_a_map_belongs_is_told() -> None:
@@ -181,7 +174,8 @@ def test_volumes_are_nfs_or_host_paths() -> None:
     "field, said, place, reason",
     [
         ("wibble", "value: 1", "", "not-expressed"),
-        ("runAsUser", "value: true", "", "not-expressed"),
+        ("runPolicy", "value: {}", "", "not-expressed"),
+        ("gpuLimit", "value: '2'", ".value", "not-expressed"),
         ("image", "value: a, rules: {min: 3}", ".rules.min", "not-expressed"),
         ("image", "value: a, items: {}", ".items", "not-expressed"),
         ("environment", "rules: {required: true}", ".rules.required", "not-expressed"),
@@ -232,11 +226,34 @@ def test_whole_gpus_and_parts_of_one_are_two_fields() -> None:
     result = v1("{gpu: {value: '0.5', rules: {min: '0.25', max: '2', required: true}}}")
     reasons = {reason for _, reason in told(result)}
     assert body(result, "rules")["compute"]["gpuDevicesRequest"] == {"max": 2}  # type: ignore[index]
-    if "compute.gpuPortionRequest" in FIELDS.fields:
-        assert body(result, "defaults")["compute"]["gpuPortionRequest"] == 0.5  # type: ignore[index]
-        assert reasons == {"converted-inexactly"}
-    else:
-        assert "field-not-known" in reasons
+    assert body(result, "defaults")["compute"]["gpuPortionRequest"] == 0.5  # type: ignore[index]
+    assert reasons == {"converted-inexactly"}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.to], ids=lambda row: row.name)
+def test_every_successor_is_a_field_of_today(row: Successor) -> None:
+    assert row.to in FIELDS.fields
+
+
+def test_fields_that_have_words_today() -> None:
+    result = v1(
+        "{runAsUser: {value: true, rules: {canEdit: false}}, gpuLimit: {value: '0.8'},"
+        " jobType: {value: pytorch}, exposedUrls: {items: {web: {value: {container: 80}}}},"
+        " nodeType: {value: big}, podAffinitySchedulingRule: {value: soft},"
+        " s3s: {items: {DEFAULTS: {value: {url: 'https://s3.example.com'}}}}}",
+        "DistributedPolicy",
+    )
+    assert body(result, "defaults") == {
+        "nodeType": "big",
+        "podAffinity": {"type": "Preferred"},
+        "compute": {"gpuPortionLimit": 0.8},
+        "security": {"uidGidSource": "fromIdpToken"},
+        "storage": {"s3": {"attributes": {"url": "https://s3.example.com"}}},
+        "exposedUrls": {"instances": [{"name": "web", "container": 80}]},
+        "worker": {"distributedFramework": "PyTorch"},
+    }
+    assert body(result, "rules") == {"security": {"uidGidSource": {"canEdit": False}}}
+    assert not result.losses, told(result)
 
 
 def test_an_item_that_breaks_its_own_rules_is_left_out_whole() -> None:

@@ -150,7 +150,7 @@ CONTRADICTIONS = [
         "excluded-default-item",
     ),
     (
-        "defaults: {environmentVariables: {instances: [{name: A, value: x, secret: {name: s}}]}}",
+        "defaults: {environmentVariables: {instances: [{name: A, value: x, secret: {name: s, key: k}}]}}",
         "exclusive-attributes",
     ),
     (

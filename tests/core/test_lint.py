@@ -11,6 +11,7 @@ from webhook.adapters.yaml_source import read_documents
 from webhook.cli.lint import kinds_of, world_of
 from webhook.core.assemble import Choices, assemble
 from webhook.core.decision import Problem
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.lint import Kind, World, identity, lint
 from webhook.core.policy.reasons import REASONS
 from webhook.loader import Sources
@@ -88,7 +89,9 @@ def test_rules_for_all_kinds_other_sections_and_permissions_leave_nothing_out(sp
 def test_another_policy_may_cover_the_rest() -> None:
     rules = "rules: {compute: {gpuDevicesRequest: {max: 4}}}"
     some = cluster(f"workloadTypes: [training, distributed, workspace]\n  {rules}", "some")
-    rest = cluster(f"workloadTypes: [inference, distributedInference]\n  {rules}", "rest")
+    rest = cluster(
+        f"workloadTypes: [inference, distributedInference, nimService]\n  {rules}", "rest"
+    )
     assert reasons(some, rest) == []
     elsewhere = f"namespaceSelector: {{matchLabels: {{a: b}}}}\n  {rules}"
     assert reasons(some, cluster(elsewhere, "rest")) == ["kinds-not-covered"]
@@ -242,3 +245,29 @@ def test_documents_are_found_by_what_they_say() -> None:
     assert catalog is not None
     (own,) = world_of(catalog, documents, Sources()).own
     assert identity(own) == ("dir/bare.yaml", "bare", "")
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    ["scheduling: {nodeName: {blocked: true}}", "total: {gpuDevices: {max: 8}}"],
+)
+def test_rules_on_scheduling_and_totals_guard_the_cluster_too(leaf: str) -> None:
+    assert reasons(cluster(f"rules: {{{leaf}}}")) == []
+    assert reasons(cluster(f"workloadTypes: [training]\n  rules: {{{leaf}}}")) == [
+        "kinds-not-covered"
+    ]
+
+
+def test_numbers_of_pods_are_a_matter_of_each_kind() -> None:
+    kinds = "kinds: [{group: apps, kind: Deployment}]"
+    assert reasons(cluster(f"{kinds}\n  rules: {{scale: {{replicas: {{max: 4}}}}}}")) == []
+
+
+def test_a_single_element_of_a_list_is_a_bound_and_no_only_value() -> None:
+    assert reasons(cluster("rules: {security: {capabilities: {options: [CHOWN]}}}")) == []
+
+
+def test_serving_ports_are_carried_by_the_kinds_whose_profiles_name_them() -> None:
+    row = TABLE.fields["servingPort.protocol"]
+    assert not Kind("apps", "Deployment").carries(row)
+    assert Kind("", "Service", fields=frozenset({row.path})).carries(row)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.definitions import base, children, document, grouped, root, shipped
+from webhook.core.pointer import real
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.interface import parse_interface
 from webhook.core.workload.locations import (
@@ -195,11 +196,15 @@ def test_without_a_metadata_path_there_is_no_place_for_metadata() -> None:
     assert (found.metadata_path, found.metadata) == (None, {})
 
 
-def test_fragments_are_refused_rather_than_passed_over() -> None:
-    definition = grouped(
-        specDefinition={"fragmentedPodSpecDefinition": {"containersPath": ".spec.containers"}}
-    )
-    assert refused(definition, {"spec": {}}).reason == "fragments-not-located"
+def test_fragments_are_one_pod() -> None:
+    paths = {"containersPath": ".spec.main", "labelsPath": ".spec.tags", "imagePath": ".spec.img"}
+    definition = grouped(specDefinition={"fragmentedPodSpecDefinition": paths})
+    assert locate(definition, {"spec": {}}) == []
+    (found,) = locate(definition, {"spec": {"main": [{"name": "a"}], "tags": {"b": "c"}}})
+    assert found.spec["containers"] == [{"name": "a"}]
+    assert found.metadata == {"labels": {"b": "c"}}
+    place = (*found.spec_path, "containers", 0, "name")
+    assert real(place) == ("spec", "main", 0, "name")
 
 
 def test_an_object_has_a_bounded_number_of_locations() -> None:

@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from tests.core.test_convert import CONTEXT, document, policies
 from webhook.adapters.files import read_all
 from webhook.cli.schema import schemas_of_all
-from webhook.core.policy import rules, schema
+from webhook.core.policy import rules, schema, values
 from webhook.core.policy.document import parse_policy
-from webhook.core.policy.fields import TABLE
+from webhook.core.policy.fields import GROUPS, TABLE
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.source import SourceDocument
 
@@ -107,6 +107,8 @@ def argument(path: str, rule: str) -> Any:
     leaf, kind = leaf_type(path), rules.TABLE[rule].argument
     if kind == "options" and leaf.enum:
         return [{"value": leaf.enum[0]}]
+    if kind == "options" and leaf.codec in (values.AMOUNT_TEXT, values.FILE_MODE):
+        return [{"value": "0644"}]
     return ARGUMENTS.get(kind, "1Gi" if leaf.value == "quantity" else 1)
 
 
@@ -123,6 +125,8 @@ def test_each_leaf_takes_its_rules_and_no_others(place: str, path: str) -> None:
 def test_other_spellings_are_valid_and_deprecated(alias: str, name: str) -> None:
     row = TABLE.owner(name)
     samples = {"boolean": True, "quantity": "1Gi", "array": ["1"], "object": {}}
+    if leaf_type(name).codec is values.FILE_MODE:
+        samples["string"] = "0644"
     value = (
         leaf_type(name).enum[0] if leaf_type(name).enum else samples.get(leaf_type(name).value, "1")
     )
@@ -153,6 +157,14 @@ BAD = {
     "items without instances": "defaults: {storage: {nfs: [{name: a}]}}",
     "an unknown attribute": "defaults: {storage: {nfs: {instances: [{wibble: a}]}}}",
     "canEdit on items": "rules: {storage: {nfs: {instances: {canEdit: false}}}}",
+    "an amount that is none": "rules: {storage: {emptyDirVolume: {attributes: "
+    "{sizeLimit: {max: 4GB}}}}}",
+    "a file mode that is none": "defaults: {storage: {configMapVolume: {attributes: "
+    "{defaultMode: '0999'}}}}",
+    "half a reference": "defaults: {environmentVariables: {instances: "
+    "[{name: A, secret: {name: a}}]}}",
+    "a word outside the enum of an attribute": "rules: {ports: {attributes: "
+    "{serviceType: {options: [Headless]}}}}",
     "attribute defaults where there are none": "defaults: {labels: {attributes: {value: a}}}",
     "a field below another role": "defaults: {master: {numWorkers: 1}}",
     "an envelope without name": f"{OF_OURS}\nkind: ClusterWorkloadPolicy\nmetadata: {{}}\nspec: {{}}",
@@ -217,6 +229,25 @@ def test_leaves_are_described() -> None:
             one = found[f"{section}.{name}"]
             described = one.get("description") or one["anyOf"][0]["description"]
             assert described.endswith(".")
+    for path, (row, attribute) in TABLE.attributes.items():
+        leaf = found[f"defaults.{row.path}.attributes"]
+        for step in attribute.name.split("."):
+            leaf = leaf["properties"][step]
+        assert leaf["description"] == schema.sentence(attribute.note), path
+
+
+def test_groups_are_described() -> None:
+    found = printed("bare")["$defs"]
+    for path, text in GROUPS.items():
+        below = found["rules:component"]
+        steps = path.split(".")
+        if path in ("master", "worker", "leader", "imposedAssets") or ".git." in path:
+            continue
+        if path.startswith("storage.pvc"):
+            below, steps = found["rules.storage.pvc.attributes"], steps[2:]
+        for step in steps:
+            below = below["properties"][step]
+        assert below["description"] == text
 
 
 def check_jsonschema(folder: Path, *files: Path) -> int:

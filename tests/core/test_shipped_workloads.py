@@ -55,6 +55,7 @@ KINDS = {
     "leaderworkerset.leaderworkerset.x-k8s.io",
     "service.serving.knative.dev",
     "inferenceservice.serving.kserve.io",
+    "nimservice.apps.nvidia.com",
 }
 NAMES = sorted(KINDS)
 CUSTOM = sorted(each for each in KINDS if each.count(".") > 1)
@@ -429,7 +430,8 @@ PRUNED = {("spec", "transformer", "custom", "container")}
 def assert_located(found: Definition, data: Any) -> None:
     locations = locate(found, data)
     bare = found.interface.kind == "InferenceService"
-    assert {each.spec_path for each in locations} == set(pod_specs(data, bare=bare))
+    in_one_piece = {each.spec_path for each in locations if each.parts is None}
+    assert in_one_piece == set(pod_specs(data, bare=bare))
     keys = [(each.component, each.instance) for each in locations]
     assert len(set(keys)) == len(keys)
     whole = Definition(found.interface, dataclasses.replace(found.profile, open_subtrees=None))
@@ -529,6 +531,23 @@ FULL_OBJECTS: dict[str, dict[str, Any]] = {
         ]
     },
 }
+
+
+CONTAINER_IN_PARTS = {"name": "a", "image": {"repository": "r", "tag": "1"}}
+FULL_OBJECTS["nimservice.apps.nvidia.com"] = {
+    "image": {"repository": "r", "tag": "1", "pullPolicy": "Always", "pullSecrets": ["s"]},
+    "initContainers": [CONTAINER_IN_PARTS],
+    "sidecarContainers": [CONTAINER_IN_PARTS],
+    "expose": {"router": {"eppConfig": {"containerSpec": CONTAINER_IN_PARTS}}},
+    "storage": {"hostPath": "/data"},
+}
+
+
+def test_every_container_of_a_nim_service_is_in_one_of_its_pods() -> None:
+    located = locate(definition("nimservice.apps.nvidia.com"), full("nimservice.apps.nvidia.com"))
+    held = [each.spec[part] for each in located for part in each.spec if "ontainers" in part]
+    assert sum(map(len, held)) == 4
+    assert all(each["image"] == "r:1" for containers in held for each in containers)
 
 
 def full(name: str) -> dict[str, Any]:
@@ -822,11 +841,6 @@ ACCOUNT = "system:serviceaccount:kube-system:"
             "apps/v1 Deployment",
             "system:serviceaccount:knative-serving:controller",
         ),
-        (
-            "serving.kserve.io/v1beta1 InferenceService",
-            "serving.knative.dev/v1 Service",
-            "system:serviceaccount:kserve:kserve-controller-manager",
-        ),
     ],
 )
 def test_children_that_controllers_make_are_exempt(owner: str, child: str, user: str) -> None:
@@ -839,3 +853,33 @@ def test_children_that_controllers_make_are_exempt(owner: str, child: str, user:
     data["metadata"]["ownerReferences"] = [reference]
     assert treatment(request(data, user=user), catalog) is Treatment.EXEMPT
     assert treatment(request(data), catalog) is not Treatment.EXEMPT
+
+
+@pytest.mark.parametrize(
+    ("owner", "child", "user"),
+    [
+        (
+            "serving.kserve.io/v1beta1 InferenceService",
+            "serving.knative.dev/v1 Service",
+            "system:serviceaccount:kserve:kserve-controller-manager",
+        ),
+        (
+            "apps.nvidia.com/v1alpha1 NIMService",
+            "apps/v1 Deployment",
+            "system:serviceaccount:nim-operator:k8s-nim-operator",
+        ),
+    ],
+)
+def test_children_of_kinds_that_leave_something_open_are_judged(
+    owner: str, child: str, user: str
+) -> None:
+    catalog, problems = load(Sources())
+    assert catalog is not None, problems
+    version, kind = owner.split()
+    data = shell(*child.split(), {"template": {"spec": pod_spec()}})
+    reference = {"apiVersion": version, "kind": kind, "name": "a", "uid": "b", "controller": True}
+    data["metadata"]["ownerReferences"] = [reference]
+    assert treatment(request(data, user=user), catalog) is Treatment.CHILD
+    grandchild = {**reference, "apiVersion": child.split()[0], "kind": child.split()[1]}
+    data["metadata"]["ownerReferences"] = [grandchild]
+    assert treatment(request(data, user=user), catalog) is not Treatment.CHILD

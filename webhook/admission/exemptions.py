@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from webhook.core.catalog import Catalog
-from webhook.core.decide import body_changed
-from webhook.core.pointer import read
+from webhook.core.decide import body_changed, controller_of
 from webhook.core.request import Request, Treatment
 from webhook.core.workload.profile import Profile
-
-
-def controller_of(document: Any) -> tuple[str, str] | None:
-    """The group and kind of the owner with `controller: true`; None when nobody controls it."""
-    owners = read(document, ("metadata", "ownerReferences"))
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, dict) and owner.get("controller") is True:
-            return str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", ""))
-    return None
 
 
 def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Profile]:
@@ -41,14 +30,30 @@ def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str,
     return any(request.user in profile.controllers for profile in profiles_of_owner(catalog, owner))
 
 
+def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
+    """Whether the object is the first with a whole pod spec below a workload that lacks some.
+
+    That is what its controller makes at once; what is made of that in turn has been judged.
+    """
+    if request.operation != "CREATE":
+        return False
+    if catalog.definition(request.group, request.kind, request.version) is None:
+        return False
+    return any(
+        component.children == "merged"
+        for each in catalog.definitions.get(owner, ())
+        for component in each.profile.components.values()
+    )
+
+
 def treatment(request: Request, catalog: Catalog) -> Treatment:
-    """EXEMPT for children that controllers make, UNPATCHED for owned objects and subresources."""
+    """EXEMPT or CHILD for what controllers make, UNPATCHED for owned objects and subresources."""
     if request.subresource:
         return Treatment.UNPATCHED
     owner = controller_of(request.object)
     if owner is None:
         return Treatment.FULL
     if is_child_of_controller(request, catalog, owner):
-        return Treatment.EXEMPT
+        return Treatment.CHILD if is_merged(request, catalog, owner) else Treatment.EXEMPT
     # A Pod may be completed like any other; what controllers compare with a template may not.
     return Treatment.FULL if (request.group, request.kind) == ("", "Pod") else Treatment.UNPATCHED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -15,7 +16,9 @@ from webhook.core.decision import Problem
 from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.fields import ALL_TYPES
+from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import DEFAULT_MINOR, Sources, load
+from webhook.settings import Settings
 
 BAD_INPUT = 2
 
@@ -116,10 +119,19 @@ def sources_of(
     checked(workload_type, ALL_TYPES, "--workload-type")
     checked(combination, COMBINATIONS, "--rule-combination")
     context = Context(workload_type=workload_type, namespace=namespace or "default")
-    choices = Choices(combination=combination, context=context)
+    choices = Choices(combination, words_of_environment(), context)
     return Sources(
         tuple(policies or ()), tuple(interfaces or ()), tuple(assets or ()), minor, choices
     )
+
+
+def words_of_environment() -> Vocabulary:
+    """The installation's words by PODGATE_* variables, as the server has them; faults are told."""
+    settings = Settings.from_sources({}, os.environ)
+    if isinstance(settings, Settings):
+        return settings.vocabulary()
+    tell(settings)
+    return Vocabulary()
 
 
 def catalog_of(sources: Sources) -> Catalog:

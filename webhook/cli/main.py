@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
+from pathlib import Path
+
 import typer
 
 from webhook.cli.apply import apply
@@ -38,5 +43,14 @@ app.command("test")(run_cases)
 
 
 def main() -> None:
-    """Entry point of `podgate` and `kubectl podgate`."""
-    app()
+    """Entry point of `podgate` and `kubectl podgate`; a fault of our own is told in two lines."""
+    try:
+        app()
+    except Exception as error:
+        if os.environ.get("PODGATE_TRACEBACK"):
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        print(f"error: podgate has a fault: {type(error).__name__} at {place}", file=sys.stderr)
+        print("set PODGATE_TRACEBACK=1 to see all of it, and report it please", file=sys.stderr)
+        sys.exit(70)

@@ -12,6 +12,7 @@ from webhook.core.policy import document as policy_documents
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Asset, Policy
+from webhook.core.policy.needs import check_settings
 from webhook.core.policy.together import check_together
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
@@ -180,6 +181,8 @@ def assemble(
     documents.problems = own.problems + documents.problems
     documents.problems += check_profiles(documents)
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
+    words = choices.vocabulary
+    documents.problems += check_settings(documents.policies, documents.assets, words)
     problems = tuple(documents.problems)
     if documents.failed:
         return None, problems

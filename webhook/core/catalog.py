@@ -126,6 +126,18 @@ class Catalog:
         trial = self.plan(definition, applying) if len(enforced) != len(applying) else None
         return Plans(plan, trial)
 
+    def plan_for_child(
+        self, definition: Definition, namespace: str, references: References, owner: tuple[str, str]
+    ) -> Plan:
+        """What the policies of a workload's kind mean for the kind that its controller makes."""
+        labels = references.namespaces.get(namespace, {})
+        applying = [
+            each
+            for each in self.policies_of(*owner)
+            if each.enforcement == "Enforce" and each.governs_namespace(namespace, labels)
+        ]
+        return self.plan(definition, applying)
+
     def plan(self, definition: Definition, policies: Sequence[Policy]) -> Plan:
         """One plan per kind, version and set of policies, shared by all namespaces."""
         interface = definition.interface

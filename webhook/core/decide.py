@@ -16,6 +16,7 @@ from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning,
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.policy.fields import Binding, Field
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.scale_review import decide_scale
@@ -53,6 +54,8 @@ def decide(
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
         return Allowed(request.object, warnings=unknown_kind(request), judged=False)
+    if request.treatment is Treatment.CHILD:
+        return decide_child(request, catalog, references, definition)
     labels, owner = request.namespace_labels or None, owner_of(request)
     plans = catalog.plans_for(definition, request.namespace, references, labels, owner)
     decision = judge(request, plans.enforced, references)
@@ -63,6 +66,25 @@ def decide(
     if plans.trial is None or request.stage is Stage.VALIDATE:
         return decision
     return with_trial(decision, judge(request, plans.trial, references))
+
+
+def decide_child(
+    request: Request, catalog: Catalog, references: References, definition: Definition
+) -> Decision:
+    """What a controller made of a workload that leaves something of its pods to it."""
+    owner = controller_of(request.object)
+    if owner is None:
+        return Allowed(request.object, judged=False)
+    if request.namespace_labels:
+        namespaces = {**references.namespaces, request.namespace: request.namespace_labels}
+        references = replace(references, namespaces=namespaces)
+    plan = catalog.plan_for_child(definition, request.namespace, references, owner)
+    return judge(request, plan, references)
+
+
+def binds_children(row: Field) -> bool:
+    """Whether a field's rules hold for what controllers make: safety, images, amounts."""
+    return row.safety or row.binding in (Binding.SAFETY, Binding.AMOUNT)
 
 
 def stricter(decision: Decision, other: Decision) -> Decision:
@@ -93,7 +115,12 @@ def owner_of(request: Request) -> Owner:
     """The group and kind that controls a Pod, whose policies then reach the Pod too."""
     if request.kind != "Pod" or request.group:
         return None
-    owners = read(request.object, ("metadata", "ownerReferences"))
+    return controller_of(request.object)
+
+
+def controller_of(document: Any) -> Owner:
+    """The group and kind of the owner with `controller: true`; None when nobody controls it."""
+    owners = read(document, ("metadata", "ownerReferences"))
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, dict) and owner.get("controller") is True:
             group = str(owner.get("apiVersion", "")).rpartition("/")[0]
@@ -117,7 +144,8 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
             ev.differs = differs(ev, plan, views, before)
         if ev.differs or (plan.strict and body_changed(request)):
             run(ev, plan, views)
-        judge_coverage(ev, definition, [view.location for view in views])
+        if request.treatment is not Treatment.CHILD:
+            judge_coverage(ev, definition, [view.location for view in views])
     except LocationError as error:
         refuse_location(ev, error.path, error.reason, error.text)
     except MalformedPod as error:
@@ -183,8 +211,7 @@ def completed_before(
     ev.excluded = excluded_items(ev)
     try:
         for view in views:
-            for binding in plan.pod(view.location.component, view.location.roles).fill:
-                binding.fill(view, ev)
+            fill_pod(ev, plan.pod(view.location.component, view.location.roles), view)
         return {
             (view.location.component, view.location.instance): reread(view, ev) for view in views
         }
@@ -227,6 +254,7 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
         and view.metadata.get("labels") == old.metadata.get("labels")
         and view.metadata.get("annotations") == old.metadata.get("annotations")
         and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
+        and [body for _, body in view.claims] == [body for _, body in old.claims]
     )
 
 
@@ -250,12 +278,11 @@ def steering_changed(ev: Evaluation) -> bool:
 def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
     """Intent rules, defaults, final rules: on the pods that are judged, then the workload."""
     pods = judged_pods(ev, plan, views)
+    if ev.request.treatment is Treatment.CHILD:
+        run_child(ev, pods)
+        return
     if ev.judges_intent:
-        for view, steps, _ in pods:
-            for binding in steps.intent:
-                binding.intent(view, ev)
-        for binding in plan.workload.intent:
-            binding.intent(views, ev)
+        judge_intent(ev, plan, pods, views)
     if ev.writes:
         fill(ev, plan, pods, views)
     elif ev.final_object and not ev.updating:
@@ -268,6 +295,31 @@ def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
             judge_conflicts(current, ev)
     for binding in plan.workload.final:
         binding.final(views, ev)
+
+
+def judge_intent(
+    ev: Evaluation,
+    plan: Plan,
+    pods: Sequence[tuple[PodView, Steps, bool]],
+    views: Sequence[PodView],
+) -> None:
+    """What may not be set, added or changed, on the object as it came."""
+    for view, steps, _ in pods:
+        for binding in steps.intent:
+            binding.intent(view, ev)
+    for binding in plan.workload.intent:
+        binding.intent(views, ev)
+
+
+def run_child(ev: Evaluation, pods: Sequence[tuple[PodView, Steps, bool]]) -> None:
+    """The rules that hold for what a controller made; nothing is written."""
+    for view, steps, _ in pods:
+        for binding in steps.intent:
+            if binds_children(binding.field):
+                binding.intent(view, ev)
+        for binding in steps.final:
+            if binds_children(binding.field):
+                binding.final(view, ev)
 
 
 def judged_pods(
@@ -294,11 +346,18 @@ def fill(
     restored = restore_immutable(ev)
     for view, steps, same in pods:
         if not same and not any(view.spec_path[: len(place)] == place for place in restored):
-            for binding in steps.fill:
-                binding.fill(view, ev)
+            fill_pod(ev, steps, view)
     if ev.differs:
         for binding in plan.workload.fill:
             binding.fill(views, ev)
+
+
+def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
+    """Defaults of one pod; the containers that some bring along get those of the others too."""
+    for binding in steps.fill:
+        binding.fill(view, ev)
+        if getattr(binding, "adds_containers", False) and ev.draft.changed:
+            view = reread(view, ev)
 
 
 def judge_unwritten(

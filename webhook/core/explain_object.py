@@ -30,7 +30,6 @@ from webhook.core.plan import (
     Steps,
     component_roles,
     pod_binding,
-    scale_places,
     united,
     workload_binding,
 )
@@ -43,23 +42,27 @@ from webhook.core.policy.fields import (
     GPU,
     ITEMS,
     PRIORITY,
+    PULL_SECRETS,
     SCALE,
     TABLE,
     WORKLOAD,
+    WORKLOAD_ITEMS,
     Binding,
     Field,
 )
 from webhook.core.references import References
 from webhook.core.request import Request
+from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.bindings.items import ItemsField, reread
 from webhook.core.workload.bindings.scalar import reader
 from webhook.core.workload.bindings.stores import NativeItem
-from webhook.core.workload.bindings.workloads import Place
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.locations import LocationError
+from webhook.core.workload.places import scale_places
 from webhook.core.workload.podspec import Container, MalformedPod, PodView
+from webhook.core.workload.written import Place
 
 REQUEST, SERVER, UNSET, COMPUTED = "request", "server default", "unset", "computed"
 DEFAULT, DEFAULT_FROM, KIND = "default", "defaultFrom", "kind"
@@ -206,7 +209,7 @@ class Explanation:
             binding = pod_binding(self.plan, row, leaf, effective)
             entries = list(self.pod_entries(view, row, binding))
             present = [each for each in entries if each.value is not ABSENT]
-            if row.shape != ITEMS:
+            if row.shape not in (ITEMS, PULL_SECRETS):
                 entries = present or entries[:1]
             if said or present:
                 for each in entries:
@@ -227,7 +230,7 @@ class Explanation:
                 yield self.entry(row, path, binding.shown(use), key="total of the pod")
             else:
                 yield Entry(path, ABSENT, UNSET)
-        elif row.shape == ITEMS:
+        elif row.shape in (ITEMS, PULL_SECRETS):
             yield from self.item_entries(view, row, binding)
         elif hasattr(binding, "read"):
             path, native = binding.read(view)
@@ -313,6 +316,8 @@ class Explanation:
     def workload_entries(self, row: Field, leaf: Leaf) -> list[Entry]:
         """The values of one field of the workload; one unset entry where there is none."""
         held = self.definition.profile.fields.get(row.path)
+        if row.shape == WORKLOAD_ITEMS:
+            return self.listed_entries(row, leaf)
         if row.shape not in (WORKLOAD, PRIORITY):
             return [Entry((), ABSENT, UNSET)]
         if held is not None and held.derived is not None:
@@ -325,6 +330,13 @@ class Explanation:
             entries = [self.entry(row, each.path, each.value) for each in places]
         present = [each for each in entries if each.value is not ABSENT]
         return present or entries[:1] or [Entry((), ABSENT, UNSET)]
+
+    def listed_entries(self, row: Field, leaf: Leaf) -> list[Entry]:
+        """The items of an annotation; one unset entry where it has none or cannot be read."""
+        binding = AnnotationItemsField(row, leaf, {})
+        view = binding.view(self.ev, self.document)
+        found = [] if view is None else list(self.item_entries(view, row, binding.items))
+        return found or [Entry((), ABSENT, UNSET)]
 
     def scales(self, row: Field) -> Iterator[FieldReport]:
         """The replicas of each component of which a policy bounds them."""
@@ -416,9 +428,10 @@ def item_value(native: NativeItem, attributes: Iterable[AttributeEntry]) -> Any:
         known = found.setdefault(each.name, [])
         if each.name != "name" and each.value not in known:
             known.append(each.value)
-    return {
+    shown = {
         name: values[0] if len(values) == 1 else values for name, values in found.items() if values
     }
+    return shown or native.key
 
 
 def tell_reach(entry: Entry, reach: str, why: str) -> None:

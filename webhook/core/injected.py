@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import re
+from typing import Any, Final, Protocol
 
+from webhook.core.intent import LAST_APPLIED, last_applied
 from webhook.core.request import Request
 
 
@@ -20,6 +22,15 @@ class View(Protocol):
     spec: dict[str, Any]
 
 
+# What kubectl rollout restart, and the LimitRanger plugin, write into a pod's annotations.
+RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
+TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
+FILLED_IN: Final = re.compile(
+    r"LimitRanger plugin set: "
+    r"[\w./-]+(, [\w./-]+)* (request|limit) for (init )?container [a-z0-9-]+"
+    r"(; [\w./-]+(, [\w./-]+)* (request|limit) for (init )?container [a-z0-9-]+)*"
+)
 NODE_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 MEMORY_PRESSURE = {
     "key": "node.kubernetes.io/memory-pressure",
@@ -70,11 +81,73 @@ def is_device_toleration(raw: Any, view: View) -> bool:
     )
 
 
+ACCOUNT_SOURCES = [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {
+        "downwardAPI": {
+            "items": [
+                {
+                    "path": "namespace",
+                    "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+                }
+            ]
+        }
+    },
+]
+ACCOUNT_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
+ACCOUNT_PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def is_token_volume(raw: Any) -> bool:
+    """What the ServiceAccount plugin adds to Pods: the token, its CA and the namespace."""
+    if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
+        return False
+    projected = {"sources": ACCOUNT_SOURCES, "defaultMode": 420}
+    return bool(ACCOUNT_VOLUME.fullmatch(name)) and raw == {"name": name, "projected": projected}
+
+
+def is_token_mount(raw: Any, view: View) -> bool:
+    """The mount of such a volume that the plugin adds to every container."""
+    if not isinstance(raw, dict):
+        return False
+    name = raw.get("name")
+    if raw != {"name": name, "readOnly": True, "mountPath": ACCOUNT_PLACE}:
+        return False
+    volumes = view.spec.get("volumes")
+    return any(
+        isinstance(each, dict) and each.get("name") == name and is_token_volume(each)
+        for each in (volumes if isinstance(volumes, list) else ())
+    )
+
+
+def is_own_annotation(key: str, value: Any, request: Request) -> bool:
+    """What kubectl keeps for itself, and what the API server notes on Pods, by their form."""
+    if not isinstance(value, str):
+        return False
+    if key == RESTARTED:
+        return TIME.fullmatch(value) is not None
+    if request.kind != "Pod" or request.group:
+        return False
+    if key == LAST_APPLIED:
+        manifest = last_applied(request.object)
+        return isinstance(manifest, dict) and manifest.get("kind") == request.kind
+    return key == LIMIT_RANGER and FILLED_IN.fullmatch(value) is not None
+
+
 def is_injected(store: str, item: Item, view: View, request: Request) -> bool:
     """Whether Kubernetes, and not the user, put this item there; whole content must match."""
     if store == "labels":
         return request.kind == "Job" and is_job_label(item.key, item.raw, request.object)
-    if store == "tolerations" and request.kind == "Pod" and not request.group:
-        raw = item.raw
+    if store == "annotations":
+        return is_own_annotation(item.key, item.raw, request)
+    if request.kind != "Pod" or request.group:
+        return False
+    raw = item.raw
+    if store == "tolerations":
         return is_node_toleration(raw) or raw == MEMORY_PRESSURE or is_device_toleration(raw, view)
-    return False
+    if store == "volumes":
+        return is_token_volume(raw)
+    if store == "configMap":
+        return isinstance(raw, list) and bool(raw) and is_token_volume(raw[0])
+    return store == "mounts" and is_token_mount(raw, view)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.pointer import ABSENT, Path, read, real
 from webhook.core.request import Request
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -119,7 +119,7 @@ class Intent:
 
     def shown(self, path: Path) -> bool:
         """Whether the requesting user is shown to have written this place of the object."""
-        request = self.request
+        request, path = self.request, real(path)
         if request.raw is not None:
             return contains(request.raw, request.object, path)
         if self.manifest is ABSENT:
@@ -131,7 +131,7 @@ class Intent:
 
     def shown_before(self, path: Path) -> bool:
         """Whether some user is shown to have written this place of the old object."""
-        old = self.request.old
+        old, path = self.request.old, real(path)
         if self.old_manifest is ABSENT:
             self.old_manifest = last_applied(old)
             self.old_sets = list(applied_sets(old, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.core import pointer
-from webhook.core.pointer import ABSENT, Path
+from webhook.core.pointer import ABSENT, Assembled, Path
 
 Operation = dict[str, Any]
 Container = dict[str, Any] | list[Any]
@@ -18,6 +18,16 @@ class PatchError(TypeError):
         super().__init__(f"{pointer.display(path)} is not {wanted} but {_kind(found)}")
         self.path = path
         self.wanted = wanted
+
+
+def listed(path: Path, value: Any) -> tuple[Path, Any] | None:
+    """A list's place and the item as the document writes it; None where it has no such place."""
+    if path and path[0].__class__ is Assembled:
+        places = path[0].places  # type: ignore[union-attr]
+        if not places.holds(path[1:]):
+            return None
+        return places.real(path[1:]), places.item(path[1:], value)
+    return path, value
 
 
 class Draft:
@@ -59,6 +69,10 @@ class Draft:
             self.document = value
             self._places.clear()
             return
+        if path[0].__class__ is Assembled:
+            for place, held in path[0].places.writes(path[1:], value):  # type: ignore[union-attr]
+                self.set(place, held)
+            return
         parent: Any = self._places.get(path[:-1]) or self._own(path[:-1], dict)
         present = _child(parent, path)
         parent[path[-1]] = value
@@ -72,6 +86,10 @@ class Draft:
 
         Raises PatchError when there is something else than a list, or no such index.
         """
+        found = listed(list_path, value)
+        if found is None:
+            return
+        list_path, value = found
         items = self._own(list_path, list)
         if not isinstance(items, list):
             raise PatchError(list_path, "a list", items)
@@ -83,6 +101,10 @@ class Draft:
 
     def append(self, list_path: Path, value: Any) -> None:
         """Put `value` at the end of a list, making a missing list; raises PatchError as insert."""
+        found = listed(list_path, value)
+        if found is None:
+            return
+        list_path, value = found
         items = self._own(list_path, list)
         if not isinstance(items, list):
             raise PatchError(list_path, "a list", items)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
 from webhook.core.policy.fields import (
     NOTHING,
@@ -24,25 +23,34 @@ from webhook.core.policy.model import Asset, DefaultFrom, Policy
 from webhook.core.server_defaults import KindDefaults
 from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.computed import ComputedField
+from webhook.core.workload.bindings.derived import DerivedField
 from webhook.core.workload.bindings.gpus import GpuField
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.preemptibility import PreemptibilityField
 from webhook.core.workload.bindings.shapes import POD_BINDINGS, Given
 from webhook.core.workload.bindings.totals_of_gpus import TotalGpusField
-from webhook.core.workload.bindings.unmapped import NothingField
+from webhook.core.workload.bindings.unmapped import NothingField, RefusedDefault
 from webhook.core.workload.bindings.workloads import (
-    Locate,
-    Place,
     PriorityField,
     ScaleField,
     WorkloadField,
 )
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.locations import Definition
-from webhook.core.workload.profile import FieldPlaces, ScaleOf
-from webhook.core.workload.query import Program
-from webhook.core.workload.scale import Scale
+from webhook.core.workload.places import (
+    nowhere,
+    place_of_every_kind,
+    places_in,
+    places_of,
+    scale_places,
+    scale_writes,
+    shadow,
+    sum_of_scales,
+    writes_in,
+)
+from webhook.core.workload.profile import FieldPlaces
 from webhook.core.workload.vocabulary import Vocabulary
+from webhook.core.workload.written import form_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,12 @@ def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]
             continue
         profile = definition.profile.component(component.name)
         roles = {profile.role, *profile.by_instance.values()} if component.ids else {profile.role}
+        if profile.leader_with is not None:
+            roles.add("leader")
         found += [(component.name, (role,)) for role in sorted(roles)]
+        if profile.stands_in_for:
+            other = definition.profile.component(profile.stands_in_for).roles("")
+            found.append((component.name, (*other, *profile.roles(""))))
     return found
 
 
@@ -160,7 +173,11 @@ def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
 def pod_steps(plan: Plan, effective: Effective, component: str) -> Steps:
     """Compile the pod fields of one component."""
     bindings: dict[str, Any] = {}
-    forbidden = {each.field for each in plan.definition.profile.forbidden_fields}
+    forbidden = {
+        each.field
+        for each in plan.definition.profile.forbidden_fields
+        if each.unless not in plan.vocabulary.features
+    }
     for row in named_rows(effective, POD_SHAPES):
         leaf = effective.get(row.path, Leaf(row.path))
         if row.path in forbidden and leaf.items:
@@ -216,7 +233,7 @@ def steps_of(bindings: dict[str, Any], other: Callable[[str], Any]) -> Steps:
     ordered += computed.values()
     return Steps(
         tuple(each for each in ordered if judges_intent(each)),
-        tuple(each for each in ordered if fills(each)),
+        tuple(sorted((each for each in ordered if fills(each)), key=fills_late)),
         tuple(each for each in ordered if judges_final(each)),
         tuple(each for each in ordered if is_fixed(each)),
     )
@@ -258,33 +275,34 @@ def following(binding: Any) -> Constraint | None:
 
 def judges_intent(binding: Any) -> bool:
     """Whether the binding has anything to judge before defaults."""
-    if isinstance(binding, ItemsField):
-        closed = any(each.rules.prohibitions for each in binding.attributes)
-        return bool(
-            binding.can_add or binding.locked or closed or any(i.imposed for i in binding.items)
-        )
+    if isinstance(binding, ItemsField | AnnotationItemsField):
+        return binding.judges_intent
     return bool(binding.rules.prohibitions)
+
+
+def fills_late(binding: Any) -> bool:
+    """Containers that defaults bring along come first, so that they get the other defaults too."""
+    return not getattr(binding, "adds_containers", False)
 
 
 def fills(binding: Any) -> bool:
     """Whether the binding has a default to write."""
-    if isinstance(binding, ItemsField):
-        return bool(binding.items) or any(each.rules.default for each in binding.attributes)
+    if isinstance(binding, ItemsField | AnnotationItemsField):
+        return binding.fills
     return isinstance(binding, ComputedField) or binding.rules.default is not None
 
 
 def is_fixed(binding: Any) -> bool:
     """Whether the binding writes a default that nobody may change."""
-    if isinstance(binding, ItemsField):
-        return False
+    if isinstance(binding, ItemsField | AnnotationItemsField):
+        return binding.is_fixed
     return fills(binding) and any(each.rule == "canEdit" for each in binding.rules.prohibitions)
 
 
 def judges_final(binding: Any) -> bool:
     """Whether the binding has anything to judge on the result."""
-    if isinstance(binding, ItemsField):
-        bound = any(each.rules.final or each.rules.required for each in binding.attributes)
-        return bound or bool(binding.guarded)
+    if isinstance(binding, ItemsField | AnnotationItemsField):
+        return binding.judges_final
     if isinstance(binding, PriorityField | GpuField):
         return True
     return bool(binding.rules.final or binding.rules.required)
@@ -292,28 +310,67 @@ def judges_final(binding: Any) -> bool:
 
 def workload_steps(plan: Plan) -> Steps:
     """Compile the fields of the workload as a whole; every component's rules bind them."""
-    effectives = [
-        (component, roles, plan.effective(component, roles))
-        for component, roles in component_roles(plan.definition)
-    ] or [("", ("worker",), plan.effective("", ("worker",)))]
+    pairs = component_roles(plan.definition) or [("", ("worker",))]
+    known = [(component, roles, plan.effective(component, roles)) for component, roles in pairs]
+    effectives = [effective for _, _, effective in known]
     bindings: dict[str, Any] = {}
-    for row in TABLE.fields.values():
+    refused: list[Any] = []
+    for row in sorted(TABLE.fields.values(), key=lambda row: waits(plan, row)):
         if row.shape == SCALE:
-            for component, roles, effective in effectives:
-                if row.path in effective:
-                    locate = scale_places(plan.definition, component, roles)
-                    name = f"{row.path}:{component}:{roles}"
-                    bindings[name] = ScaleField(row, effective[row.path], locate, component, roles)
+            bindings |= scale_fields(plan, row, known)
         elif row.shape == WORKLOAD_ITEMS:
-            leaves = united_attributes(row, [each for _, _, each in effectives])
-            leaf = united(row.path, [each for _, _, each in effectives])
+            leaves = united_attributes(row, effectives)
+            leaf = united(row.path, effectives)
             if leaf is not None or leaves:
                 bindings[row.path] = AnnotationItemsField(row, leaf or Leaf(row.path), leaves)
         elif row.shape in WORKLOAD_SHAPES and not lies_in_pods(plan, row):
-            leaf = united(row.path, [each for _, _, each in effectives])
+            leaf = united(row.path, effectives)
+            if leaf is not None and refuses_default(plan, row, leaf):
+                leaf = replace(leaf, default=None)
+                refused.append(RefusedDefault(row))
             if leaf is not None:
                 bindings[row.path] = workload_binding(plan, row, leaf)
-    return steps_of(bindings, lambda path: empty_workload_binding(plan, path))
+    steps = steps_of(bindings, lambda path: empty_workload_binding(plan, path))
+    return replace(steps, fill=(*steps.fill, *refused)) if refused else steps
+
+
+def waits(plan: Plan, row: Field) -> bool:
+    """Whether a default of a field depends on what others may write first."""
+    held = plan.definition.profile.fields.get(row.path)
+    if held is None:
+        return False
+    selects = any("select(" in each.text for each in held.write)
+    return selects or held.only_with is not None or held.not_with is not None
+
+
+def scale_fields(
+    plan: Plan, row: Field, known: Sequence[tuple[str, tuple[str, ...], Effective]]
+) -> dict[str, ScaleField]:
+    """The bindings of replicas for each component and role that a policy bounds."""
+    found = {}
+    for component, roles, effective in known:
+        if row.path in effective:
+            locate = scale_places(plan.definition, component, roles)
+            name = f"{row.path}:{component}:{roles}"
+            found[name] = ScaleField(row, effective[row.path], locate, component, roles)
+    return found
+
+
+def refuses_default(plan: Plan, row: Field, leaf: Leaf) -> bool:
+    """Whether the kind would refuse the default: the field, or this value of it."""
+    if leaf.default is None or row.shape != WORKLOAD:
+        return False
+    profile = plan.definition.profile
+    if any(
+        each.field == row.path and each.unless not in plan.vocabulary.features
+        for each in profile.forbidden_fields
+    ):
+        return True
+    held = profile.fields.get(row.path)
+    if held is None or not held.allows:
+        return False
+    parse = row.reading().parse
+    return leaf.default.value not in {parse(each, None) for each in held.allows}
 
 
 def lies_in_pods(plan: Plan, row: Field) -> bool:
@@ -378,128 +435,28 @@ def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
         case "total-gpus":
             words = plan.vocabulary
             return TotalGpusField(row, leaf, words.gpu_resources, words.gpu_classes)
+        case _:
+            return plain_binding(plan, row, leaf)
+
+
+def plain_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
+    """The binding of one scalar of the workload: where all kinds, this kind or none has it."""
     if row.at:
-        return WorkloadField(row, leaf, *place_of_every_kind(row.at), None)
-    held = profile.fields.get(row.path)
+        common = place_of_every_kind(row.at)
+        return WorkloadField(row, leaf, common, common)
+    held = plan.definition.profile.fields.get(row.path)
     if held is None:
-        return WorkloadField(row, leaf, lambda ev, document: (), None, None)
+        return WorkloadField(row, leaf, nowhere, None)
+    if held.derived is not None:
+        return DerivedField(row, leaf, held.derived)
+    return placed_binding(plan, row, leaf, held)
+
+
+def placed_binding(plan: Plan, row: Field, leaf: Leaf, held: FieldPlaces) -> WorkloadField:
+    """The binding of a field that the profile has places for."""
+    filled = shadow(plan.definition, plan.server, held)
+    form = form_of(row.reading(), held.written)
     if held.scale_of is not None:
-        locate = sum_of_scales(held.scale_of)
-        write = scale_writes(held.scale_of)
-        return WorkloadField(row, leaf, locate, write, shadow(plan, held))
-    return WorkloadField(
-        row, leaf, places_of(held.places), places_of(held.write, held.only_with), shadow(plan, held)
-    )
-
-
-def place_of_every_kind(at: Path) -> tuple[Locate, Locate]:
-    """The one place of a field that all kinds have in common."""
-
-    def locate(ev: Evaluation, document: Any) -> list[Place]:
-        value = read(document, at)
-        return [Place(at, None if value is ABSENT or value == "" else value, "common")]
-
-    return locate, locate
-
-
-def shadow(plan: Plan, held: FieldPlaces) -> Any:
-    """What the server, the CRD or the operator would fill in at a field's place."""
-    texts = {each.text for each in held.places}
-    for default in plan.definition.profile.shadow_defaults:
-        if default.place.text in texts:
-            return default.value
-    for each in held.places:
-        if each.is_plain:
-            value = plan.server.workload(each.text)
-            if value is not None:
-                return value
-    return None
-
-
-def element_key(document: Any, bindings: tuple[Path, ...]) -> str:
-    """What names a list element across updates: its name, else its index."""
-    parts = []
-    for binding in bindings:
-        element = read(document, binding)
-        name = (
-            element.get("name") or element.get("groupName") if isinstance(element, dict) else None
-        )
-        parts.append(str(name or binding[-1]))
-    return "/".join(parts)
-
-
-def places_of(programs: Sequence[Program], only_with: Program | None = None) -> Locate:
-    """Concrete places of several programs, in order; none while `only_with` is absent."""
-
-    def locate(ev: Evaluation, document: Any) -> list[Place]:
-        if only_with is not None and not any(m.value for m in only_with.matches_or_none(document)):
-            return []
-        return [
-            Place(
-                match.path,
-                match.value,
-                f"{program.text}|{element_key(document, match.bindings)}",
-            )
-            for program in programs
-            for match in program.matches_or_none(document)
-            if match.path is not None
-        ]
-
-    return locate
-
-
-def chosen(scales: Sequence[Scale], of: ScaleOf) -> list[Scale]:
-    """The scales of a component, or of one of its instances."""
-    return [
-        each
-        for each in scales
-        if each.component == of.component
-        and (of.instance is None or each.instance.casefold() == of.instance.casefold())
-    ]
-
-
-def highest(scale: Scale) -> int | None:
-    """The most that an instance can become: operators raise to the minimum, autoscalers further."""
-    counts = [n for n in (scale.replicas, scale.minimum, scale.maximum) if n is not None]
-    return max(counts) if counts else None
-
-
-def sum_of_scales(of: ScaleOf) -> Locate:
-    """The sum of a component's replicas as one place; its value 0 when it has no instance."""
-
-    def locate(ev: Evaluation, document: Any) -> list[Place]:
-        scales = chosen(ev.scales(document), of)
-        total = sum(max(each.replicas or 0, each.minimum or 0) for each in scales)
-        path = next((each.place for each in scales), ())
-        return [Place(path, total, "sum")]
-
-    return locate
-
-
-def scale_writes(of: ScaleOf) -> Locate | None:
-    """Where the one instance's replicas are written, when that is a plain place."""
-    if of.instance is None:
-        return None
-
-    def locate(ev: Evaluation, document: Any) -> list[Place]:
-        return [
-            Place(each.path, read(document, each.path) or None, each.instance)
-            for each in chosen(ev.scales(document), of)
-            if each.path is not None
-        ]
-
-    return locate
-
-
-def scale_places(definition: Definition, component: str, roles: tuple[str, ...]) -> Locate:
-    """The most that each instance of a component with these roles can become."""
-    profile = definition.profile.component(component)
-
-    def locate(ev: Evaluation, document: Any) -> list[Place]:
-        return [
-            Place(each.place, highest(each), f"{component}/{each.instance}".rstrip("/"))
-            for each in ev.scales(document)
-            if each.component == component and profile.roles(each.instance) == roles
-        ]
-
-    return locate
+        write = scale_writes(plan.definition, held.scale_of)
+        return WorkloadField(row, leaf, sum_of_scales(held.scale_of), write, filled, form)
+    return WorkloadField(row, leaf, places_in(held), writes_in(held), filled, form)

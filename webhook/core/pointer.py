@@ -6,7 +6,7 @@ import enum
 import json
 import re
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 Path = tuple[str | int, ...]
 
@@ -24,6 +24,43 @@ class Absent(enum.Enum):
 
 
 ABSENT: Final = Absent.ABSENT
+
+
+class Places(Protocol):
+    """Knows where in a document the places of something assembled are; paths are relative to it."""
+
+    def real(self, path: Path) -> Path:
+        """The place in the document, or the nearest that it has for what it cannot hold."""
+
+    def holds(self, path: Path) -> bool:
+        """Whether the document has such a place at all."""
+
+    def writes(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
+        """What is set where for a value to stand there; nothing where no place is."""
+
+    def item(self, path: Path, value: Any) -> Any:
+        """An item of the list at that path, as the document writes it."""
+
+    def assemble(self, document: Any) -> Any:
+        """The whole as another copy of the document has it."""
+
+
+class Assembled(str):
+    """The first step of paths in what a document states piece by piece, such as a pod in parts.
+
+    Everybody may use such paths like others; `real` gives the document's own.
+    """
+
+    __slots__ = ("places",)
+    places: Places
+
+
+def real(path: Path) -> Path:
+    """The place in the document that a path stands for; the path itself, nearly always."""
+    if path and path[0].__class__ is Assembled:
+        return path[0].places.real(path[1:])  # type: ignore[union-attr]
+    return path
+
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 BAD_ESCAPE = re.compile(r"~(?![01])")

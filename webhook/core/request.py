@@ -20,13 +20,15 @@ class Treatment(Enum):
 
     UNPATCHED objects are judged but never written (a controller owns them, or a subresource);
     EXEMPT ones pass (children that an exempt controller makes); TRUSTED senders meet final rules
-    only.
+    only. CHILD is the first object with a whole pod spec that a controller makes of a workload that
+    does not state it all: rules of safety, of images and of amounts hold, by its owner's policies.
     """
 
     FULL = "full"
     UNPATCHED = "unpatched"
     TRUSTED = "trusted"
     EXEMPT = "exempt"
+    CHILD = "child"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ REPLICAS: Path = ("spec", "replicas")
 def decide_scale(
     request: Request, catalog: Catalog, references: References
 ) -> tuple[Decision, Decision | None]:
-    """Rules on scale.replicas, and on numWorkers where the scaled instance is its place.
+    """Rules on scale.replicas, on numWorkers where the scaled instance is its place, on all GPUs.
 
     The second decision is that of the trial, None when there is none.
     """
@@ -50,10 +50,11 @@ def judge_scale(request: Request, references: References, plan: Plan, target: Sc
     ev.writes = False
     for row, leaf in scaled_leaves(plan, definition, target):
         judge_replicas(ev, row, leaf)
-    violations = ev.findings.violations
+    judge_total_gpus(ev, plan, target)
+    violations, warnings = ev.findings.violations, tuple(ev.findings.warnings)
     if violations:
-        return Denied(tuple(sorted(violations, key=sort_key)))
-    return Allowed(request.object)
+        return Denied(tuple(sorted(violations, key=sort_key)), warnings)
+    return Allowed(request.object, warnings=warnings)
 
 
 def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[tuple[Field, Leaf]]:
@@ -90,3 +91,53 @@ def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
         if isinstance(was, int) and ratchets(each) and closer(each.rule, value, was):
             continue
         ev.violate(row.path, REPLICAS, rules.show(value), rules.show_argument(each), each)
+
+
+TOTAL_GPUS = "total.gpuDevices"
+GPUS_OF_A_POD = "compute.gpuDevicesRequest"
+
+
+def judge_total_gpus(ev: Evaluation, plan: Plan, target: ScaleOf) -> None:
+    """The maximum of all GPUs, as far as a number of pods can tell.
+
+    The review does not say how many GPUs a pod has. Where the policy asks for some of every pod,
+    fewer cannot be; where it bounds them, more cannot. In between it is told that nobody judged.
+    """
+    roles = plan.definition.profile.component(target.component).roles(target.instance or "")
+    effective = plan.effective(target.component, roles)
+    number, before = replicas_of(ev.request.object), replicas_of(ev.old)
+    if TOTAL_GPUS not in effective or number is None or before is None or number <= before:
+        return
+    row = TABLE.fields[TOTAL_GPUS]
+    rules = rules_of(row, effective[TOTAL_GPUS])
+    fewest, most = gpus_of_a_pod(effective.get(GPUS_OF_A_POD))
+    held = [each for each in plan.definition.interface.components if each.form is not None]
+    alone = len(held) == 1 and held[0].ids is None
+    for each, holds in rules.final:
+        if each.rule != "max" or (
+            alone and most is not None and holds(most * number, each.argument)
+        ):
+            continue
+        if holds(fewest * number, each.argument):
+            ev.warn("unseen-gpus", TOTAL_GPUS, REPLICAS, source=each.source)
+            continue
+        shown = f"at least {fewest * number}"
+        ev.violate(TOTAL_GPUS, REPLICAS, shown, rules.show_argument(each), each)
+
+
+def replicas_of(document: Any) -> int | None:
+    """The replicas of a scale, 0 when absent; None for what is no number, or where nothing is."""
+    native = read(document, REPLICAS) if document is not None else None
+    if document is None or isinstance(native, bool):
+        return None
+    number: Any = native or 0
+    return number if isinstance(number, int) else None
+
+
+def gpus_of_a_pod(leaf: Leaf | None) -> tuple[int, int | None]:
+    """The fewest and the most GPUs that the policy allows a pod; None where nothing bounds them."""
+    constraints = leaf.constraints if leaf is not None else ()
+    lowest = [each.argument for each in constraints if each.rule == "min"]
+    highest = [each.argument for each in constraints if each.rule == "max"]
+    required = any(each.rule == "required" for each in constraints)
+    return max([0, *lowest]) if required else 0, min(highest, default=None)

@@ -112,6 +112,15 @@ VIOLATIONS: dict[str, Sentence] = {
         "what is wrapped names the namespace {value} instead of {allowed}",
         "Wrap objects of the same namespace only.",
     ),
+    "conflicting-default": Sentence(
+        "{value} does not go with the policy's default, which needs {allowed}",
+        "Change it, or set the field yourself.",
+        bare="the policy's default needs {allowed}",
+    ),
+    "missing-claim": Sentence(
+        "the claim {key} of the user has to give the {allowed}, and gives no number",
+        "Sign in where the claim is given, or ask for it.",
+    ),
 }
 
 # Whoever cannot tell an object's pods says why in words of its own, as `allowed`; this is what to
@@ -132,6 +141,7 @@ FACTS = "{facts}"
 WARNINGS: dict[str, str] = {
     "unmapped-default": "this kind has no place for it, so its default was not written",
     "unmapped-rule": "this kind has no place for it, so its rule is not judged",
+    "not-enforceable": "no native object carries it, so it is neither written nor judged",
     "forbidden-default": "this object may not carry it, so its default was not written{facts}",
     "absent-limit": "without a limit its maximum cannot hold; the policy should require one",
     "image-decides": "without a value the image picks the user; set it or require it",
@@ -147,7 +157,19 @@ WARNINGS: dict[str, str] = {
     "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
     "migProfile": "accepted for older manifests; MIG is better asked for as a resource",
     "unbounded": "the GPUs of a claim cannot be counted{facts}",
+    "missing-claim": "the user's claims give no ids, so none were written{facts}",
+    "no-claim-created": (
+        "a default claim neither exists nor comes with the pod, and none is created{facts}"
+    ),
+    "no-git-image": "without gitImage in the settings a default checkout cannot be made{facts}",
+    "no-s3-driver": "without one s3Drivers entry a default bucket cannot be mounted{facts}",
+    "no-data-volume": "dataVolumes of the settings lacks a default data volume{facts}",
     "not-judged": "passed without judgement{facts}",
+    "inert-annotation": "no GPU comes of this annotation unless schedulerName is{facts}",
+    "unseen-gpus": "the GPUs of a pod are not seen here, so the total is not judged",
+    "one-gpu-only": "the default of several GPUs was left out: only whole ones can be several",
+    "unnamed-workload": "without a name that a label can hold, its default was not written",
+    "default-needs-other": "its default was not written, as one is missing{facts}",
 }
 
 CHANGES: dict[str, str] = {

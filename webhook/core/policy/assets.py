@@ -38,6 +38,8 @@ ALWAYS_CREDENTIAL = frozenset({"secret-volume"})
 CREDENTIAL_IDS = ("credentialId", "passwordAssetId", "accessKeyAssetId", "credentialAssetId")
 CREDENTIAL_WORDS = ("secret", "credential", "password", "accesskey")
 SPEC_IGNORED = ("dataSharing",)
+NEEDED = {"git": ("repository",), "s3": ("bucket",)}
+"""Attributes by store without which an asset says nothing of a data source."""
 META_MEMBERS = ("id", "name", "kind", "scope", "projectId", "departmentId", "clusterId")
 META_IGNORED = (
     "tenantId",
@@ -171,7 +173,18 @@ def check_complete(
 ) -> None:
     """An imposed item is complete in itself: no request adds to it."""
     names = [each.name for each in items_of(row).attributes if each.required]
-    missing = sorted(set(names) - set(attributes) - {items_of(row).key})
+    needed = {*names, *needed_of(row, attributes)} - {items_of(row).key}
+    missing = sorted(needed - set(attributes))
     if missing:
         found = f"spec without {' and '.join(missing)}"
         report.error(path, "missing-value", found, f"write {', '.join(missing)}")
+
+
+def needed_of(row: Field, attributes: Mapping[str, Default]) -> tuple[str, ...]:
+    """What the item of an asset needs although a policy may leave it to requests."""
+    if items_of(row).store != "pvc":
+        return NEEDED.get(items_of(row).store, ())
+    ephemeral = attributes.get("ephemeral")
+    # A webhook creates no claims: it mounts one that exists, or one that comes with the pod.
+    comes_along = ephemeral is not None and ephemeral.value is True
+    return ("claimInfo.size",) if comes_along else ("claimName", "existingPvc")

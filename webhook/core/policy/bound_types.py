@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.core.pointer import Path
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.fields import ALL_TYPES, TABLE, Binding
+from webhook.core.policy.fields import ALL_TYPES, SERVING_PORT, TABLE, Binding, Field
 from webhook.core.policy.model import role_level
 from webhook.core.policy.report import Report
 
@@ -15,7 +15,11 @@ ROLE_TYPES = {
 }
 ASSET_TYPES = frozenset(ALL_TYPES) - {"nimService"}
 LIMITED = (Binding.WORKLOAD, Binding.NOTHING)
-"""Only fields without a place in a pod are limited to some types."""
+
+
+def is_limited(row: Field) -> bool:
+    """Whether only some types carry a field: those without a place in every pod are."""
+    return row.binding in LIMITED or row.shape == SERVING_PORT
 
 
 def check(draft: Draft, types: frozenset[str] | None) -> None:
@@ -31,7 +35,7 @@ def check(draft: Draft, types: frozenset[str] | None) -> None:
         elif kind == "imposed" and word:
             tell(report, path, "an imposed asset", types, ASSET_TYPES)
     for (kind, level, leaf, _), path in draft.places.items():
-        if kind == "leaf" and level not in dead and TABLE.fields[leaf].binding in LIMITED:
+        if kind == "leaf" and level not in dead and is_limited(TABLE.fields[leaf]):
             tell(report, path, leaf, types, frozenset(TABLE.fields[leaf].types))
 
 

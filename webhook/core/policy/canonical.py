@@ -20,7 +20,7 @@ from webhook.core.policy.envelope import (
     Envelope,
 )
 from webhook.core.policy.fields import TABLE, Field
-from webhook.core.policy.leaves import LeafType, attribute_names, items_of, leaf_type
+from webhook.core.policy.leaves import LeafType, attribute_names, items_of, leaf_names, leaf_type
 from webhook.core.policy.model import EVERYWHERE
 from webhook.core.policy.report import Report
 from webhook.core.policy.rule_objects import ITEM_RULES, rule_words
@@ -41,7 +41,7 @@ def written_anew(given: SourceDocument, context: Context) -> Sheet:
     assert envelope is not None
     sheet = Sheet()
     write_envelope(sheet, given, envelope)
-    draft = Draft(report)
+    draft = Draft(report, envelope.workload_types)
     for section in ("defaults", "rules"):
         found = envelope.body.get(section)
         if found is not None:
@@ -224,7 +224,7 @@ class Writer:
     ) -> None:
         """One rules object."""
         for each in rule_words(draft, leaf, found.raw or {}, found.path, legal):
-            argument = argument_of(draft.report, leaf, each)
+            argument = argument_of(draft, leaf, each)
             if argument is not None:
                 self.sheet.put((*place, each.name), argument, each.path)
 
@@ -237,9 +237,9 @@ def notation(report: Report, leaf: LeafType, raw: Any, path: Path) -> Any:
     return restored(report.document, value.raw, path) if isinstance(raw, dict) else value.raw
 
 
-def argument_of(report: Report, leaf: LeafType, found: Found) -> Any:
+def argument_of(draft: Draft, leaf: LeafType, found: Found) -> Any:
     """The argument of a rule in its canonical spelling."""
-    given = report.document
+    report, given = draft.report, draft.report.document
     match rules.TABLE[found.name].argument:
         case "boolean":
             return found.raw in (True, "true")
@@ -250,7 +250,8 @@ def argument_of(report: Report, leaf: LeafType, found: Found) -> Any:
             return [option(report, leaf, raw, (*found.path, index)) for index, raw in listed]
         case "source":
             parts = members(report, found.raw, found.path, ("field", "factor"))
-            name, _ = default_from.resolve(leaf, default_from.without_role(parts["field"].raw)[1])
+            plain = default_from.without_role(parts["field"].raw)[1]
+            name, _ = default_from.resolve(leaf, plain, leaf_names(draft.types))
             factor = {
                 key: restored(given, parts[key].raw, parts[key].path)
                 for key in ("factor",)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy import item_checks, rules
+from webhook.core.policy import companions, item_checks, rules, storage_checks
 from webhook.core.policy.default_from_cycles import cycles
 from webhook.core.policy.draft import Draft, holding
 from webhook.core.policy.leaves import LeafType, leaf_type
 from webhook.core.policy.model import Default, DefaultFrom
-from webhook.core.policy.pairs import PAIRS
+from webhook.core.policy.pairs import PAIRS, UNBOUNDED_AT_ZERO
 from webhook.core.policy.rules import Step
 
 NEVER_APPLY = ("canEdit", "min", "max", "step", "options")
@@ -63,7 +63,9 @@ def check(draft: Draft) -> None:
             check_default(here, leaf_type(leaf), default, path)
         check_pairs(here)
         check_cycles(here)
+        companions.check(here)
         item_checks.check(here, broken)
+        storage_checks.check(here)
 
 
 def check_bounds(here: Levels, leaf: LeafType, arguments: Mapping[str, Any]) -> None:
@@ -139,7 +141,8 @@ def broken(leaf: LeafType, value: Any, arguments: Mapping[str, Any]) -> list[str
             continue
         if name == "options" and leaf.is_array:
             holds = rules.each_in_options
-        if not holds(value, argument):
+        unbounded = name == "max" and value == 0 and leaf.path in UNBOUNDED_AT_ZERO
+        if unbounded or not holds(value, argument):
             found.append(f"{name} {allowed(leaf, name, argument)}")
     return found
 
@@ -162,6 +165,7 @@ def check_default(here: Levels, leaf: LeafType, default: Default, path: Path) ->
         found = f"default {leaf.show(default.value)}"
         fix = f"keep to {' and '.join(faults)}, or change the rule"
         here.error(path, "default-outside-rules", found, fix)
+    item_checks.check_nature(here, leaf, default.value, path)
 
 
 def check_pairs(here: Levels) -> None:
@@ -169,6 +173,8 @@ def check_pairs(here: Levels) -> None:
     for pair in PAIRS:
         low, high = here.defaults.get(pair.low), here.defaults.get(pair.high)
         if low is None or high is None or low.value <= high.value:
+            continue
+        if high.value == 0 and pair.high in UNBOUNDED_AT_ZERO:
             continue
         show = leaf_type(pair.low).show
         found = f"{pair.low} {show(low.value)} above {pair.high} {show(high.value)}"

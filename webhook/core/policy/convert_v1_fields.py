@@ -54,6 +54,17 @@ def affinity(raw: Any) -> Any:
     return known.get(str(raw).lower(), "Preferred" if str(raw).lower() == "preferred" else raw)
 
 
+def source_of_ids(raw: Any) -> Any:
+    """Whether the submitter's ids are used, as the word for where ids come from."""
+    return "fromIdpToken" if is_true(raw) else "fromTheImage"
+
+
+def framework(raw: Any) -> Any:
+    """The framework of a distributed job in today's letter case."""
+    known = {"mpi": "MPI", "pytorch": "PyTorch", "tf": "TF", "xgboost": "XGBoost", "jax": "JAX"}
+    return known.get(str(raw).lower().removesuffix("job"), raw)
+
+
 @dataclass(frozen=True, slots=True)
 class Successor:
     """One row: the field of today, its level, how values are rewritten; or `why` it has none."""
@@ -83,12 +94,14 @@ ROWS = (
     Successor("exposedUrls", "exposedUrls"),
     Successor("extendedResources", "compute.extendedResources"),
     Successor("gitSync", "storage.git"),
+    Successor("gpuLimit", "compute.gpuPortionLimit"),
     Successor("gpuMemory", "compute.gpuMemoryRequest"),
     Successor("hostIpc", "security.hostIpc"),
     Successor("hostNetwork", "security.hostNetwork"),
     Successor("image", "image"),
     Successor("imagePullPolicy", "imagePullPolicy"),
     Successor("isPrivateServiceUrl", "servingPort.clusterLocalAccessOnly"),
+    Successor("jobType", "distributedFramework", WORKER, framework),
     Successor("labels", "labels"),
     Successor("largeShm", "compute.largeShmRequest"),
     Successor("maxScale", "autoscaling.maxReplicas"),
@@ -112,6 +125,7 @@ ROWS = (
     Successor("runAsGid", "security.runAsGid"),
     Successor("runAsNonRoot", "security.runAsNonRoot"),
     Successor("runAsUid", "security.runAsUid"),
+    Successor("runAsUser", "security.uidGidSource", rewrite=source_of_ids),
     Successor("s3", "storage.s3"),
     Successor("s3s", "storage.s3"),
     Successor("slotsPerWorker", "slotsPerWorker", WORKER),
@@ -126,9 +140,7 @@ ROWS = (
     Successor("workingDir", "workingDir"),
     Successor("baseWorkload", why="there are no templates of workloads any more"),
     Successor("class", why="the class of the autoscaler cannot be chosen by policy"),
-    Successor("gpuLimit", why="write compute.gpuPortionLimit or compute.gpuMemoryLimit by hand"),
     Successor("ingressUrl", why="it was for internal use only"),
-    Successor("jobType", why="write worker.distributedFramework by hand"),
     Successor("jupyter", why="the tool of a port is said in ports or exposedUrls today"),
     Successor("metricName", why="write autoscaling.metric by hand"),
     Successor("mountPropagation", why="write storage.hostPath.attributes.mountPropagation by hand"),
@@ -140,7 +152,6 @@ ROWS = (
     Successor("podAffinity", why="podAffinity.type alone says whether there is one today"),
     Successor("processes", why="write worker.numWorkers by hand"),
     Successor("pyTorchJob", why="the framework is a property of the workload's kind today"),
-    Successor("runAsUser", why="write security.uidGidSource or security.runAsNonRoot by hand"),
     Successor("runPolicy", why="write cleanPodPolicy and backoffLimit by hand"),
     Successor("serviceType", why="each port says its own serviceType today"),
     Successor("tensorboard", why="the tool of a port is said in ports or exposedUrls today"),

@@ -11,13 +11,20 @@ from webhook.core.policy import values
 from webhook.core.policy.leaves import LEAF_NAMES, LeafType, leaf_type
 from webhook.core.policy.model import EVERYWHERE, ROLES, DefaultFrom, role_level
 from webhook.core.policy.report import Report, shown
-from webhook.core.policy.spelling import Found, members, respelled
+from webhook.core.policy.spelling import Found, Names, members, respelled
 
 NUMBERS = frozenset({"integer", "number"})
 ROLE_WORDS = {role: role for role in ROLES} | {f"{role}spec": role for role in ROLES}
 
 
-def read(report: Report, level: str, leaf: LeafType, raw: Any, path: Path) -> DefaultFrom | None:
+def read(
+    report: Report,
+    level: str,
+    leaf: LeafType,
+    raw: Any,
+    path: Path,
+    names: Names = LEAF_NAMES,
+) -> DefaultFrom | None:
     """The canonical source of a computed default and its exact factor."""
     if not isinstance(raw, dict):
         report.wrong_type(path, raw, "{field: …, factor: …}")
@@ -27,7 +34,7 @@ def read(report: Report, level: str, leaf: LeafType, raw: Any, path: Path) -> De
     if "field" not in parts:
         report.error(path, "missing-value", "defaultFrom without field", "write field: …")
         return None
-    source = read_field(report, level, leaf, parts["field"])
+    source = read_field(report, level, leaf, parts["field"], names)
     return None if source is None or factor is None else DefaultFrom(source, factor)
 
 
@@ -45,15 +52,17 @@ def read_factor(report: Report, found: Found) -> Fraction | None:
     return factor / quantity.NANO
 
 
-def read_field(report: Report, level: str, leaf: LeafType, found: Found) -> str | None:
+def read_field(
+    report: Report, level: str, leaf: LeafType, found: Found, names: Names
+) -> str | None:
     """The canonical path of the source, if a default of `leaf` can be computed from it."""
     if not isinstance(found.raw, str):
         report.wrong_type(found.path, found.raw, "the name of a field")
         return None
     role, name = without_role(found.raw)
-    source, spelled = resolve(leaf, name)
+    source, spelled = resolve(leaf, name, names)
     if source is None:
-        meant = LEAF_NAMES.suggest("", name)
+        meant = names.suggest("", name)
         fix = f"did you mean {meant}?" if meant else "name a field of the same section"
         report.error(found.path, "default-from-unknown", shown(found.raw), fix)
         return None
@@ -73,7 +82,7 @@ def without_role(name: str) -> tuple[str, str]:
     return (role, rest) if role and rest else ("", name)
 
 
-def resolve(leaf: LeafType, name: str) -> tuple[str | None, str]:
+def resolve(leaf: LeafType, name: str, names: Names = LEAF_NAMES) -> tuple[str | None, str]:
     """The canonical path that `name` stands for, and the spelling it was found by.
 
     Attributes look at the same item first; fields are looked up absolutely, then in the section.
@@ -86,7 +95,7 @@ def resolve(leaf: LeafType, name: str) -> tuple[str | None, str]:
         candidates.append(f"{leaf.row.section}.{plain}")
     for spelled in candidates:
         folded = spelled.lower()
-        source = LEAF_NAMES.leaves.get(folded) or LEAF_NAMES.aliases.get(folded)
+        source = names.leaves.get(folded) or names.aliases.get(folded)
         if source is not None:
             return source, spelled
     return None, plain

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from webhook.core.decision import Problem
-from webhook.core.policy import bound_types, checks, legacy, tree
+from webhook.core.policy import bound_types, checks, legacy, tree, unenforceable
 from webhook.core.policy.draft import Draft
 from webhook.core.policy.envelope import (
     BODY,
@@ -91,7 +91,7 @@ def read_envelope(report: Report, data: Any, context: Context) -> Envelope | Non
 
 def read_body(report: Report, envelope: Envelope) -> Draft:
     """The body as a draft, with all its problems told."""
-    draft = Draft(report)
+    draft = Draft(report, envelope.workload_types)
     old = legacy.is_2_16(envelope.body)
     if old is not None:
         legacy.tell_2_16(report, old)
@@ -105,6 +105,7 @@ def read_body(report: Report, envelope: Envelope) -> Draft:
         read_imposed(draft, envelope.body["imposedAssets"])
     checks.check(draft)
     bound_types.check(draft, envelope.workload_types)
+    unenforceable.check(draft)
     return draft
 
 

@@ -17,11 +17,13 @@ T = TypeVar("T")
 class Draft:
     """The tables of a `Body` under construction; `places` knows the path of each entry.
 
+    `types` are the workload types that the policy is for; some names depend on them.
     A place is (kind, level, leaf, word): kind is level, default, item, attribute, rule or imposed,
     word is an item's key, a rule's name or empty.
     """
 
     report: Report
+    types: frozenset[str] | None = None
     defaults: dict[str, dict[str, Default]] = field(default_factory=dict)
     items: dict[str, dict[str, tuple[DefaultItem, ...]]] = field(default_factory=dict)
     rules: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy.draft import Draft, holding
+from webhook.core.policy import object_names, ranges, storage_checks
+from webhook.core.policy.companions import Here
+from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE, Field, Items
+from webhook.core.policy.item_places import attribute_defaults, place_of
 from webhook.core.policy.leaves import LeafType, items_of, leaf_type
 from webhook.core.policy.model import Default, DefaultItem
 
@@ -18,10 +21,6 @@ EXCLUSIVE = (
     ("authorizedUsers", "authorizedGroups"),
 )
 """Attributes of which one item has at most one."""
-LARGEST = 2**63 - 1
-ANY = (-LARGEST - 1, LARGEST)
-RANGES = {"seconds": (1, LARGEST), "container": (1, 65535), "external": (1, 65535)}
-"""Bounds that attributes have by nature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +38,6 @@ CONDITIONS = (
 )
 
 
-class Here(Protocol):
-    """The level that is looked at, see `checks.Levels`."""
-
-    draft: Draft
-    level: str
-    rules: Mapping[str, Mapping[str, Any]]
-    defaults: Mapping[str, Default]
-
-    def error(self, path: Path, reason: str, found: str, fix: str) -> None: ...
-    def warn(self, path: Path, reason: str, found: str, fix: str) -> None: ...
-
-
 def check(here: Here, broken: Broken) -> None:
     """Tell every fault of the default items that hold at this level."""
     for field, items in holding(here.draft.items, here.level).items():
@@ -58,24 +45,10 @@ def check(here: Here, broken: Broken) -> None:
         given = attribute_defaults(here, row)
         for item in items:
             check_attributes(here, row, item, broken)
-            check_exclusive(here, row, item)
-            check_conditions(here, row, item, {**given, **item.attributes})
-            check_complete(here, row, item, set(given) | set(item.attributes))
-
-
-def attribute_defaults(here: Here, row: Field) -> dict[str, Default]:
-    """The attribute defaults of a field that hold at this level, by attribute name."""
-    found = (
-        (each.name, here.defaults.get(f"{row.path}.{each.name}"))
-        for each in items_of(row).attributes
-    )
-    return {name: default for name, default in found if default is not None}
-
-
-def place_of(here: Here, row: Field, item: DefaultItem, name: str) -> Path:
-    """Where an item gives an attribute, else where the item is."""
-    place = here.draft.place("attribute", here.level, f"{row.path}.{name}", item.key)
-    return place or here.draft.place("item", here.level, row.path, item.key)
+            complete = {**given, **item.attributes}
+            check_exclusive(here, row, item, complete)
+            check_conditions(here, row, item, complete)
+            check_complete(here, row, item, complete)
 
 
 def check_attributes(here: Here, row: Field, item: DefaultItem, broken: Broken) -> None:
@@ -88,16 +61,24 @@ def check_attributes(here: Here, row: Field, item: DefaultItem, broken: Broken) 
             fix = f"keep to {' and '.join(faults)}, or change the rule"
             found = f"item {item.key} with {name} {leaf.show(given.value)}"
             here.error(path, "default-outside-rules", found, fix)
-        low, high = RANGES.get(name, ANY)
-        if isinstance(given.value, int) and not low <= given.value <= high:
-            fix = f"write a number from {low}" + (f" to {high}" if high < LARGEST else "")
-            here.error(path, "value-out-of-range", leaf.show(given.value), fix)
+        check_nature(here, leaf, given.value, path)
 
 
-def check_exclusive(here: Here, row: Field, item: DefaultItem) -> None:
+def check_nature(here: Here, leaf: LeafType, value: Any, path: Path) -> None:
+    """A value is one that the field can hold at all: numbers in range, names of objects."""
+    wanted = ranges.fault(leaf, value)
+    if wanted:
+        here.error(path, "value-out-of-range", leaf.show(value), f"write {wanted}")
+    if object_names.fault(leaf.path, value):
+        here.error(path, "bad-name", leaf.show(value), f"write {object_names.WANTED}")
+
+
+def check_exclusive(
+    here: Here, row: Field, item: DefaultItem, complete: Mapping[str, Default]
+) -> None:
     """Of some attributes an item can have one only."""
     for names in EXCLUSIVE:
-        given = [name for name in names if name in item.attributes]
+        given = [name for name in names if name in complete]
         if len(given) > 1:
             path = place_of(here, row, item, given[1])
             found = f"item {item.key} with {' and '.join(given)}"
@@ -127,7 +108,7 @@ def has(items: Items, name: str) -> bool:
     return items.attribute(name) is not None
 
 
-def check_complete(here: Here, row: Field, item: DefaultItem, given: set[str]) -> None:
+def check_complete(here: Here, row: Field, item: DefaultItem, given: Mapping[str, Default]) -> None:
     """A locked item needs all required attributes; others may be completed by a request."""
     locked = item.key in here.rules.get(row.path, {}).get("locked", ())
     needed = {
@@ -136,7 +117,9 @@ def check_complete(here: Here, row: Field, item: DefaultItem, given: set[str]) -
         if each.required
         or (locked and here.rules.get(f"{row.path}.{each.name}", {}).get("required") is True)
     }
-    missing = sorted(needed - given)
+    if row.path == storage_checks.PVC:
+        needed |= storage_checks.needed_of_claim(given)
+    missing = sorted(needed - set(given))
     if not missing:
         return
     path = here.draft.place("item", here.level, row.path, item.key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,6 +68,29 @@ FIELD_NAMES: Names = spelling.names(
     TABLE.fields, {alias: name for alias, name in TABLE.aliases.items() if name in TABLE.fields}
 )
 LEAF_NAMES: Names = spelling.names((*TABLE.fields, *TABLE.attributes), TABLE.aliases)
+
+
+@lru_cache(maxsize=64)
+def field_names(types: frozenset[str] | None) -> Names:
+    """The names of fields in a policy that is for these workload types; None is for all kinds."""
+    return typed(FIELD_NAMES, types)
+
+
+@lru_cache(maxsize=64)
+def leaf_names(types: frozenset[str] | None) -> Names:
+    """The names of all leaves in a policy that is for these workload types."""
+    return typed(LEAF_NAMES, types)
+
+
+def typed(known: Names, types: frozenset[str] | None) -> Names:
+    """The same names where some mean another field, since the policy is for that one's types."""
+    meant = {
+        alias.lower(): row.path
+        for row in TABLE.fields.values()
+        for alias in row.typed_aliases
+        if types and types <= set(row.types)
+    }
+    return replace(known, leaves={**known.leaves, **meant}) if meant else known
 
 
 @lru_cache(maxsize=256)

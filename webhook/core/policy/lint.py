@@ -17,7 +17,7 @@ from webhook.core.policy import combine, rules
 from webhook.core.policy.combine import GUARDED, Constraint, Leaf, constrains
 from webhook.core.policy.conflicts import levels
 from webhook.core.policy.draft import holding
-from webhook.core.policy.fields import TABLE, WORKLOAD, Binding, Field
+from webhook.core.policy.fields import SERVING_PORT, TABLE, WORKLOAD, Binding, Field
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import (
     EVERYWHERE,
@@ -34,7 +34,7 @@ from webhook.core.policy.spelling import closest
 from webhook.core.policy.together import COMPONENT, ROLE, kinds_of, namespace_cells, problem
 from webhook.core.source import SourceDocument
 
-GUARDING = frozenset({"compute", "security"})
+GUARDING = frozenset({"compute", "security", "scheduling", "total"})
 IMAGE = "image"
 MOST_NAMED = 6
 NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
@@ -66,7 +66,7 @@ class Kind:
         """Whether a workload of this kind has a place for the field."""
         if row.path in self.forbidden or row.binding is Binding.NOTHING:
             return False
-        return row.shape != WORKLOAD or row.path in self.fields
+        return row.shape not in (WORKLOAD, SERVING_PORT) or row.path in self.fields
 
     def units(self) -> list[Unit]:
         """Its components with their roles."""
@@ -133,7 +133,7 @@ def uncovered_kinds(world: World, policy: Policy) -> Iterator[Problem]:
 
 
 def guarding_leaves(policy: Policy) -> list[tuple[str, str]]:
-    """Compute, security and image leaves that a policy has rules for, each with one level."""
+    """Leaves of amounts, safety and images that a policy has rules for, each with one level."""
     found: dict[str, str] = {}
     for level, leaves in policy.body.rules.items():
         for leaf, arguments in leaves.items():
@@ -261,7 +261,7 @@ def without_value(world: World, policy: Policy) -> Iterator[Problem]:
             if supplied(world, policy, level, leaf):
                 continue
             options = arguments.get("options")
-            if options is not None and len(options) == 1:
+            if options is not None and len(options) == 1 and not leaf_type(leaf).is_array:
                 value = leaf_type(leaf).show(next(iter(options)))
                 found = f"{value} as the only option of {leaf}, without default and required"
                 fix = f"give {leaf} this value in defaults, or write required: true"

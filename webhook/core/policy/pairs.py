@@ -34,6 +34,10 @@ def bounds(low: Field, high: Field) -> bool:
     return ordered and last.startswith("min") and high.path == f"{before}{dot}max{last[3:]}"
 
 
+UNBOUNDED_AT_ZERO = frozenset({"autoscaling.maxReplicas", "autoscaling.concurrencyHardLimit"})
+"""Fields where 0 is without bound, so that it is below no maximum."""
+
+
 def derive() -> Iterator[Pair]:
     """Every pair that the table holds."""
     for low in TABLE.fields.values():

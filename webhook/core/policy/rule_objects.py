@@ -8,7 +8,7 @@ from typing import Any
 from webhook.core.pointer import Path
 from webhook.core.policy import default_from, rules, values
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.leaves import LeafType
+from webhook.core.policy.leaves import LeafType, leaf_names
 from webhook.core.policy.report import shown
 from webhook.core.policy.rules import Step
 from webhook.core.policy.scalars import read_value
@@ -183,7 +183,8 @@ def read_option(draft: Draft, leaf: LeafType, raw: Any, path: Path) -> Any:
 
 def read_source(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
     """The field and factor of a computed default."""
-    return default_from.read(draft.report, level, leaf, found.raw, found.path)
+    names = leaf_names(draft.types)
+    return default_from.read(draft.report, level, leaf, found.raw, found.path, names)
 
 
 READERS: Mapping[str, Callable[[Draft, str, LeafType, Found], Any]] = {

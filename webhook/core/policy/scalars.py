@@ -7,12 +7,15 @@ from typing import Any
 
 from webhook.core import quantity
 from webhook.core.pointer import Path
+from webhook.core.policy import object_shapes, values
 from webhook.core.policy.leaves import LeafType
 from webhook.core.policy.model import Default
 from webhook.core.policy.report import NOT_SHOWN, Report, shown
 from webhook.core.policy.spelling import closest
 
 DEEPEST_OBJECT = 32
+COUNTED = "compute.extendedResources"
+"""Amounts of devices, not of bytes."""
 OCTAL = re.compile(r"[+-]?0[0-9_]+")
 """Readers of YAML disagree on it: 0644 is 644 for some, 420 for others."""
 
@@ -37,6 +40,8 @@ def read_value(report: Report, leaf: LeafType, raw: Any, path: Path, use: str) -
         return None
     if not inside_enum(report, leaf, value, path, use):
         return None
+    if leaf.value == "object":
+        object_shapes.check(report, leaf.path, raw, path)
     notation = text if text is not None and isinstance(raw, str | int | float) else raw
     warn_of_milli(report, leaf, value, notation, path)
     if leaf.value in ("boolean", "integer") or isinstance(value, str):
@@ -102,7 +107,10 @@ def inside_enum(report: Report, leaf: LeafType, value: Any, path: Path, use: str
 
 def warn_of_milli(report: Report, leaf: LeafType, value: Any, notation: Any, path: Path) -> None:
     """Thousandths of a byte are legal and never meant."""
-    if leaf.value != "quantity" or not isinstance(notation, str) or not notation.endswith("m"):
+    in_bytes = leaf.value == "quantity" or (
+        leaf.codec is values.AMOUNT_TEXT and not leaf.path.startswith(COUNTED)
+    )
+    if not in_bytes or not isinstance(notation, str) or not notation.endswith("m"):
         return
     meant = f"{notation[:-1]}M"
     report.warn(path, "milli-memory", notation, f"write {meant} if millions of bytes are meant")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from webhook.core.policy import assets, forms, rules, values
+from webhook.core.policy import assets, forms, object_shapes, rules, values
 from webhook.core.policy.default_from import ROLE_WORDS
 from webhook.core.policy.envelope import (
     BODY,
@@ -22,11 +22,12 @@ from webhook.core.policy.envelope import (
     OBJECT_MEMBERS,
     VERSION,
 )
-from webhook.core.policy.fields import ALL_TYPES, TABLE, Field, Items
+from webhook.core.policy.fields import ALL_TYPES, GROUPS, TABLE, Field, Items
 from webhook.core.policy.leaves import LeafType, items_of, leaf_type
 from webhook.core.policy.model import ROLES, SCOPES
 from webhook.core.policy.rule_objects import ITEM_RULES
 from webhook.core.policy.selectors import OPERATORS
+from webhook.core.policy.spelling import join
 from webhook.core.policy.tree import ATTRIBUTES, COMPONENTS, INSTANCES
 
 Schema = dict[str, Any]
@@ -36,6 +37,7 @@ NULL: Schema = {"type": "null"}
 TEXT: Schema = {"type": ["string", "number", "boolean", "null"]}
 """Text, and what YAML makes of it: the parser goes by the source text."""
 TEXTS: Schema = {"type": ["array", "null"], "items": {"type": ["string", "number", "boolean"]}}
+FILE_MODE: Schema = {"type": ["string", "integer", "null"], "pattern": "^0?[0-7]{3}$"}
 FLAG: Schema = {"enum": [True, False, "true", "false", None]}
 ANYTHING: Schema = {}
 
@@ -112,8 +114,8 @@ def sentence(text: str) -> str:
 
 
 def described(leaf: LeafType) -> str:
-    """What an editor shows of a leaf: the note of its row, else what is to be written."""
-    note = leaf.row.note if not leaf.is_attribute else ""
+    """What an editor shows of a leaf: the note in the table, else what is to be written."""
+    note = TABLE.attributes[leaf.path][1].note if leaf.is_attribute else leaf.row.note
     return sentence(note or leaf.wanted)
 
 
@@ -123,6 +125,13 @@ def value_of(leaf: LeafType) -> Schema:
         words = [*leaf.enum, *(spelled for spelled, _ in leaf.spellings)]
         schema: Schema = {"enum": [*words, None]}
         return {"type": ["array", "null"], "items": {"enum": words}} if leaf.is_array else schema
+    if leaf.path in object_shapes.MEMBERS:
+        names = object_shapes.MEMBERS[leaf.path]
+        return {**closed(dict.fromkeys(names, TEXT), required=names), "type": ["object", "null"]}
+    if leaf.codec is values.AMOUNT_TEXT:
+        return VALUES["quantity"]
+    if leaf.codec is values.FILE_MODE:
+        return FILE_MODE
     schema = dict(VALUES.get(leaf.value, ANYTHING))
     if leaf.value == "string" and takes_list(leaf):
         schema = {"anyOf": [schema, TEXTS]}
@@ -149,6 +158,8 @@ def ruleset_name(leaf: LeafType, legal: frozenset[str]) -> str:
     more = [f"with-{each}" for each in sorted(legal - own)]
     less = [f"without-{each}" for each in sorted(own - legal)]
     words = [*leaf.enum] if leaf.enum else ["or-list"] if takes_list(leaf) else []
+    if leaf.codec in (values.AMOUNT_TEXT, values.FILE_MODE):
+        words = ["amount" if leaf.codec is values.AMOUNT_TEXT else "file-mode"]
     return ":".join(("ruleset", leaf.value, *words, *more, *less))
 
 
@@ -228,12 +239,17 @@ class Tree:
         if isinstance(below, Tree):
             below.add(rest, schema)
 
-    def properties(self) -> dict[str, Schema]:
-        """The members as schemas."""
-        return {
-            name: anycase_closed(below.properties()) if isinstance(below, Tree) else below
-            for name, below in self.members.items()
-        }
+    def properties(self, prefix: str = "") -> dict[str, Schema]:
+        """The members as schemas; groups are described by their dotted names below `prefix`."""
+        found: dict[str, Schema] = {}
+        for name, below in self.members.items():
+            path = join(prefix, name)
+            if isinstance(below, Tree):
+                text = sentence(GROUPS.get(path, ""))
+                found[name] = anycase_closed(below.properties(path), text)
+            else:
+                found[name] = below
+        return found
 
 
 def deprecated(schema: Schema, name: str) -> Schema:
@@ -271,7 +287,7 @@ def attributes_of(row: Field, without: Iterable[str] = ()) -> Schema:
         if each.name not in left_out
         for leaf in (leaf_type(f"{row.path}.{each.name}"),)
     }
-    return anycase_closed(tree_of(leaves, attribute_aliases(row)).properties())
+    return anycase_closed(tree_of(leaves, attribute_aliases(row)).properties(row.path))
 
 
 def map_or_list(schema: Schema) -> Schema:
@@ -330,7 +346,7 @@ def attribute_rules_of(row: Field) -> Schema:
         for leaf in (leaf_type(f"{row.path}.{each.name}"),)
         if leaf.legal
     }
-    return anycase_closed(tree_of(leaves, attribute_aliases(row)).properties())
+    return anycase_closed(tree_of(leaves, attribute_aliases(row)).properties(row.path))
 
 
 def field_aliases() -> dict[str, str]:
@@ -380,7 +396,7 @@ def level_name(section: str, role: str = "") -> str:
 def levels(section: str) -> dict[str, Schema]:
     """Roles, their other spellings and components."""
     found = {
-        word: ref(level_name(section, role))
+        word: {"description": GROUPS[role], **ref(level_name(section, role))}
         if word == role
         else deprecated(ref(level_name(section, role)), role)
         for word, role in sorted(ROLE_WORDS.items())
@@ -394,7 +410,7 @@ def imposed_assets() -> Schema:
     by_name = {"type": ["object", "null"], "additionalProperties": TEXTS}
     split = anycase_closed({**dict.fromkeys(ROLE_WORDS, TEXTS), COMPONENTS: by_name})
     return {
-        "description": "Ids of the assets that become items of every workload.",
+        "description": GROUPS["imposedAssets"],
         "anyOf": [TEXTS, split],
     }
 

@@ -13,8 +13,8 @@ from webhook.core.policy.default_items import EXCLUDE, read_attributes, read_ite
 from webhook.core.policy.draft import Draft
 from webhook.core.policy.fields import TABLE, Field
 from webhook.core.policy.leaves import (
-    FIELD_NAMES,
     attribute_names,
+    field_names,
     items_of,
     leaf_type,
 )
@@ -31,10 +31,10 @@ Reader = Callable[[Draft, str, Found], None]
 
 def read_tree(draft: Draft, raw: Any, path: Path, reader: Reader) -> None:
     """Hand every leaf of the tree at `path` to `reader`, with its level."""
-    report = draft.report
+    report, names = draft.report, field_names(draft.types)
     for level, mapping, place in levels(report, report.mapping(raw, path), path):
         draft.places.setdefault(("level", level, "", ""), place)
-        for found in picked(walk(FIELD_NAMES, mapping, place, report), report):
+        for found in picked(walk(names, mapping, place, report), report):
             allowed = TABLE.fields[found.name].levels
             role = level.removeprefix("role:")
             if role != level and allowed and role not in allowed:

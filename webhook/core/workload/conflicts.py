@@ -2,59 +2,160 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.decision import Source
+from webhook.core.pointer import Path
+from webhook.core.workload.bindings.container_security import added_capabilities
 from webhook.core.workload.bindings.scalar import reader
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
-RUN_AS_NON_ROOT = reader(("securityContext", "runAsNonRoot"))
-RUN_AS_USER = reader(("securityContext", "runAsUser"))
-PRIVILEGED = reader(("securityContext", "privileged"))
-ESCALATION = reader(("securityContext", "allowPrivilegeEscalation"))
-CONFLICTING = frozenset({"security.runAsNonRoot", "security.runAsUid", "security.privileged"})
+CONTEXT = "securityContext"
+ESCALATION = (CONTEXT, "allowPrivilegeEscalation")
+PROFILE = (CONTEXT, "seccompProfile")
+RUN_AS_NON_ROOT = reader((CONTEXT, "runAsNonRoot"))
+RUN_AS_USER = reader((CONTEXT, "runAsUser"))
+PRIVILEGED = reader((CONTEXT, "privileged"))
+MAY_ESCALATE = reader(ESCALATION)
+SECCOMP = reader(PROFILE)
+PROC_MOUNT = reader((CONTEXT, "procMount"))
+OF_HOST = (
+    ("security.hostNetwork", "hostNetwork"),
+    ("security.hostIpc", "hostIPC"),
+    ("security.hostPid", "hostPID"),
+)
 
 
-def judge_conflicts(view: PodView, ev: Evaluation) -> None:
-    """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
-    written = ev.written & CONFLICTING
-    if not written:
-        return
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The field whose default is at fault, and the place that does not go with it."""
+
+    field: str
+    path: Path
+    value: str | None
+    allowed: str
+
+
+def root_and_non_root(view: PodView) -> Iterator[Conflict]:
+    """User 0 where no process may be root."""
     for container in view.everyone:
         user = RUN_AS_USER(container.body)
         user = RUN_AS_USER(view.spec) if user is None else user
         non_root = RUN_AS_NON_ROOT(container.body)
         non_root = RUN_AS_NON_ROOT(view.spec) if non_root is None else non_root
-        if (
-            user == 0
-            and non_root is True
-            and written & {"security.runAsNonRoot", "security.runAsUid"}
-        ):
-            path = (*container.path, "securityContext", "runAsUser")
+        if user == 0 and non_root is True:
+            path = (*container.path, CONTEXT, "runAsUser")
+            yield Conflict("security.runAsNonRoot", path, "0", "a user other than 0")
+
+
+def privileged_without_escalation(view: PodView) -> Iterator[Conflict]:
+    """A privileged container that may not escalate."""
+    for container in view.everyone:
+        if PRIVILEGED(container.body) is True and MAY_ESCALATE(container.body) is False:
+            path = (*container.path, *ESCALATION)
+            yield Conflict("security.privileged", path, "false", "true or absent")
+
+
+def administrator_without_escalation(view: PodView) -> Iterator[Conflict]:
+    """A container with SYS_ADMIN that may not escalate."""
+    for container in view.everyone:
+        if MAY_ESCALATE(container.body) is not False:
+            continue
+        if "SYS_ADMIN" in added_capabilities(container.body.get(CONTEXT)):
+            path = (*container.path, *ESCALATION)
+            yield Conflict("security.capabilities", path, "false", "true or absent")
+
+
+def with_own_users(field: str, key: str) -> Callable[[PodView], Iterator[Conflict]]:
+    """What finds a namespace of the node in a pod that has users of its own."""
+
+    def find(view: PodView) -> Iterator[Conflict]:
+        if view.spec.get("hostUsers") is False and view.spec.get(key) is True:
+            yield Conflict(field, (*view.spec_path, "hostUsers"), "false", "true or absent")
+
+    return find
+
+
+def other_ports_of_host(view: PodView) -> Iterator[Conflict]:
+    """Ports of the node that differ from the container's, where both are the same network."""
+    if view.spec.get("hostNetwork") is not True:
+        return
+    for container in view.everyone:
+        ports = container.body.get("ports")
+        for index, port in enumerate(ports if isinstance(ports, list) else ()):
+            held = port.get("hostPort") if isinstance(port, dict) else None
+            if held and held != port.get("containerPort"):
+                path = (*container.path, "ports", index, "hostPort")
+                wanted = str(port.get("containerPort"))
+                yield Conflict("security.hostNetwork", path, str(held), wanted)
+
+
+def seccomp_and_its_file(view: PodView) -> Iterator[Conflict]:
+    """Localhost without the file it names, and a file beside another type."""
+    holders: list[tuple[Path, Any]] = [(view.spec_path, SECCOMP(view.spec))]
+    holders += [(each.path, SECCOMP(each.body)) for each in view.everyone]
+    for path, profile in holders:
+        if not isinstance(profile, dict):
+            continue
+        local, named = profile.get("type") == "Localhost", bool(profile.get("localhostProfile"))
+        if local != named:
+            allowed = "a profile of the node" if local else "no profile beside this type"
+            place = (*path, *PROFILE, "localhostProfile")
+            yield Conflict("security.seccompProfileType", place, None, allowed)
+
+
+def unmasked_with_users_of_host(view: PodView) -> Iterator[Conflict]:
+    """An unmasked /proc in a pod that shares the users of the node."""
+    if view.spec.get("hostUsers") is False:
+        return
+    for container in view.everyone:
+        if PROC_MOUNT(container.body) == "Unmasked":
+            path = (*view.spec_path, "hostUsers")
+            yield Conflict("security.procMount", path, None, "false")
+            return
+
+
+Pair = tuple[frozenset[str], Callable[[PodView], Iterator[Conflict]]]
+PAIRS: tuple[Pair, ...] = (
+    (
+        frozenset({"security.runAsNonRoot", "security.runAsUid", "security.uidGidSource"}),
+        root_and_non_root,
+    ),
+    (frozenset({"security.privileged"}), privileged_without_escalation),
+    (frozenset({"security.capabilities"}), administrator_without_escalation),
+    *((frozenset({field}), with_own_users(field, key)) for field, key in OF_HOST),
+    (frozenset({"security.hostNetwork"}), other_ports_of_host),
+    (frozenset({"security.seccompProfileType"}), seccomp_and_its_file),
+    (frozenset({"security.procMount"}), unmasked_with_users_of_host),
+)
+"""TABLE of pairs: the fields of which a default has to be written, and what finds the pair."""
+CONFLICTING = frozenset(field for fields, _ in PAIRS for field in fields)
+
+
+def judge_conflicts(view: PodView, ev: Evaluation) -> None:
+    """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
+    if not ev.written & CONFLICTING:
+        return
+    for fields, find in PAIRS:
+        written = ev.written & fields
+        if not written:
+            continue
+        for each in find(view):
+            at_fault = each.field if each.field in written else min(written)
             ev.violate(
-                "security.runAsNonRoot",
-                path,
-                "0",
-                "a user other than 0",
+                each.field,
+                each.path,
+                each.value,
+                each.allowed,
                 None,
                 reason="conflicting-default",
-                source=source_of(ev, "security.runAsNonRoot"),
-            )
-        if (
-            "security.privileged" in written
-            and PRIVILEGED(container.body) is True
-            and ESCALATION(container.body) is False
-        ):
-            path = (*container.path, "securityContext", "allowPrivilegeEscalation")
-            ev.violate(
-                "security.privileged",
-                path,
-                "false",
-                "true or absent",
-                None,
-                reason="conflicting-default",
-                source=source_of(ev, "security.privileged"),
+                source=source_of(ev, at_fault),
             )
 
 
-def source_of(ev: Evaluation, field: str):  # type: ignore[no-untyped-def]
+def source_of(ev: Evaluation, field: str) -> Source | None:
     """The policy whose default was written for a field."""
     return next((c.source for c in ev.findings.changes if c.field == field), None)

@@ -36,6 +36,9 @@ def uncovered(
         return []
     known: dict[Path, frozenset[str] | None] = {}
     for location in locations:
+        if location.parts is not None:
+            known[location.place] = location.parts.keys
+            continue
         known[location.spec_path] = POD_KEYS
         known.update((path, IMAGE | CONTAINER_KEYS) for path, _ in location.extra)
     not_pods = [each.place for each in definition.profile.not_pods]

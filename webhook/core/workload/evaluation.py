@@ -8,7 +8,7 @@ from typing import Any
 from webhook.core.decision import Change, Findings, Source, Violation, Warning
 from webhook.core.intent import Intent
 from webhook.core.patch import Draft
-from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.fields import Field
 from webhook.core.references import References
@@ -78,7 +78,9 @@ class Evaluation:
         self.immutable: tuple[Immutable, ...] = ()
         self.writes = request.stage is Stage.MUTATE and request.treatment is Treatment.FULL
         self.judges_intent = request.treatment is not Treatment.TRUSTED
-        self.final_object = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
+        is_child = request.treatment is Treatment.CHILD
+        validates = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
+        self.final_object = validates or is_child
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
@@ -114,6 +116,11 @@ class Evaluation:
         """Record one broken rule at one place."""
         rule = constraint.rule if constraint else reason
         origin = constraint.source if constraint else source
+        if path and path[0].__class__ is Assembled:
+            if rule == "required" and not is_held(path):
+                self.warn("unmapped-rule", field, (), self.request.kind, source=origin)
+                return
+            path = real(path)
         self.findings.violations.append(
             Violation(field, path, value, allowed, rule, reason or rule, origin, key, fix)
         )
@@ -122,12 +129,13 @@ class Evaluation:
         self, reason: str, field: str, path: Path, *facts: str, source: Source | None = None
     ) -> None:
         """Record something to tell that refuses nothing."""
-        self.findings.warnings.append(Warning(reason, field, path, facts, source))
+        self.findings.warnings.append(Warning(reason, field, real(path), facts, source))
 
     def can_write(self, path: Path) -> bool:
         """Whether a default may land there: not below a place that updates may not change."""
         if not self.writes or not self.immutable:
             return self.writes
+        path = real(path)
         return not any(
             path[: len(place)] == place and not any(path[: len(e)] == e for e in exceptions)
             for place, exceptions in self.immutable
@@ -143,9 +151,12 @@ class Evaluation:
         *,
         secret: bool = False,
     ) -> None:
-        """Set one place of the copy and remember why."""
+        """Set one place of the copy and remember why; told where the object has no such place."""
+        if not is_held(path):
+            self.warn("unmapped-default", field, (), self.request.kind)
+            return
         self.draft.set(path, value)
-        self.findings.changes.append(Change(field, path, value, why, source, secret))
+        self.findings.changes.append(Change(field, real(path), value, why, source, secret))
         self.written.add(field)
 
     def write_workload(
@@ -158,12 +169,18 @@ class Evaluation:
     def note_item(
         self, row: Field, path: Path, value: Any, why: str, source: Source | None
     ) -> None:
-        """Remember an item that a store wrote, and why."""
-        self.findings.changes.append(Change(row.path, path, value, why, source, row.secret))
+        """Remember an item that a store wrote, and why; told where there is no place for it."""
+        if not is_held(path):
+            self.warn("unmapped-default", row.path, (), self.request.kind)
+            return
+        self.findings.changes.append(Change(row.path, real(path), value, why, source, row.secret))
 
     def now(self, path: Path) -> Any:
         """The value that a place has in the copy; None when absent."""
-        value = read(self.draft.document, path)
+        document = self.draft.document
+        if path and path[0].__class__ is Assembled:
+            document, path = path[0].places.assemble(document), path[1:]  # type: ignore[union-attr]
+        value = read(document, path)
         return None if value is ABSENT else value
 
     def completed(self, view: PodView) -> PodView | None:
@@ -184,6 +201,7 @@ class Evaluation:
         """
         if self.request.replaces:
             return True
+        path, before = real(path), real(before)
         item, old = read(self.request.object, item_of(path)), read(self.old, item_of(before))
         return isinstance(item, dict) and isinstance(old, dict) and not old.keys() <= item.keys()
 
@@ -192,6 +210,13 @@ class Evaluation:
         if server_default is None or native != server_default:
             return True
         return self.intent.shown(path)
+
+
+def is_held(path: Path) -> bool:
+    """Whether the object has a place for this, which a pod in pieces may lack."""
+    if path and path[0].__class__ is Assembled:
+        return path[0].places.holds(path[1:])  # type: ignore[union-attr]
+    return True
 
 
 def item_of(path: Path) -> Path:

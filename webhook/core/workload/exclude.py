@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from webhook.core.pointer import Path, read
 from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import ROLES
 from webhook.core.workload.evaluation import Evaluation
 
 ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
@@ -26,11 +27,12 @@ def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
         ev.warn("bad-exclude", "", ANNOTATION, EXAMPLE)
         return {}
     found: dict[str, frozenset[str]] = {}
+    levels = {"", *ROLES, *(each.name for each in ev.definition.interface.components)}
     for name, keys in data.items():
         level, _, path = name.rpartition(":")
         path = TABLE.aliases.get(path, path)
         row = TABLE.fields.get(path)
-        if row is None or row.items is None:
+        if row is None or row.items is None or level not in levels:
             ev.warn("unknown-exclude", path, ANNOTATION, name)
         elif not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             ev.warn("bad-exclude", path, ANNOTATION, EXAMPLE)

@@ -216,12 +216,6 @@ def compile_fragments(body: ComponentModel, at: Path, report: Report) -> dict[Pa
     fragments = body.spec_definition and body.spec_definition.fragmented_pod_spec_definition
     if not fragments:
         return {}
-    report.warn(
-        at,
-        f"pods of `{typed.shown(body.name)}` are in fragments, which are not located yet",
-        "use podTemplateSpecPath or podSpecPath; until then objects of the kind are refused",
-        "fragments-not-located",
-    )
     texts = fragments.model_dump(by_alias=True, exclude_none=True)
     made = {(*at, key): program(text, (*at, key), report) for key, text in texts.items()}
     return {path: each for path, each in made.items() if each is not None}

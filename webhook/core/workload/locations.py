@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.interface import Component, Interface
+from webhook.core.workload.parts import UPSTREAM, Part, PodParts, parts_of, step_of
 from webhook.core.workload.profile import (
     Children,
     ComponentProfile,
@@ -40,6 +41,8 @@ class PodLocation:
     `place` is the template, or the spec where the kind has no templates; `metadata` and `spec` are
     the document's own maps, {} where the document has none yet. `metadata_path` is None where the
     kind has no place for pod metadata. `extra` are containers outside that run in these pods.
+    `parts` are the pieces of a pod that the object does not state as a whole, `claims` the
+    templates of claims that the workload brings along.
     """
 
     component: str
@@ -53,6 +56,8 @@ class PodLocation:
     extra: tuple[tuple[Path, dict[str, Any]], ...]
     main: MainConvention
     children: Children
+    parts: PodParts | None = None
+    claims: tuple[tuple[Path, dict[str, Any]], ...] = ()
 
 
 # A frozen dataclass takes seven times as long to make as its equal that is not frozen; a location
@@ -72,6 +77,7 @@ class Plan:
         "extras",
         "ids",
         "metadata",
+        "parts",
         "places",
         "profile",
         "roles",
@@ -80,8 +86,13 @@ class Plan:
     )
 
     def __init__(
-        self, component: Component, profile: ComponentProfile, extras: tuple[ExtraContainer, ...]
+        self,
+        component: Component,
+        profile: ComponentProfile,
+        extras: tuple[ExtraContainer, ...],
+        parts: tuple[Part, ...] = (),
     ) -> None:
+        self.parts = parts
         self.component = component.name
         self.places = component.places
         self.template = component.template is not None
@@ -129,6 +140,7 @@ class Definition:
                     for each in self.profile.extra_containers
                     if each.component == component.name
                 ),
+                pod_parts(component, self.profile),
             )
             for component in interface.components
             if component.form
@@ -149,6 +161,21 @@ class Definition:
         yield from self.others
 
 
+def pod_parts(component: Component, profile: Profile) -> tuple[Part, ...]:
+    """The pieces of a component's pods: the profile's, and those that only the interface has."""
+    if component.form != "fragments":
+        return ()
+    own = profile.pod_parts.get(component.name, ())
+    named = {part.pod for part in own}
+    others = (
+        Part(UPSTREAM[name], program)
+        for name, program in component.fragments.items()
+        if UPSTREAM[name] not in named
+    )
+    # A pod's first container comes before those that are put behind it.
+    return tuple(sorted((*others, *own), key=lambda part: part.form == "containers"))
+
+
 def union(definitions: Sequence[Definition]) -> Definition:
     """Several definitions of one kind as one: the first decides, the others add locations."""
     first, *rest = definitions
@@ -162,7 +189,10 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
     found: list[PodLocation] = []
     for plan in definition.plans:
         before = len(found)
-        locate_component(plan, document, found)
+        if plan.parts:
+            locate_parts(plan, document, found)
+        else:
+            locate_component(plan, document, found)
         if plan.profile.stands_in_for:
             stand_in(definition, plan.profile.stands_in_for, found, before)
     if definition.others:
@@ -174,7 +204,21 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
                     found.append(each)
     if len(found) > MAX_LOCATIONS:
         raise too_many(len(found))
+    if definition.profile.claim_templates:
+        claims = claim_templates(definition.profile, document)
+        found = [replace(each, claims=claims) for each in found]
     return found
+
+
+def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[str, Any]], ...]:
+    """The claim templates of the workload, each with its place."""
+    found = []
+    for path, value, _ in matches(profile.claim_templates, document):
+        if value is not None and path is not None:
+            if value.__class__ is not dict:
+                raise wrong_type(path, "a claim template", value)
+            found.append((path, value))
+    return tuple(found)
 
 
 def stand_in(definition: Definition, name: str, found: list[PodLocation], first: int) -> None:
@@ -189,6 +233,43 @@ def too_many(count: int) -> LocationError:
     """The budget of one object is exceeded."""
     text = f"{count} pod locations; one object may have {MAX_LOCATIONS}"
     return LocationError((), "too-many-locations", text)
+
+
+def locate_parts(plan: Plan, document: Any, found: list[PodLocation]) -> None:
+    """Append the pods of a component that are stated piece by piece."""
+    try:
+        named = (
+            [(name, each.bindings) for name, each in paired(plan.ids, plan.ids, document)]
+            if plan.ids is not None
+            else [("", ())]
+        )
+        for instance, bindings in named:
+            parts = parts_of(plan.parts, document, bindings)
+            if parts is not None:
+                found.append(assembled(plan, instance, parts, document))
+    except QueryError as error:
+        raise LocationError((), "path-failed", str(error)) from error
+
+
+def assembled(plan: Plan, instance: str, parts: PodParts, document: Any) -> PodLocation:
+    """The location of a pod in pieces; its paths begin with a step that knows them."""
+    pod = parts.assemble(document)
+    step = step_of(f"{plan.component}/{instance}", parts)
+    profile = plan.profile
+    return PodLocation(
+        plan.component,
+        instance,
+        plan.roles or profile.roles(instance),
+        parts.root,
+        (step, "metadata"),
+        (step, "spec"),
+        pod["metadata"],
+        pod["spec"],
+        (),
+        MainConvention(index=0),
+        profile.children,
+        parts,
+    )
 
 
 def locate_component(plan: Plan, document: Any, found: list[PodLocation]) -> None:
@@ -235,6 +316,8 @@ def locate_component(plan: Plan, document: Any, found: list[PodLocation]) -> Non
             extra,
             main,
             children,
+            None,
+            (),
         )
         location.__class__ = frozen
         found.append(location)
@@ -320,9 +403,7 @@ NOWHERE: Final[tuple[Path | None, Any]] = (None, None)
 def instances(plan: Plan, document: Any) -> list[tuple[str, Match]]:
     """The component's pods by instance; unnamed ones are numbered when there are several."""
     places = plan.places
-    if places is None:
-        text = f"pods of {plan.component} are in fragments, which this version does not locate"
-        raise LocationError((), "fragments-not-located", text)
+    assert places is not None  # pods in pieces are located otherwise
     try:
         if plan.ids is not None:
             return paired(places, plan.ids, document)

@@ -14,14 +14,28 @@ CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
 GPU_MARKS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/")
 EXTRA = "extra"
+LISTS = frozenset(
+    {
+        "env",
+        "envFrom",
+        "imagePullSecrets",
+        "ports",
+        "resourceClaims",
+        "tolerations",
+        "volumeDevices",
+        "volumeMounts",
+        "volumes",
+    }
+)
+MAPS = frozenset({"affinity", "nodeSelector", "os", "overhead", "readinessProbe"})
 
 
 class MalformedPod(Exception):  # noqa: N818 - it names a state of the object, not of the program
     """A place of a pod spec holds something else than Kubernetes allows there."""
 
     def __init__(self, path: Path, wanted: str, found: Any) -> None:
-        super().__init__(f"{pointer.display(path)} must be {wanted}")
-        self.path = path
+        self.path = pointer.real(path)
+        super().__init__(f"{pointer.display(self.path)} must be {wanted}")
         self.wanted = wanted
         self.found = type(found).__name__
 
@@ -43,7 +57,10 @@ class Container:
 
 @dataclass(slots=True)
 class PodView:
-    """A pod location with its containers indexed; `old` is the same pod before an update."""
+    """A pod location with its containers indexed; `old` is the same pod before an update.
+
+    `claims` are the workload's claim templates, which are volumes of the pod.
+    """
 
     location: PodLocation
     spec: dict[str, Any]
@@ -53,6 +70,7 @@ class PodView:
     main: Container | None
     windows: bool
     old: PodView | None = None
+    claims: tuple[tuple[Path, dict[str, Any]], ...] = ()
 
     @property
     def spec_path(self) -> Path:
@@ -104,13 +122,17 @@ def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> Iterator[Cont
         path = (*spec_path, name, index)
         if not isinstance(body, dict):
             raise MalformedPod(path, "a container", body)
-        check_maps(body, path)
+        check_shape(body, path)
         label = body.get("name")
         yield Container(name, label if isinstance(label, str) else "", path, body)
 
 
-def check_maps(body: dict[str, Any], path: Path) -> None:
-    """The parts of a container, or of a pod spec, that fields are looked up in are maps."""
+def check_shape(body: dict[str, Any], path: Path) -> None:
+    """The parts of a container, or of a pod spec, that fields are looked up in are of their type."""
+    for key in LISTS & body.keys():
+        sequence(body[key], (*path, key))
+    for key in MAPS & body.keys():
+        mapping(body[key], (*path, key))
     if body.get("securityContext") is not None:
         mapping(body["securityContext"], (*path, "securityContext"))
     resources = body.get("resources")
@@ -168,12 +190,29 @@ def pod_view(location: PodLocation, old: PodView | None = None) -> PodView:
 def refreshed(view: PodView, document: Any) -> PodView:
     """The same pod as it stands in another copy of the document, such as the one written to."""
     location = view.location
+    if location.parts is not None:
+        return reassembled(view, document)
     metadata: Any = {}
     if location.metadata_path is not None:
         metadata = pointer.read(document, location.metadata_path) or {}
     spec: Any = pointer.read(document, location.spec_path)
     extra: Any = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
-    return view_of(location, spec, metadata, extra, view.old)
+    found = view_of(location, spec, metadata, extra, view.old)
+    if found.claims:
+        read: Any = pointer.read
+        found.claims = tuple((path, read(document, path)) for path, _ in found.claims)
+    return found
+
+
+def reassembled(view: PodView, document: Any) -> PodView:
+    """A pod in pieces as it will run: with what the operator uses for absent values."""
+    parts, old = view.location.parts, view.old
+    assert parts is not None
+    pod = parts.effective(parts.assemble(document))
+    if old is not None and old.location.parts is not None:
+        known = old.location.parts.effective({"metadata": old.metadata, "spec": old.spec})
+        old = view_of(old.location, known["spec"], known["metadata"], (), None)
+    return view_of(view.location, pod["spec"], pod["metadata"], (), old)
 
 
 def view_of(
@@ -185,10 +224,10 @@ def view_of(
 ) -> PodView:
     """A view over the parts of one pod."""
     path = location.spec_path
-    check_maps(spec, path)
+    check_shape(spec, path)
     ordinary = list(read_list(spec, path, "containers"))
     for place, body in extra:
-        check_maps(body, place)
+        check_shape(body, place)
         name = body.get("name")
         ordinary.append(Container(EXTRA, name if isinstance(name, str) else "", place, body))
     everyone = ordinary
@@ -201,4 +240,5 @@ def view_of(
     os_name = spec.get("os")
     windows = isinstance(os_name, dict) and os_name.get("name") == "windows"
     main = main_container(location, metadata, ordinary)
-    return PodView(location, spec, metadata, ordinary, everyone, main, windows, old)
+    claims = location.claims
+    return PodView(location, spec, metadata, ordinary, everyone, main, windows, old, claims)

@@ -38,12 +38,17 @@ places are native jq paths from the object's root; a place may match several tim
         minReplicas:
           places: [.spec.elasticPolicy.minReplicas]
           onlyWith: .spec.elasticPolicy # a default never creates this parent
+          notWith: .spec.scale.enabled  # no default is written while this place is set and not false
         numWorkers: {scaleOf: {component: replica, instance: Worker}}   # sum of replicas
         distributedFramework: {derived: PyTorch}                        # follows from the kind
-        # how the object writes the value where that is not the field's own form: text (a number
-        # as text), duration (seconds as "30s"), plusOne, clusterLocal (true as that word)
+        # how the object writes the value where that is not the field's own form, one word or a
+        # list: text (a number as text), duration (seconds as "30s"), plusOne, clusterLocal (true as
+        # that word), accessMode:<Mode> (true as that mode), metricName (throughput as rps),
+        # disruptionRule (true as a failure rule), anyTrue (one of several switches or objects),
+        # enabledRoute (http or grpc by the switch that is on), unlimitedZero (0 breaks any max)
         workers: {places: [.spec.size], as: plusOne}
-        # several places: rules look at all, a default goes to `write` (a path or several)
+        # several places: rules look at all, a default goes to `write` (a path or several);
+        # firstCounts: in each element the first place that is set hides the others
         # which values the kind takes; a default outside is not written, and told
         restartPolicy: {places: [.spec.template.spec.restartPolicy], allows: [Always]}
         # the first port of the main container in the pods of a component
@@ -52,6 +57,10 @@ places are native jq paths from the object's root; a place may match several tim
       # main: it is the pod's main container; a place with the component's `[]` is of its instance
       extraContainers:
         - {component: head, place: .spec.sidecar, onlyIn: [v1], main: false, note: "when it runs"}
+      podParts:                         # a pod that is stated piece by piece: where a place of it
+        - {component: replica, pod: .spec.tolerations, place: .spec.tolerations}     # is, and how
+        - {component: replica, pod: '.spec.containers[0].image', place: .spec.image, form: image}
+        - {component: replica, pod: .spec.securityContext.runAsUser, place: .spec.userID, absent: 1}
       notPods: [{place: .spec.x, reason: "a request body"}]
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
@@ -61,6 +70,8 @@ places are native jq paths from the object's root; a place may match several tim
       references: [{place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind}]
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
+      claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods
+      podSecurityContext: false         # defaults of it go to containers; absent: true
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;
                                         # absent: the whole object is walked

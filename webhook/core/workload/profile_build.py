@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from webhook.core.pointer import Path
+from webhook.core.workload.parts import Part
 from webhook.core.workload.profile_data import (
     ComponentProfile,
     ExtraContainer,
@@ -70,6 +73,9 @@ class Builder:
             name,
             self.report.document.origin,
             spec.name_label or "",
+            self.pod_parts(spec),
+            pod_security_context=spec.pod_security_context,
+            claim_templates=self.places(("claimTemplates",), spec.claim_templates),
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -144,9 +150,11 @@ class Builder:
             self.place((*at, "onlyWith"), body.only_with),
             scale_of(body.scale_of),
             body.derived,
-            body.as_,
+            tuple(body.as_),
             tuple(body.allows),
             tuple(body.main_port),
+            body.first_counts,
+            self.place((*at, "notWith"), body.not_with),
         )
 
     def add(self, at: Path, found: str, fix: str, reason: str) -> None:
@@ -161,6 +169,24 @@ class Builder:
                 only_in = tuple(each.only_in)
                 note = each.note or ""
                 made.append(ExtraContainer(each.component, found, only_in, note, each.main))
+        return made
+
+    def pod_parts(self, spec: ProfileSpec) -> dict[str, tuple[Part, ...]]:
+        """The pieces of pods by component; a pod's place is a plain path from the pod."""
+        made: dict[str, tuple[Part, ...]] = {}
+        for index, each in enumerate(spec.pod_parts):
+            at: Path = ("podParts", index)
+            pod = self.place((*at, "pod"), each.pod)
+            found = self.place((*at, "place"), each.place)
+            if pod is None or found is None:
+                continue
+            if not pod.is_plain:
+                fix = "write keys and indices only"
+                self.add((*at, "pod"), f"`{shown(each.pod)}` is not plain", fix, "not-plain")
+                continue
+            path = plain_path(pod)
+            part = Part(path, found, each.form, each.absent)
+            made[each.component] = (*made.get(each.component, ()), part)
         return made
 
     def not_pods(self, spec: ProfileSpec) -> list[NotPod]:
@@ -199,6 +225,14 @@ class Builder:
                 note = each.note or ""
                 made.append(Reference(found, each.group, each.kind, kind_place, note))
         return made
+
+
+def plain_path(program: Program) -> Path:
+    """The one place that a plain path names, whatever the document."""
+    return tuple(
+        int(step[1:-1]) if step.startswith("[") else step
+        for step in re.findall(r"\[\d+\]|[A-Za-z_][A-Za-z0-9_]*", program.text)
+    )
 
 
 def scale_of(body: ScaleOfModel | ScaleSubresourceModel | None) -> ScaleOf | None:

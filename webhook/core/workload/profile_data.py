@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from webhook.core.pointer import Path
+from webhook.core.workload.parts import Part
 from webhook.core.workload.query import Program
 
 Children = Literal["derived", "merged"]
-Written = Literal["text", "duration", "plusOne", "clusterLocal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,11 @@ class ScaleOf:
 class FieldPlaces:
     """Where a workload-level field is; `write` are the places that a default goes to.
 
-    `written` says how the object writes the value where that is not the field's own form, `allows`
-    which values the kind takes (all while empty). `main_port` are components whose main containers
-    have the field in their first port.
+    `written` are the words for how the object writes the value where that is not the field's own
+    form, `allows` the values that the kind takes (all while empty). `main_port` are components whose
+    main containers have the field in their first port. While `first_counts`, the first place of an
+    element that is set hides the others. No default is written without what `only_with` finds, nor
+    beside what `not_with` finds.
     """
 
     places: tuple[Program, ...] = ()
@@ -86,9 +88,11 @@ class FieldPlaces:
     only_with: Program | None = None
     scale_of: ScaleOf | None = None
     derived: str | None = None
-    written: Written | None = None
+    written: tuple[str, ...] = ()
     allows: tuple[str, ...] = ()
     main_port: tuple[str, ...] = ()
+    first_counts: bool = False
+    not_with: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,10 @@ class Profile:
     """A profile ready for use; `open_subtrees` is None when nothing is known of the schema.
 
     `versions` are all that it covers; those in `others` have a profile, and an interface, each.
-    `name_label` is the label by which the kind's controller gives its pods the workload's name.
+    `pod_security_context` is false where the kind takes such settings in containers only.
+    `name_label` is the label by which the kind's controller gives its pods the workload's name,
+    `claim_templates` are the claims that it brings along as volumes of its pods,
+    `pod_parts` are the pieces of pods that the kind states one by one, by component.
     """
 
     group: str
@@ -180,7 +187,10 @@ class Profile:
     name: str = ""
     origin: str = ""
     name_label: str = ""
+    pod_parts: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     others: Mapping[str, Profile] = field(default_factory=dict)
+    pod_security_context: bool = True
+    claim_templates: tuple[Program, ...] = ()
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""

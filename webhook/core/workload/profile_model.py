@@ -6,10 +6,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from webhook.core.workload.parts import Form
 from webhook.core.workload.typed import Model
 
 Role = Literal["master", "worker", "leader"]
-Written = Literal["text", "duration", "plusOne", "clusterLocal"]
+Written = Literal[
+    "text",
+    "duration",
+    "plusOne",
+    "clusterLocal",
+    "metricName",
+    "disruptionRule",
+    "anyTrue",
+    "enabledRoute",
+    "unlimitedZero",
+    "accessMode:ReadWriteOnce",
+    "accessMode:ReadOnlyMany",
+    "accessMode:ReadWriteMany",
+    "accessMode:ReadWriteOncePod",
+]
 
 
 def listed(value: Any) -> Any:
@@ -18,6 +33,7 @@ def listed(value: Any) -> Any:
 
 
 Paths = Annotated[list[str], BeforeValidator(listed)]
+Words = Annotated[list[Written], BeforeValidator(listed)]
 
 
 class RolesModel(Model):
@@ -74,9 +90,11 @@ class FieldModel(Model):
     places: Paths = Field(default_factory=list)
     write: Paths = Field(default_factory=list)
     only_with: str | None = None
+    not_with: str | None = None
+    first_counts: bool = False
     scale_of: ScaleOfModel | None = None
     derived: str | None = None
-    as_: Written | None = Field(None, alias="as")
+    as_: Words = Field(default_factory=list, alias="as")
     allows: Paths = Field(default_factory=list)
     main_port: Paths = Field(default_factory=list)
 
@@ -158,6 +176,16 @@ class SteeringModel(Model):
     annotations: list[str] = Field(default_factory=list)
 
 
+class PodPartModel(Model):
+    """One piece of a pod that the kind states one by one."""
+
+    component: str
+    pod: str
+    place: str
+    form: Form = "same"
+    absent: Any = None
+
+
 class ProfileSpec(Model):
     """The body of a WorkloadProfile."""
 
@@ -193,4 +221,7 @@ class ProfileSpec(Model):
     steering: SteeringModel = Field(default_factory=SteeringModel)
     open_subtrees: Paths | None = None
     name_label: str | None = None
+    claim_templates: Paths = Field(default_factory=list)
+    pod_security_context: bool = True
+    pod_parts: list[PodPartModel] = Field(default_factory=list)
     per_version: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -70,11 +70,14 @@ WORKLOADS: tuple[Field, ...] = (
         BATCH_TYPES,
         "Seconds after its end at which a workload is removed; 0 is at once.",
     ),
-    of_workload(
+    Field(
         "terminateAfterPreemption",
         "boolean",
-        BATCH_TYPES,
-        "End the job instead of queueing it again after a preemption.",
+        Binding.WORKLOAD,
+        WORKLOAD,
+        aliases=("terminateAfterPreemtpion",),
+        types=BATCH_TYPES,
+        note="End the job instead of queueing it again after a preemption.",
     ),
     of_workload(
         "restartPolicy",

@@ -19,13 +19,28 @@ HOST_PROCESS = ("securityContext", "windowsOptions", "hostProcess")
 read_host_process = reader(HOST_PROCESS)
 
 
+def host_process(view: PodView, container: Container) -> Path | None:
+    """Where a container becomes a process of a Windows node; None where it does not."""
+    own = read_host_process(container.body)
+    if own is not None:
+        return (*container.path, *HOST_PROCESS) if own is not False else None
+    if (read_host_process(view.spec) or False) is False:
+        return None
+    return (*view.spec_path, *HOST_PROCESS)
+
+
 class ContainerField:
-    """One scalar field that lands on containers (and, for overlay fields, on the pod)."""
+    """One scalar field that lands on containers (and, for overlay fields, on the pod).
+
+    `at_pod` says whether defaults of overlay fields go to the pod; some kinds take them in
+    containers only.
+    """
 
     __slots__ = (
         "absent",
         "all_lists",
         "at",
+        "at_pod",
         "every",
         "field",
         "get",
@@ -36,7 +51,14 @@ class ContainerField:
         "server_default",
     )
 
-    def __init__(self, field: Field, leaf: Leaf, server_default: ServerDefault | None) -> None:
+    def __init__(
+        self,
+        field: Field,
+        leaf: Leaf,
+        server_default: ServerDefault | None,
+        *,
+        at_pod: bool = True,
+    ) -> None:
         self.field = field
         self.rules: ScalarRules = rules_of(field, leaf)
         self.at, self.pod_at = field.at, field.pod_at
@@ -45,6 +67,7 @@ class ContainerField:
         self.all_lists = field.binding is Binding.SAFETY
         self.absent = field.absent if isinstance(field.absent, bool | str) else None
         self.server_default = server_default
+        self.at_pod = field.writes == "pod" and at_pod
         self.every = field.writes in ("every", "pod")
         self.replaces = field.writes != "absent-main"
 
@@ -56,22 +79,13 @@ class ContainerField:
         """Container value, else the pod's, else what the API means by absent; None for unset."""
         value = self.get(container.body)
         if self.field.path == "security.privileged":
-            hosted = value is None and self.host_process(view, container) is not None
+            hosted = value is None and host_process(view, container) is not None
             return True if hosted else self.absent if value is None else value
         if not self.field.windows and view.windows:
             return None
         if value is None and self.pod_get is not None:
             value = self.pod_get(view.spec)
         return self.absent if value is None else value
-
-    def host_process(self, view: PodView, container: Container) -> Path | None:
-        """Where a container becomes a host process of Windows, which counts as privileged."""
-        own = read_host_process(container.body)
-        if own is not None:
-            return (*container.path, *HOST_PROCESS) if own is not False else None
-        if (read_host_process(view.spec) or False) is False:
-            return None
-        return (*view.spec_path, *HOST_PROCESS)
 
     def before(self, view: PodView, container: Container) -> Before:
         """The same place before the update; safety fields only while the container is the same."""
@@ -105,11 +119,11 @@ class ContainerField:
     def intent_of_host_processes(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on what amounts to privileged: true."""
         for container in view.everyone:
-            place = self.host_process(view, container)
+            place = host_process(view, container)
             if place is None:
                 continue
             old = view.old_container(container)
-            held = self.host_process(view.old, old) if view.old and old else None
+            held = host_process(view.old, old) if view.old and old else None
             same = held is not None and not self.touched(view, container, ev)
             self.rules.judge_intent(ev, place, True, (held, True) if same and held else None, None)
 
@@ -145,11 +159,17 @@ class ContainerField:
         if not self.field.windows and view.windows:
             ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
             return
-        if self.field.writes == "pod":
-            self.fill_pod(view, ev)
+        if self.pod_get is not None and self.pod_get(view.spec) is not None:
+            return
+        if self.goes_to_pod(view):
+            self.put(ev, (*view.spec_path, *self.pod_at), None, None, self.pod_before(view))
             return
         for container in self.writable(view):
             self.fill_container(view, container, ev)
+
+    def goes_to_pod(self, view: PodView) -> bool:
+        """Whether the default is written once, at the pod; containers keep what they have."""
+        return self.at_pod
 
     def writable(self, view: PodView) -> Iterable[Container]:
         """Where a default goes: never into ephemeral containers."""
@@ -157,23 +177,16 @@ class ContainerField:
             return [each for each in view.everyone if each.list != "ephemeralContainers"]
         return [view.main] if view.main is not None else []
 
-    def fill_pod(self, view: PodView, ev: Evaluation) -> None:
-        """Set the pod's value where it is unset; containers with their own stay as they are."""
-        assert self.pod_get is not None
-        native = self.pod_get(view.spec)
-        if native is not None:
-            return
-        path = (*view.spec_path, *self.pod_at)
-        self.put(ev, path, native, None, self.pod_before(view))
-
     def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """Set one container's value where it is unset."""
         native = self.get(container.body)
         if native is not None and (self.server_default is None or not self.replaces):
             return
         server = self.server_default(container.body) if self.server_default else None
-        path = (*container.path, *self.at)
-        self.put(ev, path, native, server, self.before(view, container))
+        before = self.before(view, container)
+        if before is not None and before[1] is None and self.pod_get is not None:
+            before = self.pod_before(view)
+        self.put(ev, (*container.path, *self.at), native, server, before)
 
     def put(self, ev: Evaluation, path: Any, native: Any, server: Any, before: Before) -> None:
         """Write the old value or today's default at one place, where it may land."""

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhook.core.workload.bindings.stores import TolerationStore
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.fields import Field, Items
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.claims import EXISTING
+from webhook.core.workload.bindings.mounts import Mount, dns_label
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.volumes import Stated, VolumeStore
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
+from webhook.core.workload.vocabulary import Vocabulary
 
 
-class DataVolumeStore(TolerationStore):
-    """To be written."""
+class DataVolumeStore(VolumeStore):
+    """Claims of data volumes; `claims` gives the claim of each id, `ids` the id of each claim."""
 
-    def __init__(self, *given: Any) -> None:
-        """To be written."""
+    def __init__(self, items: Items, words: Vocabulary) -> None:
+        super().__init__(items, EXISTING)
+        self.claims = words.data_volumes
+        self.ids = {claim: identity for identity, claim in words.data_volumes.items()}
 
-    def read(self, view: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def id_of(self, volume: Mapping[str, Any]) -> str | None:
+        """The id of the data volume that a volume is; None for any other volume."""
+        body = volume.get(EXISTING)
+        claim = body.get("claimName") if isinstance(body, dict) else None
+        return self.ids.get(claim) if isinstance(claim, str) else None
+
+    def holds(self, volume: Mapping[str, Any]) -> bool:
+        """Whether a volume is the claim of a data volume."""
+        return self.id_of(volume) is not None
+
+    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
+        """The id, which stands nowhere in the object."""
+        return {"id": (self.id_of(volume), ())}
+
+    def of_volume(
+        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+    ) -> list[NativeItem]:
+        """The item of one volume; it is told apart by its id, whatever the volume is called."""
+        (item,) = super().of_volume(view, volume, place, mounts)
+        item.values["name"] = (dns_label(str(self.id_of(volume))),)
+        return [item]
+
+    def made(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+    ) -> dict[str, Any] | None:
+        """The claim of the id; without the settings' word nobody knows it."""
+        identity = attributes["id"].value if "id" in attributes else item.key
+        if identity in self.claims:
+            return {EXISTING: {"claimName": self.claims[identity]}}
+        ev.warn("no-data-volume", row.path, view.location.place, item.key, source=item.source)
+        return None

@@ -2,17 +2,136 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.workload.bindings.stores import TolerationStore
+from webhook.core import quantity
+from webhook.core.decision import Source
+from webhook.core.pointer import Path
+from webhook.core.policy import values
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.fields import Field
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_values import Unreadable
+from webhook.core.workload.bindings.gpu_use import GpuNames
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.totals import amount_of, effective_total
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import Container, PodView
+from webhook.core.workload.vocabulary import Vocabulary
+
+ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
+PAGES = "hugepages-"
+PARTS = ("limits", "requests")
 
 
-class ExtendedStore(TolerationStore):
-    """To be written."""
+class ExtendedStore:
+    """Devices by resource name, summed over the pod's containers as a scheduler does."""
 
-    def __init__(self, *given: Any) -> None:
-        """To be written."""
+    __slots__ = ("gpus",)
 
-    def read(self, view: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def __init__(self, words: Vocabulary) -> None:
+        self.gpus = GpuNames(words.gpu_resources, words.gpu_classes)
+
+    def is_extended(self, name: object) -> bool:
+        """Whether a resource is neither one of Kubernetes' own nor a GPU."""
+        if not isinstance(name, str) or name in ORDINARY or name.startswith(PAGES):
+            return False
+        return name not in self.gpus
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """One item for each name, with the pod's total; a name without an amount has none."""
+        return [self.item(view, name, paths) for name, paths in self.places(view).items()]
+
+    def places(self, view: PodView) -> dict[str, list[Path]]:
+        """Where each resource is named, in order."""
+        found: dict[str, list[Path]] = {}
+        for container in view.everyone:
+            resources = container.body.get("resources")
+            for part in PARTS:
+                held = resources.get(part) if isinstance(resources, dict) else None
+                for name in held if isinstance(held, dict) else ():
+                    if self.is_extended(name):
+                        path = (*container.path, "resources", part, name)
+                        found.setdefault(name, []).append(path)
+        return found
+
+    def item(self, view: PodView, name: str, paths: list[Path]) -> NativeItem:
+        """The item of one resource; amounts that are no quantities stand as they are."""
+        found: dict[str, tuple[Any, ...]] = {"resource": (name,)}
+        total = pod_amount(view, name)
+        if total is not None:
+            found["quantity"] = (total,)
+        at: dict[str, tuple[Path, ...]] = {"resource": (paths[0],), "quantity": (paths[0],)}
+        return NativeItem(name, found, paths[0], total, at)
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Limit and request, equal, on the main container."""
+        name, amount = attributes["resource"].value, attributes.get("quantity")
+        if amount is None or not self.is_extended(name):
+            ev.warn("unmapped-default", row.path, view.spec_path)
+            return
+        text = values.AMOUNT_TEXT.write(amount.value, amount.raw)
+        self.put(view, ev, row, name, str(text), why, item.source)
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
+        """The old total on the main container."""
+        if not isinstance(item.raw, int):
+            return False
+        self.put(view, ev, row, item.key, quantity.render(item.raw), "kept", None)
+        return True
+
+    def put(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        name: str,
+        text: str,
+        why: str,
+        source: Source | None,
+    ) -> None:
+        """Write one amount in both places."""
+        main = view.main
+        for part in PARTS if main is not None else ():
+            path = (*main.path, "resources", part, name)  # type: ignore[union-attr]
+            if ev.can_write(path):
+                ev.write(row.path, path, text, why, source)
+
+    def belongs_elsewhere(self, item: NativeItem) -> bool:
+        """GPUs are no items here to begin with."""
+        return False
+
+
+def stated(container: Container, name: str) -> list[Any]:
+    """What a container says of one resource, null left out."""
+    resources = container.body.get("resources")
+    held = [resources.get(part) for part in PARTS] if isinstance(resources, dict) else []
+    natives = [each.get(name) for each in held if isinstance(each, dict)]
+    return [each for each in natives if each not in (None, "")]
+
+
+def pod_amount(view: PodView, name: str) -> int | Unreadable | None:
+    """The pod's total of one resource in nano units, of limits or requests the larger.
+
+    None when every amount is null; the first that is no quantity makes the total unreadable.
+    """
+    natives = [native for each in view.everyone for native in stated(each, name)]
+    for native in natives:
+        try:
+            quantity.parse(native)
+        except ValueError:
+            return Unreadable(native)
+
+    def amount(container: Container) -> int:
+        return max(amount_of(container.body, part, name) for part in PARTS)
+
+    return effective_total(view, amount) if natives else None

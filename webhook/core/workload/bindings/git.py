@@ -1,18 +1,203 @@
-"""Git checkouts as items: init containers that clone a repository into a volume."""
+"""Git checkouts as items: containers that clone a repository into a volume."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.workload.bindings.stores import TolerationStore
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.fields import Field, Items
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_values import comparable
+from webhook.core.workload.bindings.git_sync import is_git_image, said, sync_container
+from webhook.core.workload.bindings.mounts import Mount, clean_path, dns_label
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import Container, PodView, mapping
+from webhook.core.workload.vocabulary import Vocabulary
+
+DEPRECATED, SCRATCH = "gitRepo", "emptyDir"
+CHECKOUT = "code-sync"
+INIT = "initContainers"
 
 
-class GitStore(TolerationStore):
-    """To be written."""
+class GitStore(VolumeStore):
+    """Containers of the images that the settings name for git, and volumes of the old kind.
 
-    def __init__(self, *given: Any) -> None:
-        """To be written."""
+    The item's key is the container's name, or that of the old volume.
+    """
 
-    def read(self, view: Any) -> list[Any]:
-        """To be written."""
-        return []
+    adds_containers = True
+
+    def __init__(self, items: Items, words: Vocabulary) -> None:
+        super().__init__(items, DEPRECATED)
+        self.image = words.git_image
+        self.images = tuple(each for each in (words.git_image, *words.git_images) if each)
+
+    def read(self, view: PodView) -> list[NativeItem]:
+        """Every checkout: by containers, then by volumes of the deprecated kind."""
+        mounts: dict[str, list[Mount]] | None = None
+        found: list[NativeItem] = []
+        for container in view.everyone if self.images else ():
+            if is_git_image(container.body.get("image"), self.images):
+                mounts = self.mounts(view) if mounts is None else mounts
+                found.append(self.checkout(view, container, mounts))
+        return found + super().read(view)
+
+    def stated(self, volume: dict[str, Any], place: Path) -> dict[str, tuple[Any, Path]]:
+        """What a volume of the deprecated kind says."""
+        where = (*place, DEPRECATED)
+        body = mapping(volume[DEPRECATED], where)
+        return {name: (body.get(name), (*where, name)) for name in ("repository", "revision")}
+
+    def of_volume(
+        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Any
+    ) -> list[NativeItem]:
+        """The item of a volume of the deprecated kind; its mounts are the paths."""
+        (item,) = super().of_volume(view, volume, place, mounts)
+        self.put_paths(item, mounts)
+        return [item]
+
+    def put_paths(self, item: NativeItem, mounts: list[Mount]) -> None:
+        """Note the paths of the mounts."""
+        path = self.items.attribute("path")
+        assert path is not None
+        item.values["path"] = tuple(
+            comparable(path, body["mountPath"]) for _, _, body in mounts if "mountPath" in body
+        )
+        item.at["path"] = tuple((*at, "mountPath") for _, at, _ in mounts)
+
+    def volume_name(self, view: PodView, container: Container) -> str:
+        """The volume that a container checks out into: the one mounted at its root, or its only."""
+        root = clean_path(said(container).root)
+        held = container.body.get("volumeMounts")
+        mounts = [each for each in held or () if isinstance(each, dict)]
+        for each in mounts:
+            at = clean_path(each.get("mountPath"))
+            if root == at or root.startswith(f"{at.rstrip('/')}/"):
+                return str(each.get("name"))
+        return str(mounts[0].get("name")) if len(mounts) == 1 else ""
+
+    def checkout(
+        self, view: PodView, container: Container, mounts: Mapping[str, list[Mount]]
+    ) -> NativeItem:
+        """The item of one container, with the mounts of its volume in the containers that use it."""
+        sync = said(container)
+        volume = self.volume_name(view, container)
+        used = [
+            each
+            for each in mounts.get(volume, ())
+            if each[0] is not container and not is_git_image(each[0].body.get("image"), self.images)
+        ]
+        item = NativeItem(
+            container.name,
+            {},
+            container.path,
+            [container.body, *(body for _, _, body in used)],
+            {},
+            any(each is view.main for each, _, _ in used),
+            sync.altered or self.tampered({}, used),
+            tuple((each.list, each.name) for each, _, _ in used),
+        )
+        for name, (raw, at) in sync.stated.items():
+            item.values[name] = (raw,)
+            item.at[name] = (at,)
+        item.values["name"] = (container.name,)
+        self.put_paths(item, used)
+        # A pinned revision is on no branch that the object tells.
+        item.unseen = frozenset({"branch"} if "revision" in sync.stated else ())
+        return item
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Append the container, its volume, and the volume's mount on the main container."""
+        if not self.image or "repository" not in attributes:
+            place = view.location.place
+            ev.warn("no-git-image", row.path, place, item.key, source=item.source)
+            return
+        name = dns_label(attributes["name"].value if "name" in attributes else item.key)
+        volume = self.free_name(view, ev)
+        mount = (
+            {"name": volume, "mountPath": attributes["path"].value} if "path" in attributes else {}
+        )
+        if self.taken(view, ev, row, item, name) or (
+            mount and self.mount_clashes(view, ev, row, item, volume, mount["mountPath"])
+        ):
+            return
+        container = sync_container(name, self.image, volume, attributes)
+        for path, entry in (
+            ((*view.spec_path, INIT), container),
+            ((*view.spec_path, "volumes"), {"name": volume, SCRATCH: {}}),
+        ):
+            if ev.can_write(path):
+                index = len(ev.now(path) or [])
+                ev.draft.append(path, entry)
+                ev.note_item(row, (*path, index), entry, why, item.source)
+        if mount:
+            self.mount(view, ev, row, mount, item, why)
+
+    def free_name(self, view: PodView, ev: Evaluation) -> str:
+        """A name for the next checkout's volume."""
+        volumes = ev.now((*view.spec_path, "volumes")) or []
+        taken = {str(each.get("name")) for each in volumes if isinstance(each, dict)}
+        names = (CHECKOUT, *(f"{CHECKOUT}-{number}" for number in range(2, len(taken) + 3)))
+        return next(each for each in names if each not in taken)
+
+    def taken(
+        self, view: PodView, ev: Evaluation, row: Field, item: EffectiveItem, name: str
+    ) -> bool:
+        """Whether a container of that name is there; then refused."""
+        for part in (INIT, "containers", "ephemeralContainers"):
+            for index, each in enumerate(ev.now((*view.spec_path, part)) or []):
+                if isinstance(each, dict) and each.get("name") == name:
+                    path = (*view.spec_path, part, index, "name")
+                    return self.refuse_clash(ev, row, item, path, f"container {name}")
+        return False
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
+        """A checkout is made anew: it is more than one place."""
+        return False
+
+    def restore_mounts(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Append the mounts that the main container had of an old checkout, if its volume is there."""
+        volumes = ev.now((*view.spec_path, "volumes")) or []
+        names = {each.get("name") for each in volumes if isinstance(each, dict)}
+        if all(mount.get("name") in names for mount in item.raw[1:]):
+            super().restore_mounts(view, ev, row, item)
+
+    def add_mount(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+        volume: str,
+    ) -> None:
+        """Mount the volume of a checkout that is there on the main container."""
+        name = self.volume_named(view, volume)
+        if name and "path" in attributes:
+            path = attributes["path"].value
+            if not self.mount_clashes(view, ev, row, item, name, path):
+                self.mount(view, ev, row, {"name": name, "mountPath": path}, item, why)
+
+    def volume_named(self, view: PodView, key: str) -> str:
+        """The volume of the item of that key."""
+        for container in view.everyone:
+            if container.name == key and is_git_image(container.body.get("image"), self.images):
+                return self.volume_name(view, container)
+        return key
+
+    def volume_of(self, view: PodView, native: NativeItem) -> str:
+        """The name of the volume that a checkout is mounted from."""
+        return self.volume_named(view, native.key)

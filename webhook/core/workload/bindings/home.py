@@ -2,58 +2,271 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.scalar import rules_of
+from webhook.core.workload.bindings.mounts import clean_path, mounts_of
+from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import Container, PodView, mapping, sequence
+
+HOME_PATH = "/home/runai-home"
+HOME_ENTRY = {"name": "HOME", "value": HOME_PATH}
+SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - where a container has it, not a file of ours
 
 
-class HomeField:
-    """To be written."""
+def entries(held: Any, path: Path) -> Iterable[tuple[Path, dict[str, Any]]]:
+    """The maps of a list with their places; MalformedPod for what is neither."""
+    for index, entry in enumerate(sequence(held, path)):
+        yield (*path, index), mapping(entry, (*path, index))
 
-    def __init__(self, field: Field, leaf: Leaf) -> None:
+
+def empty_dir(volume: dict[str, Any]) -> dict[str, Any] | None:
+    """The emptyDir of a volume, which one without any source is too; None for other sources."""
+    source = volume.get("emptyDir")
+    if isinstance(source, dict):
+        return source
+    return None if any(volume[key] is not None for key in volume if key != "name") else {}
+
+
+class MountedField:
+    """A throw-away directory of the main container: true where it is there, else unset."""
+
+    __slots__ = ("every", "field", "mount_path", "rules", "volume")
+
+    def __init__(
+        self, field: Field, leaf: Leaf, volume: dict[str, Any], mount_path: str, *, every: bool
+    ) -> None:
         self.field = field
-        self.rules = rules_of(field, leaf)
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.volume = volume
+        self.mount_path = mount_path
+        self.every = every
 
-    def intent(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def accepts(self, volume: dict[str, Any]) -> bool:
+        """Whether a volume can be such a directory."""
+        return empty_dir(volume) is not None
 
-    def fill(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def wanted_path(self, body: dict[str, Any], path: Path) -> str | None:
+        """Where a container would have the directory mounted; None when nowhere."""
+        return self.mount_path
 
-    def final(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def occupied(self, body: dict[str, Any], path: Path) -> bool:
+        """Whether the container says by other means what the default would say."""
+        return False
 
-    def current(self, view: Any, ev: Any) -> Any:
-        """To be written."""
+    def place(
+        self, spec: dict[str, Any], spec_path: Path, body: dict[str, Any], path: Path
+    ) -> Path | None:
+        """The mount that makes the field true in a container; None when there is none."""
+        wanted = self.wanted_path(body, path)
+        if wanted is None or not body.get("volumeMounts"):
+            return None
+        volumes = entries(spec.get("volumes"), (*spec_path, "volumes"))
+        names = {str(volume.get("name")) for _, volume in volumes if self.accepts(volume)}
+        for place, mount in entries(body["volumeMounts"], (*path, "volumeMounts")):
+            at = clean_path(mount.get("mountPath"))
+            if at == clean_path(wanted) and str(mount.get("name")) in names:
+                return place
         return None
 
-    def seen(self, ev: Any, document: Any, views: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def place_in(self, view: PodView, container: Container) -> Path | None:
+        """The same in a container of a pod."""
+        return self.place(view.spec, view.spec_path, container.body, container.path)
 
+    def read(self, view: PodView) -> tuple[Path, Any]:
+        """The mount in the main container with True; None when unset."""
+        if view.main is None:
+            return view.spec_path, None
+        place = self.place_in(view, view.main)
+        return (place, True) if place is not None else ((*view.main.path, "volumeMounts"), None)
 
-class SharedMemoryField:
-    """To be written."""
+    def before(self, view: PodView, container: Container) -> Before:
+        """The mount of the same container before the update."""
+        old = view.old_container(container)
+        if view.old is None or old is None:
+            return None
+        place = self.place_in(view.old, old)
+        return (place, True) if place is not None else ((*old.path, "volumeMounts"), None)
 
-    def __init__(self, field: Field, leaf: Leaf) -> None:
-        self.field = field
-        self.rules = rules_of(field, leaf)
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on every container that has such a directory."""
+        if not self.rules.prohibitions:
+            return
+        for container in view.everyone if self.every else view.containers:
+            place = self.place_in(view, container)
+            if place is not None:
+                spares = not view.may_be_main(container.path)
+                before = self.before(view, container)
+                self.rules.judge_intent(ev, place, True, before, None, spares_sidecars=spares)
 
-    def intent(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Write volume and mount, and what else belongs to them, where the field is unset."""
+        default, main = self.rules.default, view.main
+        if default is None or main is None:
+            return
+        if view.windows:
+            if default.value:
+                ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
+            return
+        spec, body = ev.now(view.spec_path) or {}, ev.now(main.path) or {}
+        place = self.place(spec, view.spec_path, body, main.path)
+        if place is not None or self.occupied(body, main.path):
+            return
+        mounts = (*main.path, "volumeMounts")
+        before = self.before(view, main)
+        wanted = self.rules.defaulting.wanted(ev, mounts, None, None, before)
+        if wanted is None or not (wanted[1] if wanted[0] == "kept" else default.value):
+            return
+        writable = ev.can_write((*view.spec_path, "volumes")) and ev.can_write(mounts)
+        if writable and not self.clashes(view, main, ev):
+            self.add(view, main, ev, wanted[0])
 
-    def fill(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def add(self, view: PodView, main: Container, ev: Evaluation, why: str) -> None:
+        """Append the volume and its mount, each where it is not there yet."""
+        name = self.volume["name"]
+        volumes, mounts = (*view.spec_path, "volumes"), (*main.path, "volumeMounts")
+        mount = {"name": name, "mountPath": self.mount_path}
+        for path, entry in ((volumes, self.volume), (mounts, mount)):
+            held = sequence(ev.now(path), path)
+            if any(isinstance(each, dict) and self.stands_for(each, entry) for each in held):
+                continue
+            place = (*path, len(held))
+            ev.draft.append(path, entry)
+            self.note(ev, place, entry, why)
 
-    def final(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def stands_for(self, held: dict[str, Any], entry: dict[str, Any]) -> bool:
+        """Whether a volume or mount that is there is the one to write; clashes are ruled out."""
+        same = held.get("name") == entry["name"]
+        if "mountPath" in entry:
+            return bool(same) and clean_path(held.get("mountPath")) == clean_path(self.mount_path)
+        return bool(same)
 
-    def current(self, view: Any, ev: Any) -> Any:
-        """To be written."""
+    def note(self, ev: Evaluation, path: Path, value: Any, why: str) -> None:
+        """Remember a part that was written."""
+        default = self.rules.default
+        ev.note_item(self.field, path, value, why, default.source if default else None)
+
+    def clashes(self, view: PodView, main: Container, ev: Evaluation) -> bool:
+        """Whether something else has the name or the path; refused unless it was so before."""
+        spec, body = ev.now(view.spec_path) or {}, ev.now(main.path) or {}
+        found = self.clash(view, spec, body, main)
+        if found is None:
+            return False
+        old = view.old_container(main)
+        if view.old and old and self.clash(view.old, view.old.spec, old.body, old) is not None:
+            return True
+        place, taken, other = found
+        default = self.rules.default
+        source = default.source if default is not None else None
+        ev.violate(
+            self.field.path,
+            place,
+            other,
+            f"item {self.volume['name']}",
+            None,
+            reason="name-clash",
+            source=source,
+            key=taken,
+        )
+        return True
+
+    def clash(
+        self, view: PodView, spec: dict[str, Any], body: dict[str, Any], main: Container
+    ) -> tuple[Path, str, str] | None:
+        """The place that is taken, what of ours it takes, and by what; None when nothing is."""
+        name = self.volume["name"]
+        for place, volume in entries(spec.get("volumes"), (*view.spec_path, "volumes")):
+            ours = self.accepts(volume) and not self.used_elsewhere(view, name)
+            if volume.get("name") == name and not ours:
+                return (*place, "name"), name, f"volume {name}"
+        wanted = clean_path(self.mount_path)
+        for place, mount in entries(body.get("volumeMounts"), (*main.path, "volumeMounts")):
+            if clean_path(mount.get("mountPath")) == wanted and mount.get("name") != name:
+                other = f"volume {mount.get('name')} at {self.mount_path}"
+                return (*place, "mountPath"), self.mount_path, other
         return None
 
-    def seen(self, ev: Any, document: Any, views: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def used_elsewhere(self, view: PodView, name: str) -> bool:
+        """Whether a volume of our name has another use: it is mounted at another path."""
+        wanted = clean_path(self.mount_path)
+        return any(
+            clean_path(mount.get("mountPath")) != wanted
+            for _, _, mount in mounts_of(view).get(name, ())
+        )
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """`required` where the main container has none; Windows has neither directory."""
+        if not self.rules.required or view.main is None or view.windows:
+            return
+        path, native = self.read(view)
+        if native is None and not self.told_of_clash(view, ev):
+            before = self.before(view, view.main)
+            unchanged = before is not None and before[1] is None
+            self.rules.judge_required(ev, path, unchanged=unchanged)
+
+    def told_of_clash(self, view: PodView, ev: Evaluation) -> bool:
+        """Whether it has been said what keeps the directory out of this pod."""
+        return any(
+            each.field == self.field.path
+            and each.reason == "name-clash"
+            and each.path[: len(view.spec_path)] == view.spec_path
+            for each in ev.findings.violations
+        )
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """True where the main container has the directory now; None when unset."""
+        if view.main is None:
+            return None
+        spec, body = ev.now(view.spec_path) or {}, ev.now(view.main.path) or {}
+        place = self.place(spec, view.spec_path, body, view.main.path)
+        return None if place is None else True
+
+
+class HomeField(MountedField):
+    """createHomeDir: an emptyDir exactly where the literal variable HOME says."""
+
+    __slots__ = ()
+
+    def __init__(self, field: Field, leaf: Leaf) -> None:
+        volume = {"name": "user-data", "emptyDir": {}}
+        super().__init__(field, leaf, volume, HOME_PATH, every=False)
+
+    def wanted_path(self, body: dict[str, Any], path: Path) -> str | None:
+        """The value of HOME; the last entry of a name is the one that counts."""
+        value = None
+        for _, entry in entries(body.get("env"), (*path, "env")):
+            if entry.get("name") == "HOME":
+                value = entry.get("value")
+        return value if isinstance(value, str) and value.startswith("/") else None
+
+    def occupied(self, body: dict[str, Any], path: Path) -> bool:
+        """A home directory that the user has chosen, or that a reference names, stays."""
+        named = entries(body.get("env"), (*path, "env"))
+        return any(entry.get("name") == "HOME" for _, entry in named)
+
+    def add(self, view: PodView, main: Container, ev: Evaluation, why: str) -> None:
+        """The directory, and HOME before the user's variables, which may refer to it."""
+        super().add(view, main, ev, why)
+        path = (*main.path, "env")
+        index = len(sequence(ev.now(path), path)) - len(sequence(main.body.get("env"), path))
+        ev.draft.insert(path, index, HOME_ENTRY)
+        self.note(ev, (*path, index), HOME_ENTRY, why)
+
+
+class SharedMemoryField(MountedField):
+    """compute.largeShmRequest: an emptyDir in memory at /dev/shm."""
+
+    __slots__ = ()
+
+    def __init__(self, field: Field, leaf: Leaf) -> None:
+        volume = {"name": "dshm", "emptyDir": {"medium": "Memory"}}
+        super().__init__(field, leaf, volume, SHARED_MEMORY_PATH, every=True)
+
+    def accepts(self, volume: dict[str, Any]) -> bool:
+        """An emptyDir on a disk is no shared memory."""
+        source = empty_dir(volume)
+        return source is not None and source.get("medium") == "Memory"

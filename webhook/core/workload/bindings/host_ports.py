@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.scalar import rules_of
+from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
+from webhook.core.workload.evaluation import Evaluation, guarded_parts_changed
+from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence
+
+
+def host_ports(container: Container) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every port of a container that is one of the node, with its place; MalformedPod for junk."""
+    path = (*container.path, "ports")
+    for index, entry in enumerate(sequence(container.body.get("ports"), path)):
+        port = mapping(entry, (*path, index))
+        if port.get("hostPort") not in (None, 0, "", "0"):
+            yield (*path, index, "hostPort"), port
 
 
 class HostPortsField:
-    """To be written."""
+    """Whether ports of the node are used; each port that is one counts as `true`."""
+
+    __slots__ = ("field", "rules")
 
     def __init__(self, field: Field, leaf: Leaf) -> None:
         self.field = field
-        self.rules = rules_of(field, leaf)
+        self.rules: ScalarRules = rules_of(field, leaf)
 
-    def intent(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on every port of the node that the user asks for."""
+        if not self.rules.prohibitions:
+            return
+        for container in view.everyone:
+            for path, port in host_ports(container):
+                if not self.is_the_servers(view, ev, path, port):
+                    before = self.before(view, ev, container, path, port)
+                    self.rules.judge_intent(ev, path, True, before, None)
 
-    def fill(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def is_the_servers(
+        self, view: PodView, ev: Evaluation, path: Path, port: dict[str, Any]
+    ) -> bool:
+        """Whether the server copied it: in Pods that share the network of their node."""
+        is_pod = ev.request.kind == "Pod" and not ev.request.group
+        same = port.get("hostPort") == port.get("containerPort")
+        return (
+            is_pod and same and view.spec.get("hostNetwork") is True and not ev.intent.shown(path)
+        )
 
-    def final(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def before(
+        self, view: PodView, ev: Evaluation, container: Container, path: Path, port: dict[str, Any]
+    ) -> Before:
+        """The same port before the update, while the container is what it was."""
+        old = view.old_container(container)
+        if old is None or guarded_parts_changed(ev, view, container, old):
+            return None
+        try:
+            held = {(str(e.get("hostPort")), e.get("protocol")) for _, e in host_ports(old)}
+        except MalformedPod:
+            return None
+        return (path, True) if (str(port["hostPort"]), port.get("protocol")) in held else None
 
-    def current(self, view: Any, ev: Any) -> Any:
-        """To be written."""
-        return None
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Nothing: which port it should be is not said."""
 
-    def seen(self, ev: Any, document: Any, views: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """Nothing: no port of the node means false, so there is always a value."""
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """True where a container has a port of the node, else None."""
+        return True if any(True for each in view.everyone for _ in host_ports(each)) else None

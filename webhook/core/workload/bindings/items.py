@@ -10,6 +10,8 @@ from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
 from webhook.core.policy.fields import Attribute, Field, Items
 from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_values import Unreadable, written
+from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
@@ -17,6 +19,7 @@ from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView, refreshed
 
 EXCLUDE_ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
+EXCLUDE = "exclude"
 
 
 class AttributeRules:
@@ -31,15 +34,40 @@ class AttributeRules:
         codec = attribute.reading()
         self.rules = ScalarRules(name, leaf, codec, array=array, secret=field.secret)
 
+    def read(self, value: Any) -> Any:
+        """The comparable value of one that a store hands over; INVALID when it is none."""
+        if isinstance(value, Unreadable):
+            return INVALID
+        known = self.attribute.codec is not None or isinstance(value, tuple)
+        return value if known else self.rules.read(value)
+
+    def show(self, value: Any) -> str | None:
+        """A value that a store hands over as text; None where it may not be shown."""
+        if isinstance(value, Unreadable):
+            return None if self.rules.secret else str(value.raw)[:80]
+        return self.rules.show(value)
+
+
+def native_name(store: Store, name: Any) -> Any:
+    """The name that a policy item has in a native object; None where it cannot have one there."""
+    if isinstance(store, VolumeStore):
+        return dns_label(str(name))
+    return store.native_name(name) if isinstance(store, PortStore) else name
+
 
 class ItemsField:
-    """One itemized field of a pod, with the effective items and rules of one component."""
+    """One itemized field of a pod, with the effective items and rules of one component.
+
+    `attributes` are those that native objects carry; that rules on others hold nowhere is told when
+    the policy loads. Those on `exclude`, the `exclusion`, bind the annotation that leaves items out.
+    """
 
     __slots__ = (
         "attributes",
         "can_add",
         "closed",
         "completions",
+        "exclusion",
         "field",
         "guarded",
         "items",
@@ -61,15 +89,48 @@ class ItemsField:
         self.items = leaf.items
         self.can_add = leaf.of("canAdd")
         self.locked = leaf.of("locked")
-        self.attributes = [
+        ruled = [
             AttributeRules(field, attribute, attribute_leaves[attribute.name])
             for attribute in self.row.attributes
             if attribute.name in attribute_leaves
+        ]
+        self.attributes = [each for each in ruled if each.attribute.native]
+        self.exclusion = [
+            rule
+            for each in ruled
+            if each.attribute.name == EXCLUDE
+            for rule in each.rules.prohibitions
         ]
         self.completions = {item.key: self.complete(item) for item in self.items}
         self.locks = {item.key: self.find_lock(item) for item in self.items}
         self.guarded = [item for item in self.items if self.locks[item.key][1]]
         self.closed = any(each.rules.prohibitions for each in self.attributes)
+
+    @property
+    def judges_intent(self) -> bool:
+        """Whether there is anything to judge before defaults."""
+        imposed = any(item.imposed for item in self.items)
+        return bool(self.can_add or self.locked or self.closed or self.exclusion or imposed)
+
+    @property
+    def fills(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.items) or any(each.rules.default for each in self.attributes)
+
+    @property
+    def bound(self) -> bool:
+        """Whether items of the result have rules on their attributes."""
+        return any(each.rules.final or each.rules.required for each in self.attributes)
+
+    @property
+    def judges_final(self) -> bool:
+        """Whether there is anything to judge on the result."""
+        return self.bound or bool(self.guarded)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether a default is written that nobody may change; locked items are judged as such."""
+        return False
 
     def completed(self, item: EffectiveItem) -> Mapping[str, Default]:
         """The item's attributes, those it leaves open from the attribute defaults."""
@@ -83,18 +144,26 @@ class ItemsField:
             if each.rules.default is not None and each.attribute.native
         }
         result.update(item.attributes)
-        return result
+        return self.store.meant(result) if isinstance(self.store, VolumeStore) else result
+
+    @property
+    def adds_containers(self) -> bool:
+        """Whether an item that is written brings a container along."""
+        return isinstance(self.store, VolumeStore) and self.store.adds_containers
 
     def same(self, item: EffectiveItem, native: NativeItem) -> bool:
         """Whether a native item has the identity of a policy item: key, else a fallback."""
         named = item.attributes.get(self.row.key)
         # An imposed item is known by its asset's name, which is not among its attributes.
-        name = named.value if named is not None else item.key if item.imposed else None
-        if name is not None and isinstance(self.store, VolumeStore):
-            if native.has("name", dns_label(str(name))):
-                return True
-        elif name is not None and native.has(self.row.key, name):
+        # So is a volume without its mounts, whose other identity may be where it was mounted.
+        volumes = isinstance(self.store, VolumeStore)
+        known = item.imposed or (volumes and not native.owners)
+        name = named.value if named is not None else item.key if known else None
+        key = "name" if volumes else self.row.key
+        if name is not None and native.has(key, native_name(self.store, name)):
             return True
+        if isinstance(self.store, PortStore) and not self.store.is_tcp(native):
+            return False
         return any(self.same_by(names, item, native) for names in self.row.fallbacks)
 
     def same_by(self, names: tuple[str, ...], item: EffectiveItem, native: NativeItem) -> bool:
@@ -103,7 +172,7 @@ class ItemsField:
             attribute = self.row.attribute(name)
             assert attribute is not None
             absent = None if attribute.absent is ABSENT else attribute.absent
-            held = item.attributes.get(name)
+            held = self.completed(item).get(name)
             wanted = held.value if held is not None else absent
             seen = native.values.get(name, ())
             if wanted is None and not seen and self.row.store == "tolerations":
@@ -151,6 +220,7 @@ class ItemsField:
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canAdd, locked, and prohibitions on attributes, on the items as the user gave them."""
         closed, locked = self.closed, self.guarded
+        self.judge_exclusion(view, ev)
         if not self.can_add and not closed and not locked:
             return
         natives, before = self.store.read(view), self.old_items(view)
@@ -161,6 +231,16 @@ class ItemsField:
         if closed:
             for native in natives:
                 self.judge_attribute_edits(view, ev, native, before)
+
+    def judge_exclusion(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on `exclude`: no default item may be taken out by the annotation."""
+        for each in self.exclusion:
+            if ratchets(each) and self.excluded_before(view, ev):
+                continue
+            for item in self.items:
+                if item.key in self.excluded(view, ev):
+                    name = f"{self.field.path}.{EXCLUDE}"
+                    ev.violate(name, EXCLUDE_ANNOTATION, "true", "false", each, key=item.key)
 
     def judge_additions(
         self, view: PodView, ev: Evaluation, natives: list[NativeItem], before: list[NativeItem]
@@ -191,6 +271,10 @@ class ItemsField:
             return False
         lists = (*view.spec_path, "initContainers"), (*view.spec_path, "ephemeralContainers")
         return not any(native.path[: len(path)] == path for path in lists)
+
+    def binds(self, each: Constraint, native: NativeItem, view: PodView) -> bool:
+        """Whether a prohibition on an attribute reaches this item; volumes are the whole pod's."""
+        return not isinstance(self.store, PortStore) or self.reaches(each, native, view)
 
     def judge_env_from(self, view: PodView, ev: Evaluation) -> None:
         """envFrom brings variables that admission cannot see: an addition under canAdd: false."""
@@ -225,7 +309,7 @@ class ItemsField:
                 continue
             if tolerant and self.unchanged(view, ev, native, before):
                 continue
-            difference = self.difference(item, native)
+            difference = self.difference(item, native, ev)
             if difference:
                 place = native.at.get(difference, ())
                 self.refuse_locked(
@@ -253,7 +337,7 @@ class ItemsField:
     ) -> None:
         """Another mount may not lie above or below a locked one."""
         assert isinstance(self.store, VolumeStore)
-        mount_path = item.attributes.get("mountPath")
+        mount_path = self.completed(item).get(self.store.mounted_at)
         if mount_path is None:
             return
         shadow = self.store.shadows(view, native, str(mount_path.value))
@@ -289,7 +373,16 @@ class ItemsField:
             (native.in_main or view.main is None) and self.same(item, native) for native in natives
         )
 
-    def difference(self, item: EffectiveItem, native: NativeItem) -> str:
+    def completes(self, ev: Evaluation, native: NativeItem, name: str) -> bool:
+        """Whether this pass gives an item's open attribute the value of the policy's item."""
+        return (
+            ev.writes
+            and self.row.attribute_defaults
+            and not native.values.get(name)
+            and any(ev.now(place) is None for place in native.at.get(name, ()))
+        )
+
+    def difference(self, item: EffectiveItem, native: NativeItem, ev: Evaluation) -> str:
         """The first attribute in which a native item differs in meaning; "" when none does."""
         if native.tampered:
             return native.tampered
@@ -299,14 +392,21 @@ class ItemsField:
                 attribute.name == self.row.key and attribute.name not in wanted
             ):
                 continue
+            if attribute.name == self.row.key and not native.values.get(attribute.name):
+                # Known by its other identity; it has no name of its own.
+                continue
+            if attribute.name in native.unseen or self.completes(ev, native, attribute.name):
+                continue
             unmounted = isinstance(self.store, VolumeStore) and not native.owners
             if unmounted and attribute.at[0] == "mount":
                 # A re-apply can drop the mounts alone; the missing mount is judged by itself.
                 continue
             absent = None if attribute.absent is ABSENT else attribute.absent
             expected = wanted[attribute.name].value if attribute.name in wanted else absent
-            if attribute.name == "name" and isinstance(self.store, VolumeStore):
-                expected = dns_label(str(expected))
+            if attribute.name == "name" and expected is not None:
+                expected = native_name(self.store, expected)
+                if expected is None:
+                    continue
             seen = native.values.get(attribute.name, ()) or (absent,)
             if any(value != expected for value in seen):
                 return attribute.name
@@ -343,8 +443,12 @@ class ItemsField:
         for each in self.attributes:
             name = each.attribute.name
             default = self.attribute_default(item, each)
+            if name in native.unseen:
+                continue
             for position, value in enumerate(native.values.get(name, ())):
-                if value == each.attribute.absent and not self.stated(ev, native, name, position):
+                if value == each.attribute.absent and not self.stated(
+                    ev, native, name, position, default
+                ):
                     continue
                 for constraint in each.rules.prohibitions:
                     repeats = default is not None and value == default.value
@@ -354,7 +458,7 @@ class ItemsField:
                         or not self.shown(ev, native, name, position)
                     ):
                         continue
-                    if old and ratchets(constraint):
+                    if (old and ratchets(constraint)) or not self.binds(constraint, native, view):
                         continue
                     self.refuse_attribute(ev, each, native, position, value, constraint, default)
 
@@ -370,10 +474,25 @@ class ItemsField:
         places = native.at.get(name, ())
         return position >= len(places) or ev.intent.shown(places[position])
 
-    def stated(self, ev: Evaluation, native: NativeItem, name: str, position: int) -> bool:
-        """Whether the place of an attribute's value exists in the object at all."""
+    def stated(
+        self,
+        ev: Evaluation,
+        native: NativeItem,
+        name: str,
+        position: int,
+        default: Default | None,
+    ) -> bool:
+        """Whether somebody stated an attribute's value that is also what its absence means."""
         places = native.at.get(name, ())
-        return position < len(places) and ev.now(places[position]) is not None
+        if position >= len(places) or ev.now(places[position]) is None:
+            return False
+        if isinstance(self.store, VolumeStore):
+            if name in self.store.implied:
+                return default is not None
+            if name in self.store.server_filled:
+                written_over = ev.final_object and default is not None
+                return written_over or ev.intent.shown(places[position])
+        return True
 
     def refuse_attribute(
         self,
@@ -389,9 +508,7 @@ class ItemsField:
         places = native.at.get(each.attribute.name, ())
         path = places[position] if position < len(places) else native.path
         allowed = each.rules.show(default.value) if default is not None else None
-        ev.violate(
-            each.rules.name, path, each.rules.show(value), allowed, constraint, key=native.key
-        )
+        ev.violate(each.rules.name, path, each.show(value), allowed, constraint, key=native.key)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write missing default and imposed items, then the attributes that items leave open."""
@@ -399,6 +516,7 @@ class ItemsField:
             return
         natives, before = self.store.read(view), self.old_items(view)
         left_out = self.excluded(view, ev)
+        self.tell_unknown(view, ev, left_out)
         for item in self.items:
             locked = self.lock_of(item)[1]
             if item.key in left_out and not locked:
@@ -416,6 +534,11 @@ class ItemsField:
             self.store.add(view, ev, self.field, item, self.completed(item), self.why(item))
         if natives and self.row.attribute_defaults:
             self.fill_attributes(view, ev, natives)
+
+    def tell_unknown(self, view: PodView, ev: Evaluation, left_out: frozenset[str]) -> None:
+        """Keys in the exclude annotation that no item goes by, such as misspelt ones."""
+        for key in sorted(left_out.difference(item.key for item in self.items)):
+            ev.warn("unknown-exclude", self.field.path, view.location.place, key)
 
     def why(self, item: EffectiveItem) -> str:
         """Why an item is written."""
@@ -458,6 +581,8 @@ class ItemsField:
             for value in native.values.get(name, ()):
                 if each.rules.prohibitions and (default is None or value != default.value):
                     return False
+                if each.rules.final and each.read(value) is INVALID:
+                    return False
                 if not all(holds(value, rule.argument) for rule, holds in each.rules.final):
                     return False
         return True
@@ -492,19 +617,29 @@ class ItemsField:
         attribute = self.row.attribute(name)
         if attribute is None or not attribute.native or default.value == attribute.absent:
             return
+        value = written(attribute, default.value, default.raw)
         for place in native.at.get(name, ()):
-            if ev.now(place) is None and ev.can_write(place):
+            if self.is_open(ev, native, name, place) and ev.can_write(place):
                 rules = next((e.rules for e in self.attributes if e.attribute.name == name), None)
                 source = item.source if item is not None else None
                 if source is None and rules is not None and rules.default is not None:
                     source = rules.default.source
-                ev.write(
-                    f"{self.field.path}.{name}", place, default.value, "attribute default", source
-                )
+                ev.write(f"{self.field.path}.{name}", place, value, "attribute default", source)
+
+    def is_open(self, ev: Evaluation, native: NativeItem, name: str, place: Path) -> bool:
+        """Whether nobody gave an attribute a value: none is there, or the API server's."""
+        if ev.now(place) is None:
+            return True
+        if not isinstance(self.store, VolumeStore) or name not in self.store.server_filled:
+            return False
+        attribute = self.row.attribute(name)
+        assert attribute is not None
+        filled = native.values.get(name, ()) in ((), (attribute.absent,))
+        return filled and not ev.updating and not ev.intent.shown(place)
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Attribute rules on every item of the result, and locked items that are not among them."""
-        bound = any(each.rules.final or each.rules.required for each in self.attributes)
+        bound = self.bound
         if not bound and not self.guarded:
             return
         natives, before = self.store.read(view), self.old_items(view)
@@ -527,6 +662,8 @@ class ItemsField:
         absent = None if each.attribute.absent is ABSENT else each.attribute.absent
         seen = native.values.get(name, ())
         places = native.at.get(name, ())
+        if name in native.unseen:
+            return
         if not seen:
             if absent is None:
                 path = places[0] if places else native.path
@@ -535,10 +672,11 @@ class ItemsField:
             seen = (absent,)
         for position, value in enumerate(seen):
             path = places[position] if position < len(places) else native.path
-            comparable = each.rules.read(value)
+            comparable = each.read(value)
             if comparable is INVALID:
                 if not unchanged:
-                    each.rules.refuse_invalid(ev, path, value)
+                    raw = value.raw if isinstance(value, Unreadable) else value
+                    each.rules.refuse_invalid(ev, path, raw)
                 continue
             each.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.key)
 

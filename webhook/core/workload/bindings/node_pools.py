@@ -1,34 +1,158 @@
-"""nodePools: an annotation or label of the pod, by preference."""
+"""nodePools: an annotation or label of the pod, else a label of the workload, by preference."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.scalar import rules_of
+from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import MalformedPod, PodView
+from webhook.core.workload.vocabulary import Vocabulary
+
+WORKLOAD: Path = ("metadata",)
+
+
+class Pools(NamedTuple):
+    """The pools that one place names, in order; `key` identifies the place across an update."""
+
+    key: tuple[str, str, str]
+    path: Path
+    names: list[str]
 
 
 class NodePoolsField:
-    """To be written."""
+    """The pools of a pod: schedulers read the first place that names some, rules look at all.
 
-    def __init__(self, field: Field, leaf: Leaf, words: Any) -> None:
+    No node affinity is read or written: it would have to say the labels of NodePool objects, and
+    none are known here.
+    """
+
+    __slots__ = ("annotation", "field", "labels", "rules")
+
+    def __init__(self, field: Field, leaf: Leaf, words: Vocabulary) -> None:
         self.field = field
-        self.rules = rules_of(field, leaf)
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.annotation = words.node_pools_annotation
+        self.labels = tuple(each for each in words.node_pool_labels if each)
 
-    def intent(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def places(self, view: PodView, document: Any) -> list[Pools]:
+        """Every place that names pools: the pod's annotation and labels, the workload's labels."""
+        return [*self.of_pod(view, document), *self.of_workload(view, document)]
 
-    def fill(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def of_pod(self, view: PodView, document: Any) -> Iterator[Pools]:
+        """The pod's own places."""
+        metadata = view.location.metadata_path
+        if metadata is None:
+            return
+        if self.annotation:
+            text = text_at(document, (*metadata, "annotations", self.annotation))
+            if text.split():
+                path = (*metadata, "annotations", self.annotation)
+                yield Pools(("pod", "annotation", self.annotation), path, text.split())
+        yield from self.labelled("pod", metadata, document)
 
-    def final(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def of_workload(self, view: PodView, document: Any) -> Iterator[Pools]:
+        """The labels of the object, where that is not the pod itself."""
+        if view.location.metadata_path != WORKLOAD:
+            yield from self.labelled("workload", WORKLOAD, document)
 
-    def current(self, view: Any, ev: Any) -> Any:
-        """To be written."""
-        return None
+    def labelled(self, whose: str, metadata: Path, document: Any) -> Iterator[Pools]:
+        """The labels of one metadata, each of which names one pool."""
+        for label in self.labels:
+            path = (*metadata, "labels", label)
+            if pool := text_at(document, path):
+                yield Pools((whose, "label", label), path, [pool])
 
-    def seen(self, ev: Any, document: Any, views: Any) -> list[Any]:
-        """To be written."""
-        return []
+    def before(self, view: PodView, ev: Evaluation) -> list[Pools]:
+        """The same places before the update."""
+        return self.places(view.old, ev.old) if view.old is not None else []
+
+    def before_at(self, place: Pools, view: PodView, old: list[Pools]) -> Before:
+        """What a place named before the update; None for a pod that is new."""
+        if view.old is None:
+            return None
+        held = next((each for each in old if each.key == place.key), None)
+        return (held.path, held.names) if held is not None else (place.path, None)
+
+    def read(self, view: PodView) -> tuple[Path, Any]:
+        """The first place of the pod's own metadata, with its pools; None when it names none."""
+        metadata = view.location.metadata_path
+        if metadata is None:
+            return view.location.place, None
+        body = inside(view.metadata, metadata)
+        first = next(self.of_pod(view, body), None)
+        return (first.path, first.names) if first is not None else (self.target(view, []), None)
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on every place that names pools."""
+        if not self.rules.prohibitions:
+            return
+        old = self.before(view, ev)
+        for place in self.places(view, ev.request.object):
+            before = self.before_at(place, view, old)
+            self.rules.judge_intent(ev, place.path, place.names, before, None)
+
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Write the default where no place names a pool: one as the label, several in order."""
+        default = self.rules.default
+        if default is None or not default.value or self.places(view, ev.request.object):
+            return
+        if view.location.metadata_path is None or not (self.labels and self.annotation):
+            ev.warn("unmapped-default", self.field.path, view.location.place)
+            return
+        old = next(iter(self.before(view, ev)), None)
+        before = (old.path, old.names) if old is not None else None
+        wanted = self.rules.defaulting.wanted(ev, self.target(view, []), None, None, before)
+        if wanted is None:
+            return
+        kept, pools = wanted
+        if kept == "default":
+            pools = self.rules.codec.write(default.value, default.raw)
+        path = self.target(view, pools)
+        if ev.can_write(path):
+            ev.write(self.field.path, path, " ".join(pools), kept, default.source)
+
+    def target(self, view: PodView, pools: list[str]) -> Path:
+        """Where so many pools are written."""
+        metadata = view.location.metadata_path
+        assert metadata is not None
+        if len(pools) > 1 or not self.labels:
+            return (*metadata, "annotations", self.annotation)
+        return (*metadata, "labels", self.labels[0])
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """Options on every place that names pools; `required` is met by any of them."""
+        places, old = self.places(view, ev.draft.document), self.before(view, ev)
+        if not places:
+            path = self.read(view)[0]
+            self.rules.judge_required(ev, path, unchanged=view.old is not None and not old)
+        for place in places:
+            before = self.before_at(place, view, old)
+            unchanged = before is not None and before[1] == place.names
+            self.rules.judge_final(ev, place.path, place.names, unchanged=unchanged)
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """The pools that the first place names now; None when unset."""
+        first = next(iter(self.places(view, ev.draft.document)), None)
+        return first.names if first is not None else None
+
+
+def text_at(document: Any, path: Path) -> str:
+    """The text at a place, "" where there is none; MalformedPod for anything else."""
+    found = read(document, path)
+    if found is ABSENT or found is None:
+        return ""
+    if not isinstance(found, str):
+        raise MalformedPod(path, "text", found)
+    return found
+
+
+def inside(value: Any, path: Path) -> Any:
+    """A document that has nothing but a value at a place."""
+    for step in reversed(path):
+        value = {step: value}
+    return value

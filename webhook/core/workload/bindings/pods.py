@@ -15,12 +15,13 @@ AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringEx
 
 
 class PodField:
-    """One scalar field of the pod spec at one place."""
+    """One scalar field of the pod spec at one place; `absent` is what a missing value means."""
 
-    __slots__ = ("at", "field", "get", "rules", "server_default")
+    __slots__ = ("absent", "at", "field", "get", "rules", "server_default")
 
     def __init__(self, field: Field, leaf: Leaf, at: Path, server_default: Any) -> None:
         self.field = field
+        self.absent = field.absent if isinstance(field.absent, bool | str) else None
         self.rules: ScalarRules = rules_of(field, leaf)
         self.at = at
         self.get = reader(at)
@@ -45,10 +46,13 @@ class PodField:
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default where the field is unset."""
         default = self.rules.default
-        if default is None:
+        if default is None or default.value == self.absent:
             return
         path, native = self.read(view)
         if native is not None and self.server_default is None:
+            return
+        if self.refused_by(view):
+            ev.warn("forbidden-default", self.field.path, path, "Windows")
             return
         before = self.before(view)
         wanted = self.rules.defaulting.wanted(ev, path, native, self.server_default, before)
@@ -63,6 +67,10 @@ class PodField:
             source = default.source if default is not None else None
             ev.write(self.field.path, target, value, kept, source, secret=self.field.secret)
 
+    def refused_by(self, view: PodView) -> bool:
+        """Whether the pod may not carry the field: Windows pods lack what only Linux has."""
+        return view.windows and not self.field.windows
+
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Final rules on the value."""
         native = self.get(view.spec)
@@ -72,9 +80,12 @@ class PodField:
         before = self.before(view)
         unchanged = before is not None and before[1] == native
         if native is None:
+            native = self.absent
+        if native is not None:
+            if self.rules.final:
+                self.rules.judge_final(ev, path, native, unchanged=unchanged)
+        elif not self.refused_by(view):
             self.rules.judge_required(ev, path, unchanged=unchanged)
-        elif self.rules.final:
-            self.rules.judge_final(ev, path, native, unchanged=unchanged)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """The native value that the pod has now; None when unset."""
@@ -165,10 +176,3 @@ def expressions(spec: dict[str, Any], label: str) -> list[list[Expression]]:
                 said.append((at, [], str(each.get("operator"))))
         found.append(said)
     return found
-
-
-class PodSetField(PodField):
-    """To be written."""
-
-    def __init__(self, field: Field, leaf: Leaf) -> None:
-        super().__init__(field, leaf, field.at, None)

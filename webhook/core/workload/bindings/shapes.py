@@ -31,17 +31,25 @@ from webhook.core.policy.fields import (
 from webhook.core.server_defaults import KindDefaults
 from webhook.core.workload.bindings.affinity import NodeAffinityField, PodAffinityField
 from webhook.core.workload.bindings.amounts import AmountField
+from webhook.core.workload.bindings.container_security import (
+    EscalationField,
+    SeccompField,
+    TerminalField,
+)
 from webhook.core.workload.bindings.containers import ContainerField
 from webhook.core.workload.bindings.gpu_forms import gpu_form
-from webhook.core.workload.bindings.gpus import GpuField
+from webhook.core.workload.bindings.gpus import GpuDevicesField
 from webhook.core.workload.bindings.home import HomeField, SharedMemoryField
+from webhook.core.workload.bindings.host_network import HostNetworkField
 from webhook.core.workload.bindings.host_ports import HostPortsField
 from webhook.core.workload.bindings.identity import IdentityField
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.node_pools import NodePoolsField
-from webhook.core.workload.bindings.pods import NodeTypeField, PodField, PodSetField
+from webhook.core.workload.bindings.pod_sets import PodSetField
+from webhook.core.workload.bindings.pods import NodeTypeField, PodField
 from webhook.core.workload.bindings.probes import ProbeField
 from webhook.core.workload.bindings.pull_secrets import PullSecretsField
+from webhook.core.workload.bindings.service_accounts import ServiceAccountField
 from webhook.core.workload.bindings.serving import ServingPortField
 from webhook.core.workload.bindings.store_table import store_of
 from webhook.core.workload.locations import Definition
@@ -71,6 +79,35 @@ class Given:
         }
 
 
+def container_field(given: Given) -> ContainerField:
+    """The binding of a container's field; some rows are written in a way of their own."""
+    row, leaf, server = given.row, given.leaf, given.server.container(given.row.at)
+    if row.path == "tty":
+        return TerminalField(row, leaf, server, given.effective.get("stdin"))
+    made = {
+        "security.allowPrivilegeEscalation": EscalationField,
+        "security.seccompProfileType": SeccompField,
+    }.get(row.path, ContainerField)
+    return made(row, leaf, server, at_pod=given.definition.profile.pod_security_context)
+
+
+def pod_field(given: Given) -> PodField:
+    """The binding of a field of the pod spec; two rows have more than one place."""
+    row, leaf, server = given.row, given.leaf, given.server.pod(given.row.at)
+    if row.path == "security.hostNetwork":
+        return HostNetworkField(row, leaf, server, given.effective.get("security.hostPorts"))
+    if row.path == "security.serviceAccountName":
+        return ServiceAccountField(row, leaf)
+    return PodField(row, leaf, row.at, server)
+
+
+def identity_field(given: Given) -> IdentityField:
+    """The binding of the source of ids, which writes them where the kind takes them."""
+    at_pod = given.definition.profile.pod_security_context
+    uid = given.effective.get("security.runAsUid")
+    return IdentityField(given.row, given.leaf, given.words, uid, at_pod=at_pod)
+
+
 def items_field(given: Given) -> ItemsField:
     """The binding of an itemized field with the store that its row names."""
     store = store_of(given.row, given.definition, given.words)
@@ -79,17 +116,20 @@ def items_field(given: Given) -> ItemsField:
 
 def serving_port(given: Given) -> ServingPortField | None:
     """The binding of a serving port where the profile says that these pods carry it."""
-    held = given.definition.profile.fields.get(given.row.path)
+    profile = given.definition.profile
+    held = profile.fields.get(given.row.path)
     mains = held.main_port if held is not None else ()
-    return ServingPortField(given.row, given.leaf) if given.component in mains else None
+    if not {given.component, profile.component(given.component).stands_in_for} & set(mains):
+        return None
+    return ServingPortField(given.row, given.leaf, frozenset(mains))
 
 
 POD_BINDINGS: dict[str, Callable[[Given], Any]] = {
-    CONTAINER: lambda g: ContainerField(g.row, g.leaf, g.server.container(g.row.at)),
-    POD: lambda g: PodField(g.row, g.leaf, g.row.at, g.server.pod(g.row.at)),
+    CONTAINER: container_field,
+    POD: pod_field,
     POD_SET: lambda g: PodSetField(g.row, g.leaf),
     AMOUNT: lambda g: AmountField(g.row, g.leaf),
-    GPU: lambda g: GpuField(g.row, g.leaf, g.words.gpu_resources, g.words.gpu_classes),
+    GPU: lambda g: GpuDevicesField(g.row, g.leaf, g.words, g.effective),
     GPU_FORM: lambda g: gpu_form(g.row, g.leaf, g.words, g.effective),
     NODE_TYPE: lambda g: NodeTypeField(g.row, g.leaf, g.words.node_type_label),
     NODE_POOLS: lambda g: NodePoolsField(g.row, g.leaf, g.words),
@@ -97,7 +137,7 @@ POD_BINDINGS: dict[str, Callable[[Given], Any]] = {
     POD_AFFINITY: lambda g: PodAffinityField(
         g.row, g.leaf, g.effective, g.definition.profile.name_label
     ),
-    IDENTITY: lambda g: IdentityField(g.row, g.leaf, g.words),
+    IDENTITY: identity_field,
     HOST_PORTS: lambda g: HostPortsField(g.row, g.leaf),
     HOME: lambda g: HomeField(g.row, g.leaf),
     SHARED_MEMORY: lambda g: SharedMemoryField(g.row, g.leaf),

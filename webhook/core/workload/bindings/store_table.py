@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.annotations import AnnotationStore
+from webhook.core.policy.fields import Field, Items
+from webhook.core.workload.bindings.annotations import AnnotationStore, label_store
 from webhook.core.workload.bindings.buckets import BucketStore
 from webhook.core.workload.bindings.claims import ClaimStore
+from webhook.core.workload.bindings.config_files import FileStore
 from webhook.core.workload.bindings.data_volumes import DataVolumeStore
 from webhook.core.workload.bindings.extended import ExtendedStore
 from webhook.core.workload.bindings.git import GitStore
 from webhook.core.workload.bindings.ports import PortStore
+from webhook.core.workload.bindings.scratch import ScratchStore
 from webhook.core.workload.bindings.stores import (
     EnvironmentStore,
-    LabelStore,
     Store,
     TolerationStore,
 )
@@ -24,34 +25,44 @@ from webhook.core.workload.locations import Definition
 from webhook.core.workload.vocabulary import Vocabulary
 
 
-def volume_store(row: Field) -> VolumeStore:
+def volume_store(row: Field, make: Callable[[Items], VolumeStore] = VolumeStore) -> VolumeStore:
     """The store of the volumes of one source type."""
     assert row.items is not None
-    return VolumeStore(
-        row.items.store,
-        tuple(
-            (
-                each.name,
-                (each.at[0], each.at[1]),
-                each.absent if isinstance(each.absent, bool | str) else None,
-            )
-            for each in row.items.attributes
-            if len(each.at) == 2
-        ),
-    )
+    return make(row.items)
+
+
+def storage(
+    make: Callable[[Items, Vocabulary], Store],
+) -> Callable[[Field, Definition, Vocabulary], Store]:
+    """A store of storage items that the words of the installation decide on."""
+
+    def made(row: Field, definition: Definition, words: Vocabulary) -> Store:
+        assert row.items is not None
+        return make(row.items, words)
+
+    return made
+
+
+def serving_components(definition: Definition) -> frozenset[str]:
+    """The components whose main containers have the port of the service."""
+    held = definition.profile.fields.values()
+    return frozenset(component for each in held for component in each.main_port)
 
 
 TABLE: dict[str, Callable[[Field, Definition, Vocabulary], Store]] = {
     "environment": lambda row, definition, words: EnvironmentStore(),
-    "labels": lambda row, definition, words: LabelStore(),
-    "annotations": lambda row, definition, words: AnnotationStore(words),
+    "labels": lambda row, definition, words: label_store(definition, words),
+    "annotations": lambda row, definition, words: AnnotationStore(definition, words),
     "tolerations": lambda row, definition, words: TolerationStore(),
-    "ports": lambda row, definition, words: PortStore(),
+    "ports": lambda row, definition, words: PortStore(serving_components(definition)),
     "extended-resources": lambda row, definition, words: ExtendedStore(words),
-    "pvc": lambda row, definition, words: ClaimStore(definition),
-    "git": lambda row, definition, words: GitStore(words),
-    "s3": lambda row, definition, words: BucketStore(words),
-    "data-volume": lambda row, definition, words: DataVolumeStore(words),
+    "configMap": lambda row, definition, words: volume_store(row, FileStore),
+    "secret": lambda row, definition, words: volume_store(row, FileStore),
+    "emptyDir": lambda row, definition, words: volume_store(row, ScratchStore),
+    "pvc": storage(ClaimStore),
+    "git": storage(GitStore),
+    "s3": storage(BucketStore),
+    "data-volume": storage(DataVolumeStore),
 }
 
 

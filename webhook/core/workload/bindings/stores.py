@@ -11,6 +11,7 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
 from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.home import HOME_ENTRY
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
 
@@ -23,6 +24,10 @@ class NativeItem:
 
     `at` maps attributes to their places; `in_main` says whether the main container has it, `owners`
     which containers do, by list and name: that of an env entry, those of a volume's mounts.
+    `tampered` is a part of it that no policy item can have, `elsewhere` says that it is the place
+    of another field.
+    `unseen` are attributes that this form of item does not show; no rule is judged on them.
+    Values of attributes with a codec of their own are comparable ones.
     """
 
     key: str
@@ -33,6 +38,8 @@ class NativeItem:
     in_main: bool = True
     tampered: str = ""
     owners: tuple[tuple[str, str], ...] = ()
+    elsewhere: bool = False
+    unseen: frozenset[str] = frozenset()
 
     def like(self, other: NativeItem) -> bool:
         """Whether it is the same in all, in the same containers, in whatever order these stand."""
@@ -193,14 +200,17 @@ class EnvironmentStore:
             ev.note_item(row, (*path, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """No env entry is the place of another field here."""
-        return False
+        """The HOME that a default home directory comes with is that field's."""
+        return bool(item.raw == HOME_ENTRY)
 
 
 class LabelStore:
-    """Labels of the pod's metadata, by key."""
+    """Labels of the pod's metadata, by key; `others` are those that are places of other fields."""
 
     part = "labels"
+
+    def __init__(self, others: frozenset[str] = frozenset()) -> None:
+        self.others = others
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every label of the pod."""
@@ -208,6 +218,8 @@ class LabelStore:
             return []
         path = (*view.location.metadata_path, self.part)
         held = mapping(view.metadata.get(self.part), path)
+        if not all(isinstance(key, str) for key in held):
+            raise MalformedPod(path, "a map of texts", held)
         return [
             NativeItem(key, {"name": (key,), "value": (value,)}, (*path, key), value)
             for key, value in held.items()
@@ -244,7 +256,8 @@ class LabelStore:
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """The priority label belongs to priorityClass, our own domain to podgate."""
-        return item.key == "priorityClassName" or item.key.startswith(EXCLUDE_PREFIX)
+        own = item.key == "priorityClassName" or item.key.startswith(EXCLUDE_PREFIX)
+        return own or item.key in self.others
 
 
 class TolerationStore:

@@ -1,34 +1,154 @@
-"""total.gpuDevices: GPUs of the whole workload."""
+"""total.gpuDevices: GPUs of the whole workload, replicas times the GPUs of a pod, summed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from webhook.core.policy.combine import Leaf
+from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.workload.bindings.scalar import rules_of
+from webhook.core.workload.bindings.gpu_use import GpuCounter
+from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
+from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.locations import LocationError, locate
+from webhook.core.workload.podspec import MalformedPod, PodView, pod_view, refreshed
+from webhook.core.workload.scale import UNLIMITED, Scale
+from webhook.core.workload.written import Place
+
+KEY = "total"
+
+
+class Total:
+    """The GPUs of a workload, and what of it has no bound ("" when all has)."""
+
+    __slots__ = ("count", "unbounded")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.unbounded = ""
+
+    def shown(self) -> str:
+        """The total for people."""
+        return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
 
 
 class TotalGpusField:
-    """To be written."""
+    """The GPUs of all pods that a workload may come to; never written."""
 
-    def __init__(self, field: Field, leaf: Leaf, names: Any, classes: Any) -> None:
+    __slots__ = ("counter", "field", "rules")
+
+    def __init__(
+        self, field: Field, leaf: Leaf, names: tuple[str, ...], classes: tuple[str, ...]
+    ) -> None:
         self.field = field
-        self.rules = rules_of(field, leaf)
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.counter = GpuCounter(names, classes)
 
-    def intent(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
+        """The total of a document."""
+        total = self.total(ev, document, views)
+        return [Place((), total.unbounded or total.count, KEY)]
 
-    def fill(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
+        """The sum over pods of what one asks for times how many of it there may be."""
+        total, scales = Total(), ev.scales(document)
+        held = {view.location.component for view in views}
+        for view in views:
+            use = self.counter.use(view, ev)
+            if use.none:
+                continue
+            number = self.replicas(ev, view, scales, held)
+            if use.unbounded and number:
+                total.unbounded = total.unbounded or use.unbounded
+            elif number >= UNLIMITED and use.count:
+                name = view.location.instance or view.location.component
+                total.unbounded = total.unbounded or f"replicas of {name}"
+            else:
+                total.count += number * use.count
+        return total
 
-    def final(self, view: Any, ev: Any) -> None:
-        """To be written."""
+    def replicas(
+        self, ev: Evaluation, view: PodView, scales: Sequence[Scale], held: set[str]
+    ) -> int:
+        """How many pods of one place there may be; 1 where nobody knows.
 
-    def current(self, view: Any, ev: Any) -> Any:
-        """To be written."""
+        A template that stands in for a component without pods of its own counts for both.
+        """
+        component = view.location.component
+        found = number_of(scales, component, view.location.instance)
+        other = ev.definition.profile.component(component).stands_in_for
+        if other and other not in held:
+            found += number_of(scales, other, "")
+        return found
+
+    def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """No intent rules exist for it."""
+
+    def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Nothing is ever written."""
+
+    def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """min and max on the total of the result; no further from the rule than before passes."""
+        if not self.rules.final:
+            return
+        document = ev.draft.document
+        now = [refreshed(view, document) for view in views] if ev.draft.changed else views
+        total = self.total(ev, document, now)
+        broken = [each for each, holds in self.rules.final if breaks(each, holds, total)]
+        before = self.before(ev) if broken else None
+        for each in broken:
+            if before is not None and ratchets(each) and passes(each.rule, total, before):
+                continue
+            path = views[0].spec_path if len(views) == 1 else ()
+            ev.violate(
+                self.field.path,
+                path,
+                total.shown(),
+                self.rules.show_argument(each),
+                each,
+                reason="unbounded" if total.unbounded else "",
+                key=total.unbounded or KEY,
+            )
+
+    def before(self, ev: Evaluation) -> Total | None:
+        """The total of the old object, components that are gone included."""
+        if ev.old is None:
+            return None
+        try:
+            views = [pod_view(location) for location in locate(ev.definition, ev.old)]
+            return self.total(ev, ev.old, views)
+        except (LocationError, MalformedPod):
+            return None
+
+    def current(self, views: Any, ev: Evaluation) -> Any:
+        """Nothing is computed from it."""
         return None
 
-    def seen(self, ev: Any, document: Any, views: Any) -> list[Any]:
-        """To be written."""
-        return []
+
+def breaks(each: Constraint, holds: Any, total: Total) -> bool:
+    """Whether a total breaks a rule; one without a bound breaks every maximum."""
+    if total.unbounded:
+        return each.rule == "max"
+    return not holds(total.count, each.argument)
+
+
+def passes(rule: str, total: Total, before: Total) -> bool:
+    """Whether a total is no further from the rule than the old one."""
+    if before.unbounded:
+        return rule == "max"
+    return not total.unbounded and closer(rule, total.count, before.count)
+
+
+def number_of(scales: Iterable[Scale], component: str, instance: str) -> int:
+    """The most pods of one instance: its own scale, else that of the whole component, else 1."""
+    of_component = [each for each in scales if each.component == component]
+    found = [each for each in of_component if each.instance.casefold() == instance.casefold()]
+    counts = [most(each) for each in found or of_component]
+    return min(sum(counts), UNLIMITED) if counts else 1
+
+
+def most(scale: Scale) -> int:
+    """The most that an instance can become: operators raise to the minimum, autoscalers further."""
+    counts = [n for n in (scale.replicas, scale.minimum, scale.maximum) if n is not None]
+    return max(max(counts), 0) if counts else 1

@@ -2,111 +2,150 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
-from webhook.core.policy.fields import Field
+from webhook.core.policy.fields import Attribute, Field, Items
 from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_values import comparable, written
+from webhook.core.workload.bindings.mounts import (
+    DEVICES,
+    MOUNTS,
+    Mount,
+    clean_path,
+    covers,
+    dns_label,
+    mounts_of,
+)
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.podspec import Container, PodView, mapping, sequence
+from webhook.core.workload.podspec import PodView, mapping, sequence
 
+Stated = dict[str, tuple[Any, Path]]
+"""Attributes that the volume itself states: native value (None for none) and place."""
 
-def dns_label(name: str) -> str:
-    """A policy item's name as a volume name: a DNS label of at most 63 characters."""
-    label = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:63].strip("-")
-    return label or "volume"
-
-
-def mounts_of(view: PodView) -> dict[str, list[tuple[Container, Path, dict[str, Any]]]]:
-    """Every mount of every container by volume name."""
-    found: dict[str, list[tuple[Container, Path, dict[str, Any]]]] = {}
-    for container in view.everyone:
-        held = container.body.get("volumeMounts")
-        if not held:
-            continue
-        path = (*container.path, "volumeMounts")
-        for index, entry in enumerate(sequence(held, path)):
-            body = mapping(entry, (*path, index))
-            found.setdefault(str(body.get("name")), []).append((container, (*path, index), body))
-    return found
-
-
-def clean_path(path: Any) -> str:
-    """A mount path as runtimes resolve it: absolute, without doubled slashes, `.` and `..`."""
-    return posixpath.normpath(f"/{str(path).lstrip('/')}")
-
-
-def covers(path: str, other: str) -> bool:
-    """Whether one mount path lies at, above or below another."""
-    one, two = clean_path(path).rstrip("/") + "/", clean_path(other).rstrip("/") + "/"
-    return one.startswith(two) or two.startswith(one)
+__all__ = ["VolumeStore", "clean_path", "covers", "dns_label", "mounts_of"]
 
 
 class VolumeStore:
-    """Volumes of one source type, such as hostPath, joined with their mounts."""
+    """Volumes of one source type, such as hostPath, joined with their mounts.
 
-    def __init__(
-        self, source: str, attributes: tuple[tuple[str, tuple[str, ...], Any], ...]
-    ) -> None:
-        self.source = source
-        self.attributes = attributes
+    `server_filled` are attributes for which the API server writes their meaning when absent;
+    `implied` are those whose absence follows from other things that a user states.
+    """
+
+    server_filled: frozenset[str] = frozenset()
+    implied: frozenset[str] = frozenset()
+    adds_containers = False
+
+    def __init__(self, items: Items, source: str = "") -> None:
+        self.items = items
+        self.source = source or items.store
+        self.mounted_at = "mountPath" if items.attribute("mountPath") else "path"
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every volume of the type; an unmounted one is an item too."""
         path = (*view.spec_path, "volumes")
         volumes = sequence(view.spec.get("volumes"), path)
-        if not volumes:
-            return []
-        mounts: dict[str, list[tuple[Container, Path, dict[str, Any]]]] | None = None
-        found = []
+        mounts: dict[str, list[Mount]] | None = None
+        found: list[NativeItem] = []
         for index, entry in enumerate(volumes):
             place = (*path, index)
             body = mapping(entry, place)
-            if body.get(self.source) is None:
+            if not self.holds(body):
                 continue
             if mounts is None:
-                mounts = mounts_of(view)
-            found.append(self.item(view, body, place, mounts.get(str(body.get("name")), [])))
+                mounts = self.mounts(view)
+            found += self.of_volume(view, body, place, mounts.get(str(body.get("name")), []))
         return found
+
+    def holds(self, volume: Mapping[str, Any]) -> bool:
+        """Whether a volume is of this type."""
+        return volume.get(self.source) is not None
+
+    def mounts(self, view: PodView) -> dict[str, list[Mount]]:
+        """The mounts of all containers by volume name."""
+        return mounts_of(view)
+
+    def of_volume(
+        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+    ) -> list[NativeItem]:
+        """The items of one volume."""
+        return [self.item(view, volume, place, mounts, self.stated(volume, place))]
+
+    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
+        """What the volume's source says of its attributes."""
+        where = (*place, self.source)
+        source = mapping(volume[self.source], where)
+        return {
+            each.name: (source.get(each.at[1]), (*where, each.at[1]))
+            for each in self.items.attributes
+            if each.at and each.at[0] in ("source", "both")
+        }
 
     def item(
         self,
         view: PodView,
         volume: dict[str, Any],
         place: Path,
-        mounts: list[tuple[Container, Path, dict[str, Any]]],
+        mounts: Sequence[Mount],
+        stated: Stated,
     ) -> NativeItem:
         """One volume and its mounts as an item."""
-        source = mapping(volume[self.source], (*place, self.source))
+        name = str(volume.get("name"))
         values: dict[str, tuple[Any, ...]] = {}
         at: dict[str, tuple[Path, ...]] = {}
-        for name, (where, native), absent in self.attributes:
-            if where == "source":
-                seen = source.get(native)
-                values[name] = () if seen in (None, "") else (seen,)
-                at[name] = ((*place, self.source, native),)
-                continue
-            seen_all = tuple(body.get(native, absent) for _, _, body in mounts)
-            if where == "both" and source.get(native):
-                seen_all = (True,)
-            if where == "both" and not mounts:
-                seen_all = (bool(source.get(native, absent)),)
-            values[name] = tuple(each for each in seen_all if each is not None)
-            at[name] = tuple((*path, native) for _, path, _ in mounts)
-        values["name"] = (str(volume.get("name")),)
+        for each in self.items.attributes:
+            if each.at and each.at[0] in ("mount", "both"):
+                values[each.name] = self.of_mounts(each, mounts, stated)
+                at[each.name] = tuple((*path, self.key_of(each, body)) for _, path, body in mounts)
+            elif each.name in stated:
+                raw, where = stated[each.name]
+                values[each.name] = () if raw in (None, "") else (comparable(each, raw),)
+                at[each.name] = (where,) if where else ()
+        values["name"] = (name,)
         at["name"] = ((*place, "name"),)
-        in_main = any(container is view.main for container, _, _ in mounts)
-        sub = any(body.get("subPath") or body.get("subPathExpr") for _, _, body in mounts)
-        raw = [volume, *(body for _, _, body in mounts)]
-        name = str(volume.get("name"))
-        owners = tuple((container.list, container.name) for container, _, _ in mounts)
-        tampered = "subPath" if sub else ""
-        return NativeItem(name, values, place, raw, at, in_main, tampered, owners)
+        return NativeItem(
+            name,
+            values,
+            place,
+            [volume, *(body for _, _, body in mounts)],
+            at,
+            any(container is view.main for container, _, _ in mounts),
+            self.tampered(volume, mounts),
+            tuple((container.list, container.name) for container, _, _ in mounts),
+        )
+
+    def key_of(self, attribute: Attribute, mount: Mapping[str, Any]) -> str:
+        """The key of a mount that holds an attribute; raw devices name their path otherwise."""
+        native = attribute.at[1]
+        device = native == "mountPath" and "devicePath" in mount and native not in mount
+        return "devicePath" if device else native
+
+    def of_mounts(
+        self, attribute: Attribute, mounts: Sequence[Mount], stated: Stated
+    ) -> tuple[Any, ...]:
+        """The values of an attribute that every mount has for itself."""
+        source = stated.get(attribute.name, (None, ()))[0]
+        if source:
+            return (comparable(attribute, source),)
+        absent = attribute.absent if isinstance(attribute.absent, bool | str) else None
+        if attribute.at[0] == "both" and not mounts:
+            return () if absent is None else (absent,)
+        raws = (body.get(self.key_of(attribute, body), absent) for _, _, body in mounts)
+        return tuple(comparable(attribute, raw) for raw in raws if raw is not None)
+
+    def tampered(self, volume: Mapping[str, Any], mounts: Sequence[Mount]) -> str:
+        """What changes the meaning of an item although no attribute tells it; "" for nothing."""
+        keys = ["subPathExpr"] + ([] if self.items.attribute("subPath") else ["subPath"])
+        found = any(body.get(key) for _, _, body in mounts for key in keys)
+        return "subPath" if found else ""
+
+    def meant(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
+        """The attributes of an item with what follows from them."""
+        return attributes
 
     def add(
         self,
@@ -118,20 +157,61 @@ class VolumeStore:
         why: str,
     ) -> None:
         """Append the volume, and its mount on the main container; a clash of names is refused."""
+        source = self.made(view, ev, row, item, attributes)
+        if source is None:
+            return
         name = dns_label(attributes["name"].value if "name" in attributes else item.key)
-        mount_path = attributes["mountPath"].value if "mountPath" in attributes else ""
-        if self.clashes(view, ev, row, item, name, mount_path):
+        mount = self.mount_body(name, attributes)
+        if self.clashes(view, ev, row, item, name, self.path_of(mount)):
             return
         path = (*view.spec_path, "volumes")
         if not ev.can_write(path):
             return
-        source, mount = self.native(attributes)
-        volume = {"name": name, self.source: source}
+        volume = {"name": name, **source}
         index = len(ev.now(path) or [])
         ev.draft.append(path, volume)
         ev.note_item(row, (*path, index), volume, why, item.source)
-        if mount_path:
-            self.mount(view, ev, row, {"name": name, **mount}, item, why)
+        if self.path_of(mount):
+            self.mount(view, ev, row, mount, item, why)
+
+    def made(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+    ) -> dict[str, Any] | None:
+        """The source of a volume for an item; None, with a warning, where none can be made."""
+        return {self.source: self.source_body(attributes)}
+
+    def source_body(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
+        """What the attributes say of the volume's source."""
+        body: dict[str, Any] = {}
+        for each in self.items.attributes:
+            given = attributes.get(each.name)
+            if given is None or not each.at or each.at[0] not in ("source", "both"):
+                continue
+            if each.at[0] == "source" or given.value != each.absent:
+                body[each.at[1]] = written(each, given.value, given.raw)
+        return body
+
+    def mount_body(self, name: str, attributes: Mapping[str, Default]) -> dict[str, Any]:
+        """The mount of an item's volume; without a path when the item has none."""
+        body: dict[str, Any] = {"name": name}
+        if self.mounted_at in attributes:
+            body["mountPath"] = attributes[self.mounted_at].value
+        for each in self.items.attributes:
+            given = attributes.get(each.name)
+            if given is None or not each.at or each.at[0] not in ("mount", "both"):
+                continue
+            if each.name != self.mounted_at and given.value != each.absent:
+                body[each.at[1]] = written(each, given.value, given.raw)
+        return body
+
+    def path_of(self, mount: Mapping[str, Any]) -> str:
+        """The path of a mount or device; "" for none."""
+        return str(mount.get("mountPath") or mount.get("devicePath") or "")
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Append the old volume, and the mounts that the main container had of it."""
@@ -149,12 +229,12 @@ class VolumeStore:
         """Append the mounts that the main container had of an old volume, where nothing is now."""
         if view.main is None:
             return
-        place = (*view.main.path, "volumeMounts")
         main = view.main.list, view.main.name
         for owner, mount in zip(item.owners, item.raw[1:], strict=True):
+            place = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
             held = ev.now(place) or []
-            taken = {clean_path(each.get("mountPath")) for each in held if isinstance(each, dict)}
-            if owner == main and clean_path(mount.get("mountPath")) not in taken:
+            taken = {clean_path(self.path_of(each)) for each in held if isinstance(each, dict)}
+            if owner == main and clean_path(self.path_of(mount)) not in taken:
                 ev.draft.append(place, mount)
                 ev.note_item(row, (*place, len(held)), mount, "kept", None)
 
@@ -169,24 +249,10 @@ class VolumeStore:
         volume: str,
     ) -> None:
         """Mount a volume that is there on the main container, which does not have it."""
-        mount_path = attributes["mountPath"].value if "mountPath" in attributes else ""
-        if mount_path and not self.mount_clashes(view, ev, row, item, volume, mount_path):
-            _, mount = self.native(attributes)
-            self.mount(view, ev, row, {"name": volume, **mount}, item, why)
-
-    def native(self, attributes: Mapping[str, Default]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The volume source and the mount of an item."""
-        source: dict[str, Any] = {}
-        mount: dict[str, Any] = {}
-        for name, (where, native), absent in self.attributes:
-            if name not in attributes:
-                continue
-            value = attributes[name].value
-            if where in ("source", "both") and (where == "source" or value != absent):
-                source[native] = value
-            if where in ("mount", "both") and (name == "mountPath" or value != absent):
-                mount[native] = value
-        return source, mount
+        mount = self.mount_body(volume, attributes)
+        path = self.path_of(mount)
+        if path and not self.mount_clashes(view, ev, row, item, volume, path):
+            self.mount(view, ev, row, mount, item, why)
 
     def mount(
         self,
@@ -200,7 +266,7 @@ class VolumeStore:
         """Append one mount on the main container."""
         if view.main is None:
             return
-        path = (*view.main.path, "volumeMounts")
+        path = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
         if ev.can_write(path):
             index = len(ev.now(path) or [])
             ev.draft.append(path, mount)
@@ -235,7 +301,7 @@ class VolumeStore:
         """Whether the main container has something at that path already; then refused."""
         if view.main is None:
             return False
-        path = (*view.main.path, "volumeMounts")
+        path = (*view.main.path, MOUNTS)
         for index, mount in enumerate(ev.now(path) or []):
             if not isinstance(mount, dict):
                 continue
@@ -261,17 +327,26 @@ class VolumeStore:
         )
         return True
 
+    def volume_of(self, view: PodView, native: NativeItem) -> str:
+        """The name of the volume that an item is mounted from."""
+        return native.key
+
     def shadows(self, view: PodView, native: NativeItem, mount_path: str) -> Path | None:
         """A mount of another volume at, above or below a locked mount path, in its container."""
-        name = native.values["name"][0]
+        name = self.volume_of(view, native)
         for container in view.everyone:
-            held = container.body.get("volumeMounts") or []
-            if not any(isinstance(m, dict) and m.get("name") == name for m in held):
+            held = [
+                (part, index, mount)
+                for part in (MOUNTS, DEVICES)
+                for index, mount in enumerate(container.body.get(part) or [])
+                if isinstance(mount, dict)
+            ]
+            if not any(mount.get("name") == name for _, _, mount in held):
                 continue
-            for index, mount in enumerate(held):
-                other = isinstance(mount, dict) and mount.get("name") != name
-                if other and covers(mount.get("mountPath", ""), mount_path):
-                    return (*container.path, "volumeMounts", index, "mountPath")
+            for part, index, mount in held:
+                if mount.get("name") != name and covers(self.path_of(mount), mount_path):
+                    key = "mountPath" if part == MOUNTS else "devicePath"
+                    return (*container.path, part, index, key)
         return None
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:

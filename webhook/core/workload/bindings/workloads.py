@@ -3,118 +3,168 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.locations import LocationError
+from webhook.core.workload.places import Locate
 from webhook.core.workload.podspec import PodView
+from webhook.core.workload.written import Form, Place
 
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
 
 
-class Place(NamedTuple):
-    """One concrete place of a workload field, its value (None: absent), and its written default.
+class WorkloadField:
+    """A workload-level scalar: rules look at every place, a default goes to the `write` ones.
 
-    `key` identifies the place across an update, where list items may have moved.
+    `write` is None where the kind has no such place; `form` says how the object writes the value.
     """
 
-    path: Path
-    value: Any
-    key: str = ""
-    computed: bool = False
-
-
-Locate = Callable[[Evaluation, Any], Sequence[Place]]
-
-
-class WorkloadField:
-    """A workload-level scalar: rules look at every place, a default goes to the `write` ones."""
-
-    __slots__ = ("field", "places", "rules", "server_default", "write")
+    __slots__ = ("field", "form", "places", "rules", "server_default", "write")
 
     def __init__(
-        self, field: Field, leaf: Leaf, places: Locate, write: Locate | None, server_default: Any
+        self,
+        field: Field,
+        leaf: Leaf,
+        places: Locate,
+        write: Locate | None,
+        server_default: Any = None,
+        form: Form | None = None,
     ) -> None:
         self.field = field
-        self.rules: ScalarRules = rules_of(field, leaf)
+        self.form = form or Form(field.reading())
+        self.rules = rules_in_form(field, leaf, self.form)
         self.places = places
         self.write = write
         self.server_default = server_default
 
+    def look(self, ev: Evaluation, document: Any) -> list[Place]:
+        """The places as the form has it."""
+        return self.form.gather(self.places(ev, document))
+
     def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
         """Everything that is read of a document."""
-        return list(self.places(ev, document))
+        return self.look(ev, document)
 
     def before(self, ev: Evaluation, place: Place) -> Before:
-        """The same place before the update."""
+        """The same place before the update; an old object that cannot be read excuses nothing."""
         if ev.old is None:
             return None
-        for each in self.places(ev, ev.old):
-            if each.key == place.key:
-                return each.path, each.value
-        return None
+        try:
+            old = self.look(ev, ev.old)
+        except LocationError:
+            return None
+        return next(((each.path, each.value) for each in old if each.key == place.key), None)
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Prohibitions on every place that has a value."""
-        if not self.rules.prohibitions:
-            return
-        for place in self.places(ev, ev.request.object):
-            if place.value is not None and not place.computed:
-                before = self.before(ev, place)
-                self.rules.judge_intent(ev, place.path, place.value, before, self.server_default)
+        places = self.look(ev, ev.request.object)
+        if not places and self.write is None:
+            self.tell_unmapped(ev)
+        for place in places:
+            if place.value is None or place.computed or self.says_nothing(place.value):
+                continue
+            before = self.before(ev, place)
+            self.rules.judge_intent(ev, place.path, place.value, before, self.server_default)
+
+    def says_nothing(self, native: Any) -> bool:
+        """Whether a value is no more than the absence of what the field would say."""
+        default = self.rules.default
+        wants = default is not None and default.value is True
+        return self.form.only_true and not wants and self.rules.read(native) is False
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Write the default where a writable place is unset."""
         default = self.rules.default
         if default is None:
             return
-        if self.write is None:
-            ev.warn("unmapped-default", self.field.path, (), ev.request.kind)
+        native = self.rules.codec.write(default.value, default.raw)
+        if native is None:
             return
-        for place in self.write(ev, ev.request.object):
-            before = self.before(ev, place)
-            wanted = self.rules.defaulting.wanted(
-                ev, place.path, place.value, self.server_default, before
-            )
-            if wanted is None or not ev.can_write(place.path):
-                continue
-            kept, value = wanted
-            if kept == "default":
-                value = self.rules.codec.write(default.value, default.raw)
-            if value != place.value:
-                ev.write_workload(self.field.path, place.path, value, kept, default.source)
+        document = ev.draft.document
+        if self.form.together and any(p.value is not None for p in self.look(ev, document)):
+            return
+        places = self.form.gather(self.write(ev, document)) if self.write is not None else []
+        if not places:
+            reason = "unmapped-default" if self.write is None else "forbidden-default"
+            ev.warn(reason, self.field.path, (), ev.request.kind)
+        for place in places:
+            self.fill_place(place, native, ev)
+
+    def fill_place(self, place: Place, native: Any, ev: Evaluation) -> None:
+        """Write the old value, or the default, at one place where it is unset."""
+        before = self.before(ev, place)
+        wanted = self.rules.defaulting.wanted(
+            ev, place.path, place.value, self.server_default, before
+        )
+        if wanted is None or not ev.can_write(place.path):
+            return
+        kept, old = wanted
+        value = self.form.lands(
+            place.path, native if kept == "default" else old, ev.now(place.path)
+        )
+        if value is not None and value != place.value:
+            source = self.rules.default.source if self.rules.default else None
+            ev.write_workload(self.field.path, place.path, value, kept, source)
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Final rules on every place; `required` is met by any of them."""
-        rules = self.rules
-        if not rules.final and not rules.required:
+        places = self.look(ev, ev.draft.document)
+        if not places:
+            self.tell_unmapped(ev)
             return
-        places = self.places(ev, ev.draft.document)
         present = [place for place in places if place.value is not None]
-        for place in present:
+        for place in present if self.rules.final else ():
             before = self.before(ev, place)
             unchanged = before is not None and before[1] == place.value
-            rules.judge_final(ev, place.path, place.value, unchanged=unchanged)
-        if not present:
-            if not places:
-                for each in rules.required:
-                    ev.warn(
-                        "unmapped-rule", self.field.path, (), ev.request.kind, source=each.source
-                    )
-                return
+            self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged)
+        if not present and self.rules.required and not self.absent_is_default():
             old = [self.before(ev, place) for place in places]
             unchanged = ev.updating and all(b is not None and b[1] is None for b in old)
-            rules.judge_required(ev, places[0].path, unchanged=unchanged)
+            self.rules.judge_required(ev, places[0].path, unchanged=unchanged)
+
+    def absent_is_default(self) -> bool:
+        """Whether leaving the place empty is how the object writes the default."""
+        default = self.rules.default
+        return default is not None and self.rules.codec.write(default.value, default.raw) is None
+
+    def tell_unmapped(self, ev: Evaluation) -> None:
+        """Rules of a field that this object has no place for are told once."""
+        rules = self.rules
+        for each in (*rules.required, *(each for each, _ in rules.final), *rules.prohibitions):
+            ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=each.source)
+            return
 
     def current(self, views: Any, ev: Evaluation) -> Any:
         """The native value of the first place that has one; None when unset."""
-        for place in self.places(ev, ev.draft.document):
+        for place in self.look(ev, ev.draft.document):
             if place.value is not None:
                 return place.value
         return None
+
+
+def rules_in_form(field: Field, leaf: Leaf, form: Form) -> ScalarRules:
+    """The rules of a field that read and write its values as the kind writes them."""
+    array = field.value == "array"
+    rules = ScalarRules(field.path, leaf, form.codec, array=array, secret=field.secret)
+    if form.unlimited:
+        rules.final = [
+            (each, UNLIMITED[each.rule](holds) if each.rule in UNLIMITED else holds)
+            for each, holds in rules.final
+        ]
+    return rules
+
+
+Holds = Callable[[Any, Any], bool]
+UNLIMITED: dict[str, Callable[[Holds], Holds]] = {
+    "min": lambda holds: lambda value, argument: value == 0 or holds(value, argument),
+    "max": lambda holds: lambda value, argument: value != 0 and holds(value, argument),
+}
+"""What 0 means to a bound where it stands for no limit."""
 
 
 class ScaleField:

@@ -1,0 +1,133 @@
+"""The field table against the reference: every path, type, rule, alias, enum and item of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.core.policy import rules
+from webhook.core.policy.catalogue import GROUPS
+from webhook.core.policy.fields import ALL_TYPES, TABLE, Binding
+from webhook.core.policy.leaves import leaf_type
+
+Row = dict[str, Any]
+ROLE_GROUPS = {"master": "masterSpec", "worker": "workerSpec"}
+CLASSES = {each.value for each in Binding} - {"attr"}
+
+
+@pytest.fixture(scope="module")
+def rows(shared_data: Path) -> list[Row]:
+    """The rows of the reference."""
+    file = shared_data.parent / "reference" / "policy-fields.json"
+    if not file.is_file():
+        pytest.skip(f"no {file}: set PODGATE_SHARED to the folder of upstream data")
+    found: list[Row] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def is_group(row: Row) -> bool:
+    """Whether a row only holds others below it."""
+    no_value = row["value_type"] == "object" and not row["rules"]
+    return row["binding"] == "obj" or (no_value and row["path"] not in TABLE.attributes)
+
+
+def merged(rows: list[Row]) -> dict[str, Row]:
+    """Rows by path; `replicas` stands there once for each workload type."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        known = found.setdefault(row["path"], dict(row))
+        known["workload_types"] = sorted({*known["workload_types"], *row["workload_types"]})
+        known["aliases"] = [*dict.fromkeys((*known["aliases"], *row["aliases"]))]
+    return found
+
+
+def fields_of(rows: list[Row]) -> dict[str, Row]:
+    """The rows of fields, which are neither attributes nor groups."""
+    return {
+        path: row
+        for path, row in merged(rows).items()
+        if row["binding"] != "attr" and not is_group(row)
+    }
+
+
+def attributes_of(rows: list[Row]) -> dict[str, Row]:
+    """The rows of attributes, the objects above some of them left aside."""
+    return {
+        path: row
+        for path, row in merged(rows).items()
+        if row["binding"] == "attr" and not is_group(row)
+    }
+
+
+def test_there_are_as_many_fields_attributes_and_rule_leaves(rows: list[Row]) -> None:
+    assert set(TABLE.fields) == set(fields_of(rows))
+    assert set(TABLE.attributes) == set(attributes_of(rows))
+    leaves = [path for path in (*TABLE.fields, *TABLE.attributes) if leaf_type(path).legal]
+    assert len(leaves) == sum(1 for row in merged(rows).values() if row["rules"])
+
+
+def test_every_field_is_as_the_reference_has_it(rows: list[Row]) -> None:
+    for path, wanted in fields_of(rows).items():
+        row = TABLE.fields[path]
+        assert row.value == wanted["value_type"], path
+        assert row.legal_rules == set(wanted["rules"]), path
+        assert [*row.enum] == wanted.get("enum", []), path
+        assert {*row.aliases, *row.typed_aliases} == set(wanted["aliases"]), path
+        assert row.binding.value == wanted["binding"], path
+        assert row.binding.value in CLASSES
+        assert row.section == wanted["section"], path
+        assert set(wanted["workload_types"]) <= set(row.types), path
+        assert row.note, path
+
+
+def test_every_attribute_is_as_the_reference_has_it(rows: list[Row]) -> None:
+    for path, wanted in attributes_of(rows).items():
+        row, attribute = TABLE.attributes[path]
+        prefix = f"{row.path}."
+        assert attribute.value == wanted["value_type"], path
+        assert attribute.legal_rules == set(wanted["rules"]), path
+        assert [*attribute.enum] == wanted.get("enum", []), path
+        spelled = {each.removeprefix(prefix) for each in wanted["aliases"]}
+        assert {each for each in attribute.aliases if each != attribute.name} == spelled, path
+        assert attribute.note, path
+
+
+def test_every_itemized_field_has_its_keys_and_attributes(rows: list[Row]) -> None:
+    itemized = {path: row["itemized"] for path, row in fields_of(rows).items() if "itemized" in row}
+    assert {path for path, row in TABLE.fields.items() if row.items} == set(itemized)
+    for path, wanted in itemized.items():
+        items = TABLE.fields[path].items
+        assert items is not None
+        assert items.key == wanted["key"], path
+        assert ["+".join(each) for each in items.fallbacks] == wanted["fallback_keys"], path
+        found = {each.name: each.value for each in items.attributes}
+        assert found == wanted["attributes"], path
+        names = {items.key, *(name for each in items.fallbacks for name in each)}
+        assert names <= set(found), path
+
+
+def test_every_group_is_described_and_spelled(rows: list[Row]) -> None:
+    groups = {path: row for path, row in merged(rows).items() if is_group(row)}
+    assert set(groups) <= {*GROUPS}
+    assert all(text.endswith(".") for text in GROUPS.values())
+    for path, row in groups.items():
+        assert row["aliases"] == [each for name, each in ROLE_GROUPS.items() if name == path], path
+
+
+def test_names_are_told_apart_whatever_their_letter_case() -> None:
+    paths = [path.lower() for path in (*TABLE.fields, *TABLE.attributes)]
+    assert len(paths) == len(set(paths))
+    for alias, name in TABLE.aliases.items():
+        assert alias not in TABLE.fields, alias
+        assert alias.lower() not in paths or alias.lower() == name.lower(), alias
+
+
+def test_every_row_keeps_to_its_type() -> None:
+    for row in TABLE.fields.values():
+        assert set(row.types) <= set(ALL_TYPES)
+        assert row.legal_rules <= set(rules.TABLE)
+        assert bool(row.items) == (row.value == "itemized")
+        assert all(word in row.enum or not row.enum for _, word in row.spellings)

@@ -1,0 +1,294 @@
+"""Fields of the workload as a whole: notations, places that depend on others, roles."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+from typing import Any, get_args
+
+import pytest
+
+from tests.core import building
+from tests.core.definitions import shipped
+from webhook.core.decide import decide
+from webhook.core.decision import Allowed, Denied
+from webhook.core.plan import compile_plan, component_roles
+from webhook.core.policy import values
+from webhook.core.references import References
+from webhook.core.request import Request
+from webhook.core.workload import written
+from webhook.core.workload.profile_model import Written
+from webhook.core.workload.written import Place, form_of
+
+KIND = {"group": "models.example.com", "version": "v1", "kind": "Model"}
+INTERFACE = {
+    "apiVersion": "optimization.nvidia.com/v1alpha1",
+    "kind": "ResourceInterface",
+    "metadata": {"name": "model.models.example.com"},
+    "spec": {
+        "structureDefinition": {
+            "rootComponent": {
+                "name": "server",
+                "kind": KIND,
+                "statusDefinition": {"statusMappings": {}},
+                "specDefinition": {"podTemplateSpecPath": ".spec.template"},
+                "scaleDefinition": {"replicasPath": ".spec.replicas"},
+            }
+        }
+    },
+}
+MODES = ("readWriteOnce", "readOnlyMany", "readWriteMany")
+CLAIM = "modelStore.pvc.claimInfo.accessModes"
+FIELDS: dict[str, Any] = {
+    "servingPort.exposeExternally": {
+        "places": [".spec.ingress.enabled", ".spec.router.ingress", ".spec.router.gateway"],
+        "write": ".spec.ingress.enabled",
+        "as": "anyTrue",
+    },
+    "servingPort.exposedProtocol": {
+        "places": [".spec.gateway.httpRoutesEnabled", ".spec.gateway.grpcRoutesEnabled"],
+        "write": [".spec.gateway.httpRoutesEnabled", ".spec.gateway.grpcRoutesEnabled"],
+        "onlyWith": ".spec.gateway",
+        "as": "enabledRoute",
+    },
+    "replicas": {"places": [".spec.replicas"], "notWith": ".spec.scale.enabled"},
+    **{
+        f"{CLAIM}.{mode}": {
+            "places": [".spec.mode"],
+            "as": f"accessMode:{mode[0].upper()}{mode[1:]}",
+        }
+        for mode in MODES
+    },
+}
+PROFILE = {
+    "apiVersion": "podgate.dev/v1alpha1",
+    "kind": "WorkloadProfile",
+    "metadata": {"name": "model.models.example.com"},
+    "spec": {
+        "group": KIND["group"],
+        "kind": KIND["kind"],
+        "versions": [KIND["version"]],
+        "resource": "models",
+        "workloadType": "nimService",
+        "components": {"server": {"role": "worker"}},
+        "fields": FIELDS,
+    },
+}
+
+
+def judged(policy: str, **spec: Any) -> Any:
+    """The decision on a new Model with this spec."""
+    pod = building.template(building.pod_spec(terminationGracePeriodSeconds=30))
+    model = building.shell("models.example.com/v1", "Model", {"template": pod, **spec})
+    catalog = building.catalog(copy.deepcopy(INTERFACE), copy.deepcopy(PROFILE), policy)
+    request = Request(**KIND, operation="CREATE", namespace="team", object=model)
+    return decide(request, catalog, References())
+
+
+def changes(decision: Any) -> dict[str, Any]:
+    """What was written, by place below the spec."""
+    assert isinstance(decision, Allowed), decision
+    return {".".join(map(str, each.path[1:])): each.value for each in decision.changes}
+
+
+def violated(decision: Any) -> list[tuple[str, str]]:
+    """Fields and rules that are broken."""
+    assert isinstance(decision, Denied), decision
+    return [(each.field, each.rule) for each in decision.violations]
+
+
+def warned(decision: Any) -> list[tuple[str, str]]:
+    """What is told without a refusal."""
+    return [(each.field, each.reason) for each in decision.warnings]
+
+
+def test_every_word_of_the_schema_has_a_notation() -> None:
+    assert set(get_args(Written)) == set(written.TABLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30s", 30),
+        ("1m30s", 90),
+        ("1.5h", 5400),
+        ("1h1m1s", 3661),
+        ("1500ms", Fraction(3, 2)),
+        ("0", 0),
+        ("-5s", -5),
+        (".5m", 30),
+    ],
+)
+def test_durations_are_exact(text: str, seconds: Any) -> None:
+    assert written.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30", "s", "1 m", "1m30", "1d", "٣s", 30, None, [], "1s" * 40]
+)
+def test_what_is_no_duration(text: Any) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        written.parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("codec", "words", "value", "native"),
+    [
+        (values.INTEGER, ["text"], 3, "3"),
+        (values.BOOLEAN, ["text"], True, "true"),
+        (values.INTEGER, ["duration"], 90, "90s"),
+        (values.INTEGER, ["plusOne"], 3, 4),
+        (values.INTEGER, ["text", "unlimitedZero"], 0, "0"),
+        (values.BOOLEAN, ["clusterLocal"], True, "cluster-local"),
+        (values.BOOLEAN, ["accessMode:ReadWriteMany"], True, "ReadWriteMany"),
+        (values.STRING, ["metricName"], "throughput", "rps"),
+        (values.STRING, ["metricName"], "cpu", "cpu"),
+        (values.BOOLEAN, ["anyTrue"], False, False),
+    ],
+)
+def test_notations_read_what_they_write(
+    codec: values.Codec, words: list[str], value: Any, native: Any
+) -> None:
+    form = form_of(codec, words)
+    assert form.codec.write(value, value) == native
+    assert form.codec.read(native) == value
+
+
+def test_a_number_without_source_text_is_written_from_its_value() -> None:
+    nano = values.NUMBER.parse("62.5", None)
+    assert form_of(values.NUMBER, ["text"]).codec.write(nano, None) == "62.5"
+
+
+@pytest.mark.parametrize(
+    ("rules", "action"),
+    [
+        ([], None),
+        (7, None),
+        ([None, 7, {"onPodConditions": 7}, {"onPodConditions": [7]}], None),
+        ([{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}], "Ignore"),
+        ([{"action": "FailJob", "onPodConditions": [{"type": "Other"}]}], None),
+        (
+            [
+                {
+                    "action": "FailJob",
+                    "onPodConditions": [{"type": "DisruptionTarget", "status": "False"}],
+                }
+            ],
+            None,
+        ),
+    ],
+)
+def test_the_first_rule_on_disruptions_counts(rules: Any, action: str | None) -> None:
+    assert written.disruption_action(rules) == action
+
+
+def test_one_of_several_switches_is_enough() -> None:
+    places = [Place(("a",), False), Place(("b",), {}), Place(("c",), None)]
+    assert written.any_true(places) == [places[1]]
+    assert written.any_true([places[0], places[2]]) == [places[0]]
+    assert written.any_true([places[2]]) == [places[2]]
+
+
+EXPOSED = "servingPort.exposeExternally"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"ingress": {"enabled": True}}, {"router": {"gateway": {}}}, {"router": {"ingress": {}}}],
+)
+def test_exposure_by_any_switch_breaks_a_fixed_false(spec: dict[str, Any]) -> None:
+    policy = """
+        defaults: {servingPort: {exposeExternally: false}}
+        rules: {servingPort: {exposeExternally: {canEdit: false}}}
+    """
+    assert violated(judged(policy, **spec)) == [(EXPOSED, "canEdit")]
+    assert changes(judged(policy, ingress={"enabled": False})) == {}
+
+
+def test_exposure_by_another_switch_needs_no_default() -> None:
+    policy = "{defaults: {servingPort: {exposeExternally: true}}}"
+    assert changes(judged(policy)) == {"ingress.enabled": True}
+    assert changes(judged(policy, router={"gateway": {}})) == {}
+    assert changes(judged(policy, ingress={"enabled": False})) == {}
+
+
+def test_the_protocol_is_the_route_that_is_on() -> None:
+    policy = """
+        defaults: {servingPort: {exposedProtocol: grpc}}
+        rules: {servingPort: {exposedProtocol: {options: [grpc]}}}
+    """
+    assert changes(judged(policy, gateway={})) == {"gateway.grpcRoutesEnabled": True}
+    assert changes(judged(policy, gateway={"grpcRoutesEnabled": True})) == {}
+    both = {"grpcRoutesEnabled": True, "httpRoutesEnabled": True}
+    assert violated(judged(policy, gateway=both)) == [("servingPort.exposedProtocol", "options")]
+    told = judged(policy)
+    assert changes(told) == {}
+    assert ("servingPort.exposedProtocol", "forbidden-default") in warned(told)
+
+
+def modes(body: str) -> str:
+    """A policy on access modes."""
+    return f"{{rules: {{modelStore: {{pvc: {{claimInfo: {{accessModes: {{{body}}}}}}}}}}}}}"
+
+
+@pytest.mark.parametrize("rule", ["canEdit: false", "blocked: true"])
+def test_a_forbidden_access_mode_leaves_the_others(rule: str) -> None:
+    policy = modes(f"readWriteMany: {{{rule}}}")
+    assert changes(judged(policy, mode="ReadWriteOnce")) == {}
+    assert violated(judged(policy, mode="ReadWriteMany")) == [
+        (f"{CLAIM}.readWriteMany", rule.partition(":")[0])
+    ]
+
+
+def test_an_access_mode_is_written_once() -> None:
+    said = "{readWriteOnce: true, readWriteMany: false}"
+    body = f"{{defaults: {{modelStore: {{pvc: {{claimInfo: {{accessModes: {said}}}}}}}}}}}"
+    assert changes(judged(body)) == {"mode": "ReadWriteOnce"}
+    assert changes(judged(body, mode="ReadOnlyMany")) == {}
+
+
+def test_a_fixed_access_mode() -> None:
+    body = (
+        "{defaults: {modelStore: {pvc: {claimInfo: {accessModes: {readWriteOnce: true}}}}}, "
+        + modes("readWriteOnce: {canEdit: false}")[1:]
+    )
+    assert violated(judged(body, mode="ReadOnlyMany")) == [(f"{CLAIM}.readWriteOnce", "canEdit")]
+
+
+def test_no_default_beside_what_replaces_it() -> None:
+    policy = "{defaults: {replicas: 2}}"
+    assert changes(judged(policy)) == {"replicas": 2}
+    assert changes(judged(policy, scale={"enabled": False})) == {"replicas": 2}
+    assert changes(judged(policy, scale={"enabled": True})) == {}
+    assert changes(judged(policy, replicas=0)) == {}
+
+
+def test_what_nothing_carries_is_told_once_and_refuses_nothing() -> None:
+    policy = (
+        "{defaults: {modelStore: {pvc: {path: /models}}}, "
+        "rules: {modelStore: {pvc: {path: {canEdit: false, required: true, options: [/models]}}}}}"
+    )
+    decision = judged(policy)
+    assert changes(decision) == {}
+    assert warned(decision) == [("modelStore.pvc.path", "not-enforceable")]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "leaderworkerset.leaderworkerset.x-k8s.io",
+            [("leader", ("leader",)), ("worker", ("worker",)), ("worker", ("leader", "worker"))],
+        ),
+        ("deployment.apps", [("deployment", ("worker",))]),
+    ],
+)
+def test_all_roles_are_known_in_advance(name: str, expected: list[Any]) -> None:
+    assert component_roles(shipped(name)) == expected
+
+
+def test_a_predictor_may_lead() -> None:
+    definition = shipped("inferenceservice.serving.kserve.io")
+    pairs = component_roles(definition)
+    assert {("predictor", ("leader",)), ("predictor", ("worker",))} <= set(pairs)
+    assert set(compile_plan((), definition).pods) == set(pairs)

@@ -1,0 +1,137 @@
+"""Finds defaults that an installation cannot write, and rules that it is blind for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from webhook.core.decision import Problem
+from webhook.core.policy.draft import holding
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.lint import restricts
+from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
+from webhook.core.policy.together import problem
+from webhook.core.quantity import NANO
+
+GIT, S3, DATA_VOLUME = "storage.git", "storage.s3", "storage.dataVolume"
+DEVICES, PORTION = "compute.gpuDevicesRequest", "compute.gpuPortionRequest"
+SOURCE, FROM_TOKEN = "security.uidGidSource", "fromIdpToken"
+FIX = {
+    GIT: "set git-image to the git-sync image that is to check out repositories",
+    S3: "set s3-drivers to a CSI driver and its attribute for the bucket",
+    DATA_VOLUME: "set data-volumes to this id and the claim it stands for",
+}
+BLIND = {
+    GIT: "set git-image or git-images to the images that check out repositories",
+    S3: FIX[S3],
+    DATA_VOLUME: "set data-volumes to ids and the claims they stand for",
+}
+
+
+class Settings(Protocol):
+    """What the check wants to know of an installation, see `workload.vocabulary`."""
+
+    @property
+    def git_image(self) -> str: ...
+    @property
+    def git_images(self) -> tuple[str, ...]: ...
+    @property
+    def s3_drivers(self) -> Mapping[str, str]: ...
+    @property
+    def data_volumes(self) -> Mapping[str, str]: ...
+    @property
+    def identity_claims(self) -> Mapping[str, str]: ...
+    @property
+    def several_devices(self) -> bool: ...
+
+
+def check_settings(
+    policies: Iterable[Policy], assets: Mapping[str, Asset], settings: Settings
+) -> tuple[Problem, ...]:
+    """Every problem between policies and the settings, in order of the policies."""
+    found: list[Problem] = []
+    for policy in policies:
+        found += unwritable_items(policy, settings)
+        found += unwritable_assets(policy, assets, settings)
+        found += unwritable_values(policy, settings)
+        found += blind_rules(policy, settings)
+    return tuple(dict.fromkeys(found))
+
+
+def is_writable(field: str, identity: str, settings: Settings) -> bool:
+    """Whether an item of a field can be written; of data volumes the one of that id."""
+    if field == GIT:
+        return bool(settings.git_image)
+    if field == S3:
+        return bool(settings.s3_drivers)
+    return field != DATA_VOLUME or identity in settings.data_volumes
+
+
+def is_seen(field: str, settings: Settings) -> bool:
+    """Whether items of a field are recognised in manifests at all."""
+    if field == GIT:
+        return bool(settings.git_image or settings.git_images)
+    if field == S3:
+        return bool(settings.s3_drivers)
+    return field != DATA_VOLUME or bool(settings.data_volumes)
+
+
+def unwritable_items(policy: Policy, settings: Settings) -> Iterator[Problem]:
+    """Default items that need a setting."""
+    for level, fields in policy.body.items.items():
+        for field, items in fields.items():
+            for item in items:
+                if not is_writable(field, item.key, settings):
+                    place = ("item", level, field, item.key)
+                    found = f"item {item.key} of {field}"
+                    yield problem(policy, place, "needs-settings", found, FIX[field], "error")
+
+
+def unwritable_assets(
+    policy: Policy, assets: Mapping[str, Asset], settings: Settings
+) -> Iterator[Problem]:
+    """Imposed assets that need a setting; their key is no id of a data volume."""
+    for level, identities in policy.body.imposed.items():
+        for identity in identities:
+            asset = assets.get(identity)
+            if asset is not None and not is_writable(asset.field, identity, settings):
+                place = ("imposed", level, "", identity)
+                found = f"{identity} ({asset.kind} {asset.name})"
+                yield problem(policy, place, "needs-settings", found, FIX[asset.field], "error")
+
+
+def unwritable_values(policy: Policy, settings: Settings) -> Iterator[Problem]:
+    """Default values that need a setting."""
+    for level in dict.fromkeys((EVERYWHERE, *policy.body.defaults)):
+        given = holding(policy.body.defaults, level)
+        source, devices, portion = (given.get(name) for name in (SOURCE, DEVICES, PORTION))
+        if source is not None and source.value == FROM_TOKEN and not settings.identity_claims:
+            fix = "set identity-claims to where uid, gid and groups stand in a token"
+            found = f"{SOURCE} {FROM_TOKEN}"
+            yield problem(policy, placed(policy, level, SOURCE), "needs-settings", found, fix)
+        if devices is None or portion is None or settings.several_devices:
+            continue
+        if devices.value > 1 and portion.value < NANO:
+            fix = "keep one of them, or set several-devices where the scheduler knows such shares"
+            found = f"{PORTION} below 1 beside {DEVICES} {devices.value}"
+            place = placed(policy, level, PORTION)
+            yield problem(policy, place, "needs-settings", found, fix, "error")
+
+
+def placed(policy: Policy, level: str, leaf: str) -> Place:
+    """Where the default that holds at a level stands: there, or outside all levels."""
+    own = ("default", level, leaf, "")
+    return own if own in policy.places else ("default", EVERYWHERE, leaf, "")
+
+
+def blind_rules(policy: Policy, settings: Settings) -> Iterator[Problem]:
+    """Rules on items that nobody recognises without a setting; once per field."""
+    told: set[str] = set()
+    for level, leaves in policy.body.rules.items():
+        for leaf, arguments in leaves.items():
+            field = TABLE.owner(leaf).path
+            if field in told or not restricts(arguments) or is_seen(field, settings):
+                continue
+            told.add(field)
+            place = ("rule", level, leaf, next(iter(arguments)))
+            yield problem(policy, place, "blind-without-settings", field, BLIND[field])

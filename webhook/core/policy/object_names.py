@@ -1,0 +1,38 @@
+"""TABLE of leaves that name objects of the cluster, and what Kubernetes takes as a name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+SUBDOMAIN = re.compile(rf"{LABEL}(\.{LABEL})*")
+LONGEST = 253
+WANTED = "lower-case letters, digits, - and . with a letter or digit at both ends"
+NAMING = frozenset(
+    {
+        "imagePullSecrets.name",
+        "modelStore.nimCache.name",
+        "modelStore.pvc.claimInfo.storageClass",
+        "modelStore.pvc.claimName",
+        "ngcAuthSecret",
+        "priorityClass",
+        "scheduling.nodeName",
+        "scheduling.runtimeClassName",
+        "security.serviceAccountName",
+        "storage.configMapVolume.configMap",
+        "storage.git.secretRef.name",
+        "storage.pvc.claimInfo.storageClass",
+        "storage.pvc.claimName",
+        "storage.s3.accessKeySecret",
+        "storage.secretVolume.secret",
+    }
+)
+"""The vendor asks for labels without dots; names of objects may have them."""
+
+
+def fault(path: str, value: Any) -> bool:
+    """Whether the value of a leaf would name an object that cannot exist; empty text names none."""
+    if path not in NAMING or not isinstance(value, str) or not value:
+        return False
+    return len(value) > LONGEST or not SUBDOMAIN.fullmatch(value)

@@ -1,0 +1,235 @@
+"""What a pod asks for in GPUs: a count over whole devices, MIG, parts and claims."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from webhook.core import quantity
+from webhook.core.pointer import Path
+from webhook.core.workload.bindings.gpu_annotations import DEVICES, FRACTION, MEMORY, annotations_of
+from webhook.core.workload.bindings.totals import effective_total
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import Container, PodView
+from webhook.core.workload.vocabulary import Vocabulary
+
+WHOLE, MIG, CLAIM = "whole", "mig", "claim"
+PARTS: Final = (FRACTION, MEMORY)
+# Any newer key for one container asks for a GPU, known or not, but for limits and modes.
+ASKING = re.compile(
+    r"(?:kai\.scheduler|nvidia\.com)/container\.(?P<container>.+?)\.gpu-.*(?<!\.limit)(?<!\.mode)"
+)
+DRA_EXTENDED = "deviceclass.resource.kubernetes.io/"
+MIG_MARK = "/mig-"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+NOTHING_VISIBLE = ("", "void", "none")
+NAMES_KEPT = 1024
+
+
+class GpuUse:
+    """What one pod asks for: a count in devices, forms in use, and what has no bound ("": none)."""
+
+    __slots__ = ("count", "forms", "unbounded")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.forms: set[str] = set()
+        self.unbounded = ""
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is asked for in any form."""
+        return not self.forms and not self.unbounded
+
+    def like(self, other: GpuUse | None) -> bool:
+        """Whether another pod asks for as much in the same forms."""
+        return other is not None and (self.count, self.forms, self.unbounded) == (
+            other.count,
+            other.forms,
+            other.unbounded,
+        )
+
+    def shown(self) -> str:
+        """The total for people."""
+        return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
+
+
+class GpuNames:
+    """Which resource names are GPUs: by the installation's patterns, or by their device class."""
+
+    __slots__ = ("classes", "known", "patterns")
+
+    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        self.patterns = patterns
+        self.classes = classes
+        self.known = {"cpu": False, "memory": False}
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        found = self.known.get(name)
+        if found is None:
+            if name.startswith(DRA_EXTENDED):
+                found = name.removeprefix(DRA_EXTENDED) in self.classes
+            else:
+                found = any(fnmatchcase(name, each) for each in self.patterns)
+            # Users choose names; what they choose must not grow without bound.
+            if len(self.known) < NAMES_KEPT:
+                self.known[name] = found
+        return found
+
+
+def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
+    """Whole devices by resource name: limits or requests, the larger of the two (plain units)."""
+    found: dict[str, int] = {}
+    resources = container.body.get("resources")
+    if not isinstance(resources, dict):
+        return found
+    for part in ("limits", "requests"):
+        held = resources.get(part)
+        for name, native in held.items() if isinstance(held, dict) else ():
+            if name in names:
+                try:
+                    amount = quantity.parse(native)
+                except ValueError:
+                    continue
+                found[name] = max(found.get(name, 0), -(-amount // quantity.NANO), 0)
+    return found
+
+
+def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
+    """GPUs of a claim's device requests; True when one asks for all devices of a class."""
+    total, unbounded = 0, False
+    for each in requests if isinstance(requests, list) else ():
+        body = each if isinstance(each, dict) else {}
+        choices = body.get("firstAvailable")
+        options = [body.get("exactly", body), *(choices if isinstance(choices, list) else ())]
+        counts = [0]
+        for option in options:
+            if isinstance(option, dict) and option.get("deviceClassName") in classes:
+                if option.get("allocationMode") == "All":
+                    unbounded = True
+                count = option.get("count", 1)
+                counts.append(count if isinstance(count, int) else 1)
+        total += max(counts)
+    return total, unbounded
+
+
+def sees_devices(container: Container) -> bool:
+    """Whether the container names devices to its runtime, which grants them without a request."""
+    entries = container.body.get("env")
+    for each in entries if isinstance(entries, list) else ():
+        if not isinstance(each, dict) or each.get("name") != VISIBLE:
+            continue
+        if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE:
+            return True
+    return False
+
+
+def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
+    """Every place of a GPU resource with its name, limits before requests."""
+    found: list[tuple[Path, str]] = []
+    for container in view.everyone:
+        resources = container.body.get("resources")
+        for part in ("limits", "requests"):
+            held = resources.get(part) if isinstance(resources, dict) else None
+            known = [name for name in held if name in names] if isinstance(held, dict) else []
+            found += [((*container.path, "resources", part, name), name) for name in known]
+    return found
+
+
+class GpuCounter:
+    """Counts the GPUs of pods in every form, by an installation's names."""
+
+    __slots__ = ("classes", "names")
+
+    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        self.names = GpuNames(patterns, classes)
+        self.classes = classes
+
+    def use(self, view: PodView, ev: Evaluation) -> GpuUse:
+        """What the pod asks for in every form."""
+        use = GpuUse()
+
+        def whole(container: Container) -> int:
+            devices = devices_of(container, self.names)
+            for name, amount in devices.items():
+                if amount:
+                    use.forms.add(MIG if MIG_MARK in name else WHOLE)
+            return sum(devices.values())
+
+        use.count = effective_total(view, whole)
+        add_parts(view, use)
+        self.add_claims(view, ev, use)
+        if any(sees_devices(container) for container in view.everyone):
+            use.unbounded = use.unbounded or f"variable {VISIBLE}"
+        return use
+
+    def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Claims count through what they refer to; what cannot be seen has no bound."""
+        claims = view.spec.get("resourceClaims")
+        for claim in claims if isinstance(claims, list) else ():
+            if not isinstance(claim, dict):
+                continue
+            kind, name = "ResourceClaim", claim.get("resourceClaimName")
+            if claim.get("resourceClaimTemplateName"):
+                kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
+            spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
+            if spec is None:
+                use.unbounded = use.unbounded or f"{kind} {name}"
+                continue
+            devices = spec.get("devices") if isinstance(spec, dict) else None
+            requests = devices.get("requests") if isinstance(devices, dict) else None
+            count, unbounded = count_claim(requests, self.classes)
+            if count:
+                use.forms.add(CLAIM)
+            if unbounded:
+                use.unbounded = use.unbounded or f"{kind} {name}"
+            use.count += count
+
+    def stated(self, view: PodView) -> bool:
+        """Whether the user names a GPU resource at all, if only with 0."""
+        return any(devices_of(each, self.names) for each in view.everyone)
+
+    def profiles(self, view: PodView) -> list[tuple[Path, str]]:
+        """The MIG profiles in use, each with its place."""
+        asked = {
+            name
+            for each in view.everyone
+            for name, amount in devices_of(each, self.names).items()
+            if amount and MIG_MARK in name
+        }
+        return [
+            (path, name.partition(MIG_MARK)[2])
+            for path, name in resource_places(view, self.names)
+            if name in asked
+        ]
+
+
+def add_parts(view: PodView, use: GpuUse) -> None:
+    """A share or an amount of GPU memory counts its devices, one where no number is said."""
+    annotations = annotations_of(view)
+    if not annotations:
+        return
+    forms = [mark for mark in PARTS if annotations.get(mark)]
+    devices = 0
+    if forms:
+        use.forms.update(forms)
+        text = str(annotations.get(DEVICES) or "1")
+        if re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
+            devices = max(int(text), 1)
+        else:
+            use.unbounded = f"annotation {DEVICES}"
+    named = set()
+    for key in annotations:
+        match = ASKING.fullmatch(key) if isinstance(key, str) else None
+        if match is not None:
+            named.add(match["container"])
+            use.forms.add(FRACTION if ".gpu-memory.portion." in key else MEMORY)
+    use.count += max(devices, len(named))
+
+
+def counter_of(words: Vocabulary) -> GpuCounter:
+    """The counter of an installation's names."""
+    return GpuCounter(words.gpu_resources, words.gpu_classes)

@@ -1,0 +1,145 @@
+"""Sets of names that a pod uses: sysctls, kinds of volumes. They are judged and never written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.injected import is_injected
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import Constraint, Leaf
+from webhook.core.policy.fields import Field
+from webhook.core.workload.bindings.scalar import ScalarRules, reader, rules_of
+from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
+
+
+@dataclass(slots=True)
+class Element:
+    """One name in use: where it is, what holds it, and by which key an update has the same one."""
+
+    name: str
+    path: Path
+    raw: Any
+    key: str
+
+
+def source_names(volume: dict[str, Any]) -> list[str]:
+    """The types of a volume: its keys beside the name; one without any is an emptyDir."""
+    named = [str(key) for key, value in volume.items() if key != "name" and value is not None]
+    return named or ["emptyDir"]
+
+
+def volume_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
+    """The types of one volume, the same one while its name is."""
+    for name in source_names(body):
+        place = (*path, name) if name in body else path
+        yield Element(name, place, body, f"{body.get('name')}/{name}")
+
+
+def named_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
+    """The name of one entry."""
+    name = str(body.get("name") or "")
+    yield Element(name, (*path, "name"), body, name)
+
+
+ELEMENTS: dict[str, Callable[[dict[str, Any], Path], Iterator[Element]]] = {
+    "security.volumeTypes": volume_elements,
+    "security.sysctls": named_elements,
+}
+
+
+class PodSetField:
+    """One set of names of the pod spec."""
+
+    __slots__ = ("at", "elements_of", "field", "get", "rules", "store")
+
+    def __init__(self, field: Field, leaf: Leaf) -> None:
+        self.field = field
+        self.rules: ScalarRules = rules_of(field, leaf)
+        self.at = field.at
+        self.get = reader(field.at)
+        self.elements_of = ELEMENTS[field.path]
+        self.store = str(field.at[-1])
+
+    def elements(self, view: PodView, ev: Evaluation) -> list[Element]:
+        """Every name in use but those that Kubernetes itself brings; MalformedPod for no list."""
+        path = (*view.spec_path, *self.at)
+        found: list[Element] = []
+        for index, entry in enumerate(sequence(self.get(view.spec), path)):
+            found += self.elements_of(mapping(entry, (*path, index)), (*path, index))
+        return [each for each in found if not is_injected(self.store, each, view, ev.request)]
+
+    def elements_before(self, view: PodView, ev: Evaluation) -> list[Element] | None:
+        """The same before the update, None on creation; what cannot be read excuses nothing."""
+        if view.old is None:
+            return None
+        try:
+            return self.elements(view.old, ev)
+        except MalformedPod:
+            return []
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """canEdit compares the set with the default, blocked and no default refuse every name."""
+        if not self.rules.prohibitions:
+            return
+        elements = self.elements(view, ev)
+        if not elements:
+            return
+        before = self.elements_before(view, ev)
+        for each in self.rules.prohibitions:
+            self.judge(view, ev, each, elements, before if ratchets(each) else None)
+
+    def judge(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        each: Constraint,
+        elements: list[Element],
+        before: list[Element] | None,
+    ) -> None:
+        """One prohibition on the names in use; those that an update leaves alone are fine."""
+        default = self.rules.default
+        allowed: frozenset[str] = frozenset()
+        if default is not None and each.rule == "canEdit":
+            allowed = default.value
+        shown = self.rules.show(allowed) if allowed else None
+        known = {one.key for one in before or ()}
+        for one in elements:
+            if one.name not in allowed and one.key not in known:
+                self.refuse(ev, one, shown, each)
+        used = frozenset(one.name for one in elements)
+        was = None if before is None else frozenset(one.name for one in before)
+        if used < allowed and used != was:
+            path = (*view.spec_path, *self.at)
+            ev.violate(self.field.path, path, self.rules.show(used), shown, each)
+
+    def refuse(self, ev: Evaluation, one: Element, allowed: str | None, each: Constraint) -> None:
+        """Record one name that may not be in use."""
+        shown = self.rules.show(frozenset({one.name}))
+        ev.violate(self.field.path, one.path, shown, allowed, each)
+
+    def fill(self, view: PodView, ev: Evaluation) -> None:
+        """Nothing: a name alone is no entry."""
+
+    def final(self, view: PodView, ev: Evaluation) -> None:
+        """Options on every name; required where none is in use."""
+        elements = self.elements(view, ev)
+        before = self.elements_before(view, ev)
+        if not elements:
+            if self.field.windows or not view.windows:
+                path = (*view.spec_path, *self.at)
+                self.rules.judge_required(ev, path, unchanged=before == [])
+            return
+        known = {one.key for one in before or ()}
+        for one in elements:
+            for each, holds in self.rules.final:
+                if holds(frozenset({one.name}), each.argument):
+                    continue
+                if one.key not in known or not ratchets(each):
+                    self.refuse(ev, one, self.rules.show_argument(each), each)
+
+    def current(self, view: PodView, ev: Evaluation) -> Any:
+        """The names in use, sorted; None when there are none."""
+        return sorted({each.name for each in self.elements(view, ev)}) or None

@@ -1,0 +1,47 @@
+"""Scratch volumes as items, but for those that this webhook makes for other fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webhook.core.pointer import Path
+from webhook.core.workload.bindings.mounts import Mount, clean_path
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.volumes import Stated, VolumeStore
+from webhook.core.workload.podspec import PodView
+
+OURS = {"dshm": ({"medium": "Memory"}, "/dev/shm"), "user-data": ({}, "/home/runai-home")}  # noqa: S108
+CHECKOUT = re.compile(r"code-sync(-\d+)?")
+
+
+def is_ours(volume: Mapping[str, Any], mounts: Sequence[Mount]) -> bool:
+    """Whether a volume is one that this webhook makes; whole content must match, not the name."""
+    name, body = str(volume.get("name")), volume.get("emptyDir")
+    if CHECKOUT.fullmatch(name):
+        return body == {} and any(each.list == "initContainers" for each, _, _ in mounts)
+    if name not in OURS:
+        return False
+    wanted, place = OURS[name]
+    return body == wanted and all(clean_path(m.get("mountPath")) == place for _, _, m in mounts)
+
+
+class ScratchStore(VolumeStore):
+    """emptyDir volumes; one without any source is such a volume too."""
+
+    def holds(self, volume: Mapping[str, Any]) -> bool:
+        """Whether a volume is an emptyDir, by its source or by having none."""
+        if super().holds(volume):
+            return True
+        return all(value is None for key, value in volume.items() if key != "name")
+
+    def of_volume(
+        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+    ) -> list[NativeItem]:
+        """The item of one volume; none for a volume of ours."""
+        return [] if is_ours(volume, mounts) else super().of_volume(view, volume, place, mounts)
+
+    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
+        """What the volume's source says, if it has one."""
+        return super().stated({**volume, self.source: volume.get(self.source) or {}}, place)

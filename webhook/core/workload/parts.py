@@ -1,0 +1,335 @@
+"""Pods that a kind states piece by piece: assembled into one, with the place of every piece.
+
+A part says which place of a pod is where in the object, and in which form the object writes it:
+
+    same        as in a pod
+    image       {repository, tag} for an image
+    names       a list of names for a list of {name}
+    container   {name, image: {repository, tag, pullPolicy}, command, args, env, workingDir}
+    containers  a list of such, behind those that are there
+    hostPath    a directory of the node for a volume of that type
+    claim       {name} for a volume of a claim
+    emptyDir    a volume of that type
+    memory      the size of /dev/shm, for a volume in memory that is mounted there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from webhook.core.patch import Draft
+from webhook.core.pointer import ABSENT, Assembled, Path, read
+from webhook.core.workload.query import Match, Program
+
+Form = Literal[
+    "same",
+    "image",
+    "names",
+    "container",
+    "containers",
+    "hostPath",
+    "claim",
+    "emptyDir",
+    "memory",
+]
+CONTAINER: Final[Path] = ("spec", "containers", 0)
+CONTAINER_KEYS: Final = ("name", "command", "args", "env", "workingDir")
+VOLUMES: Final[Path] = ("spec", "volumes")
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a mount path in somebody's pod
+UPSTREAM: Final[Mapping[str, Path]] = {
+    "schedulerNamePath": ("spec", "schedulerName"),
+    "priorityClassNamePath": ("spec", "priorityClassName"),
+    "imagePath": (*CONTAINER, "image"),
+    "labelsPath": ("metadata", "labels"),
+    "annotationsPath": ("metadata", "annotations"),
+    "resourcesPath": (*CONTAINER, "resources"),
+    "resourceClaimsPath": ("spec", "resourceClaims"),
+    "podAffinityPath": ("spec", "affinity", "podAffinity"),
+    "nodeAffinityPath": ("spec", "affinity", "nodeAffinity"),
+    "containersPath": ("spec", "containers"),
+    "containerPath": CONTAINER,
+}
+"""The fragments of a resource interface as places of a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece: a place of the pod, where it is in the object, in which form.
+
+    `absent` is what the operator uses where the object says nothing.
+    """
+
+    pod: Path
+    place: Program
+    form: Form = "same"
+    absent: Any = None
+
+
+@dataclass(slots=True)
+class Piece:
+    """One place of an assembled pod and the object's own; `told` ones can be read only."""
+
+    pod: Path
+    real: Path
+    form: str
+
+
+@dataclass(slots=True)
+class PodParts:
+    """The places of one assembled pod; `found` are the parts with what they found in the object."""
+
+    parts: Sequence[Part]
+    bindings: tuple[Path, ...]
+    root: Path
+    pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys below `root` that hold pieces."""
+        depth = len(self.root)
+        return frozenset(str(each.real[depth]) for each in self.pieces if len(each.real) > depth)
+
+    def assemble(self, document: Any) -> dict[str, Any]:
+        """The pod of a document."""
+        pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
+        self.pieces = []
+        for part in self.parts:
+            for match in part.place.matches_of(document, self.bindings):
+                if match.path is not None:
+                    FORMS[part.form](self, pod, part.pod, match.path, match.value)
+                elif match.value is not None:
+                    put(pod, part.pod, match.value)  # computed: it can be read only
+        # The longest place comes first, so that it is the one that a path is looked up by.
+        self.pieces.sort(key=lambda piece: -len(piece.pod))
+        return pod
+
+    def effective(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """A pod with what the operator uses for values that are absent."""
+        for part in self.parts:
+            if part.absent is not None and read(pod, part.pod) in (ABSENT, None):
+                draft = Draft(pod)
+                draft.set(part.pod, part.absent)
+                pod = draft.document
+        return pod
+
+    def add(self, pod: Path, place: Path, form: str = "same") -> None:
+        """Remember where a piece is."""
+        self.pieces.append(Piece(pod, place, form))
+
+    def piece(self, path: Path) -> Piece | None:
+        """The piece that a path of the pod lies in."""
+        return next((each for each in self.pieces if path[: len(each.pod)] == each.pod), None)
+
+    def real(self, path: Path) -> Path:
+        """The place in the object; for what it cannot hold, where the object states the pod."""
+        piece = self.piece(path)
+        if piece is None:
+            return self.root
+        rest = path[len(piece.pod) :]
+        if piece.form == "same":
+            return (*piece.real, *rest)
+        if piece.form == "names":
+            return (*piece.real, *rest[:1])
+        return (*piece.real, "repository") if piece.form == "image" else piece.real
+
+    def holds(self, path: Path) -> bool:
+        """Whether the object has such a place."""
+        piece = self.piece(path)
+        return piece is not None and piece.form != "told"
+
+    def writes(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
+        """What is set in the object for a value of the pod."""
+        piece = self.piece(path)
+        if piece is None or piece.form == "told":
+            return []
+        if piece.form == "image":
+            repository, tag = split_image(str(value))
+            tagged = [((*piece.real, "tag"), tag)] if tag else []
+            return [((*piece.real, "repository"), repository), *tagged]
+        if piece.form == "names" and path[-1] != "name":
+            return [(self.real(path), named(value))]
+        return [(self.real(path), value)]
+
+    def item(self, path: Path, value: Any) -> Any:
+        """An item of a list, as the object writes it."""
+        piece = self.piece(path)
+        return named(value) if piece is not None and piece.form == "names" else value
+
+
+def named(value: Any) -> Any:
+    """The name of {name}, and of a list of such the names."""
+    if isinstance(value, list):
+        return [named(each) for each in value]
+    return value.get("name") if isinstance(value, dict) else value
+
+
+def split_image(text: str) -> tuple[str, str]:
+    """Repository and tag of an image; a digest counts as a tag."""
+    if "@" in text:
+        repository, _, digest = text.partition("@")
+        return repository, digest
+    head, slash, last = text.rpartition("/")
+    name, _, tag = last.partition(":")
+    return f"{head}{slash}{name}", tag
+
+
+def joined_image(value: Any) -> Any:
+    """The image of {repository, tag}; None without a repository, others as they are."""
+    if not isinstance(value, dict):
+        return value
+    repository, tag = value.get("repository"), value.get("tag")
+    if not isinstance(repository, str) or not repository:
+        return None
+    if not isinstance(tag, str) or not tag:
+        return repository
+    return f"{repository}@{tag}" if tag.startswith("sha256:") else f"{repository}:{tag}"
+
+
+def put(pod: Any, path: Path, value: Any) -> None:
+    """Set one place of a pod that is being made."""
+    node = pod
+    for step in path[:-1]:
+        node = node.setdefault(step, {}) if isinstance(node, dict) else node[step]
+    node[path[-1]] = value
+
+
+def put_same(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A piece as it is."""
+    parts.add(at, place)
+    if value is None:
+        return
+    if at == CONTAINER and isinstance(value, dict):
+        pod["spec"]["containers"][0] = {**pod["spec"]["containers"][0], **value}
+    elif at == CONTAINER[:2] and isinstance(value, list):
+        pod["spec"]["containers"] = value
+    else:
+        put(pod, at, value)
+
+
+def put_image(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """An image of repository and tag."""
+    parts.add(at, place, "image")
+    if (image := joined_image(value)) is not None:
+        put(pod, at, image)
+
+
+def put_names(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Names for references."""
+    parts.add(at, place, "names")
+    if isinstance(value, list):
+        put(pod, at, [{"name": each} if isinstance(each, str) else each for each in value])
+    elif value is not None:
+        put(pod, at, value)
+
+
+def put_container(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A container whose image is in two parts."""
+    image = value.get("image") if isinstance(value, dict) else None
+    parts.add(at, place, "told")
+    for key in CONTAINER_KEYS:
+        parts.add((*at, key), (*place, key))
+    if not isinstance(value, dict):
+        if value is not None:
+            put(pod, at, value)
+        return
+    body = {key: held for key, held in value.items() if key != "image"}
+    if isinstance(image, dict):
+        parts.add((*at, "image"), (*place, "image"), "image")
+        parts.add((*at, "imagePullPolicy"), (*place, "image", "pullPolicy"))
+        if image.get("pullPolicy"):
+            body["imagePullPolicy"] = image["pullPolicy"]
+        image = joined_image(image)
+    put(pod, at, body if image is None else {**body, "image": image})
+
+
+def put_containers(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Further containers."""
+    if not isinstance(value, list):
+        if value is not None:
+            put_same(parts, pod, at, place, value)
+        return
+    held = pod["spec"].setdefault(at[-1], [])
+    for index, each in enumerate(value):
+        here = (*at, len(held))
+        held.append({})
+        put_container(parts, pod, here, (*place, index), each)
+
+
+def add_volume(parts: PodParts, pod: Any, place: Path, volume: dict[str, Any]) -> None:
+    """A volume that the operator makes of a value."""
+    held = pod["spec"].setdefault("volumes", [])
+    parts.add((*VOLUMES, len(held)), place, "told")
+    held.append(volume)
+
+
+def put_host_path(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A directory of the node."""
+    if value not in (None, ""):
+        source = {"path": value} if isinstance(value, str) else value
+        add_volume(parts, pod, place, {"name": str(place[-1]), "hostPath": source})
+
+
+def put_claim(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A claim, by name."""
+    if isinstance(value, dict) and value:
+        source = {"claimName": value.get("name") or ""}
+        volume = {"name": str(place[-1]), "persistentVolumeClaim": source}
+        add_volume(parts, pod, place, volume)
+
+
+def put_empty_dir(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Scratch space."""
+    if isinstance(value, dict):
+        add_volume(parts, pod, place, {"name": str(place[-1]), "emptyDir": value})
+
+
+def put_memory(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Shared memory of a given size."""
+    if value is None:
+        return
+    source = {"medium": "Memory", "sizeLimit": value}
+    add_volume(parts, pod, place, {"name": "dshm", "emptyDir": source})
+    mount = {"name": "dshm", "mountPath": SHARED_MEMORY}
+    pod["spec"]["containers"][0].setdefault("volumeMounts", []).append(mount)
+    parts.add((*CONTAINER, "volumeMounts"), place, "told")
+
+
+FORMS: Final = {
+    "same": put_same,
+    "image": put_image,
+    "names": put_names,
+    "container": put_container,
+    "containers": put_containers,
+    "hostPath": put_host_path,
+    "claim": put_claim,
+    "emptyDir": put_empty_dir,
+    "memory": put_memory,
+}
+
+
+def step_of(name: str, parts: PodParts) -> Assembled:
+    """The first step of the paths of an assembled pod."""
+    step = Assembled(name)
+    step.places = parts
+    return step
+
+
+def parts_of(parts: Sequence[Part], document: Any, bindings: tuple[Path, ...]) -> PodParts | None:
+    """The places of a pod in one element of the object; None where it states nothing of one."""
+    found = [match for part in parts for match in part.place.matches_of(document, bindings)]
+    if all(match.value is None for match in found):
+        return None
+    return PodParts(parts, bindings, root_of(found))
+
+
+def root_of(matches: Sequence[Match]) -> Path:
+    """The innermost place that all pieces lie below."""
+    paths = [match.path for match in matches if match.path is not None]
+    common = 0
+    while paths and all(len(path) > common + 1 for path in paths):
+        if len({path[common] for path in paths}) > 1:
+            break
+        common += 1
+    return paths[0][:common] if paths else ()
