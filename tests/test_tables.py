@@ -15,12 +15,13 @@ from webhook.core.decision import Allowed
 from webhook.core.policy import fields, rules
 
 GOLDEN = Path(__file__).parent / "golden"
-# `exclude` says that an item is left out; a workload does so by annotation.
-NEVER_NATIVE = ("tolerations.exclude",)
+TOLD = "not-enforceable"
 NEVER_DEFAULTED = frozenset(
     {
         # A key is what tells items apart; a volume without one would be nobody's.
         "storage.hostPath.name",
+        # It follows from the kind.
+        "distributedFramework",
     }
 )
 
@@ -34,14 +35,20 @@ class Seen:
     passing: set[str] = field(default_factory=set)
     breaking: set[str] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
 
 
 def leaves() -> Iterator[str]:
-    """Fields, and the attributes that take rules."""
-    yield from fields.TABLE.fields
+    """Fields that some object carries, and the attributes that take rules."""
+    yield from (path for path, row in fields.TABLE.fields.items() if row.shape != fields.NOTHING)
     for path, (_, attribute) in fields.TABLE.attributes.items():
-        if attribute.takes_rules and path not in NEVER_NATIVE:
+        if attribute.takes_rules and attribute.native:
             yield path
+
+
+def untold() -> Iterator[str]:
+    """Fields that nothing carries: each is to be told, by a rule and by a default."""
+    yield from (path for path, row in fields.TABLE.fields.items() if row.shape == fields.NOTHING)
 
 
 @cache
@@ -55,6 +62,7 @@ def seen() -> Seen:
         decision = cases.run(case).decision
         catalog = cases.catalog_of(case)
         found.kinds.add((request or case.given)["object"]["kind"])
+        found.told |= {each.field for each in decision.warnings if each.reason == TOLD}
         named = {
             (leaf, rule)
             for policy in catalog.policies
@@ -96,6 +104,11 @@ def test_a_rule_on_every_field_is_broken_in_some_case(leaf: str) -> None:
     assert leaf in seen().ruled, f"no golden case breaks a rule on {leaf}"
 
 
+@pytest.mark.parametrize("leaf", sorted(untold()))
+def test_a_field_that_nothing_carries_is_told_in_some_case(leaf: str) -> None:
+    assert leaf in seen().told, f"no golden case tells that nothing carries {leaf}"
+
+
 @pytest.mark.parametrize("rule", sorted(rules.TABLE))
 def test_every_rule_holds_in_one_case_and_is_broken_in_another(rule: str) -> None:
     assert rule in seen().passing, f"no golden case satisfies {rule}"
@@ -104,7 +117,26 @@ def test_every_rule_holds_in_one_case_and_is_broken_in_another(rule: str) -> Non
         assert rule in seen().breaking, f"no golden case breaks {rule}"
 
 
-KINDS = ("Pod", "Deployment", "Job", "CronJob", "PyTorchJob", "RayCluster", "JobSet")
+KINDS = (
+    "Pod",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Job",
+    "CronJob",
+    "PyTorchJob",
+    "TFJob",
+    "MPIJob",
+    "JobSet",
+    "RayCluster",
+    "RayJob",
+    "LeaderWorkerSet",
+    "Service",
+    "InferenceService",
+    "NIMService",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -116,10 +116,10 @@ def odd_specs(draw: st.DrawFn) -> dict[str, Any]:
     document = make(container(), initContainers=[container("i")])
     spec = document["spec"]["template"]["spec"] if make is deployment else document["spec"]
     for at in draw(st.lists(st.sampled_from(PLACES["pod"]), max_size=3)):
-        put(spec, at, draw(JUNK))
+        put(spec, at, copy.deepcopy(draw(JUNK)))
     for at in draw(st.lists(st.sampled_from(PLACES["container"]), max_size=3)):
         name = draw(st.sampled_from(["containers", "initContainers"]))
-        put(spec[name][0], at, draw(JUNK))
+        put(spec[name][0], at, copy.deepcopy(draw(JUNK)))
     return document
 
 

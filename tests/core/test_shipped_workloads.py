@@ -72,6 +72,7 @@ JOB = {
     "completionMode",
     "backoffLimitPerIndex",
     "podFailurePolicy",
+    "podFailurePolicy.rules",
     "successPolicy",
     "managedBy",
 }
@@ -217,6 +218,7 @@ def simple_paths(text: str) -> Iterator[str]:
             yield from simple_paths(each)
         return
     flat = re.sub(r"\s*\|\s*", "|", text.strip())
+    flat = re.sub(r"\|select\([^()]*\)", "", flat)
     base, *factors = re.split(r"\|?\((\.[^()]*?) // \d+\)(?: \* )?", flat)
     steps = base.replace("|.[]", "[]").replace("|.", ".")
     inner = [each for each in factors if each.startswith(".")]
@@ -231,6 +233,7 @@ def simple_paths(text: str) -> Iterator[str]:
     [
         (".a.b", [".a.b"]),
         (".a | .[] | .b", [".a[].b"]),
+        ('.a | select(.k.l == "v") | .b.c', [".a.b.c"]),
         ("1", []),
         (".g[] | (.r // 0) * (.h // 1)", [".g[].r", ".g[].h"]),
         ("(.a.r // 1) * ((.b.s // 1) - 1)", [".a.r", ".b.s"]),

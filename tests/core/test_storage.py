@@ -17,6 +17,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
 from webhook.core.policy.combine import GUARDED
 from webhook.core.source import SourceDocument
+from webhook.core.wording import refusal
 from webhook.core.workload.bindings.git_sync import is_git_image, repository_of
 from webhook.core.workload.vocabulary import Vocabulary
 
@@ -225,3 +226,29 @@ def test_malformed_checkouts_are_answered(part: str, bad: Any) -> None:
         given = pod(initContainers=[sync])
         for judge in (mutated, validated):
             assert isinstance(judge(known, given), Allowed | Denied)
+
+
+def test_a_checkout_by_key_is_told_and_not_made() -> None:
+    known = catalog_of(
+        "defaults: {storage: {git: {instances: [{repository: r, path: /a,"
+        " secretRef: {name: s, authenticationMethod: ssh-key}}]}}}"
+    )
+    decision = mutated(known, deployment())
+    assert isinstance(decision, Allowed)
+    assert [each.reason for each in decision.warnings] == ["no-git-key"]
+
+
+def test_values_of_other_variables_are_never_told() -> None:
+    known = catalog_of(
+        "rules: {storage: {git: {instances: {canAdd: false},"
+        " attributes: {repository: {options: [r]}}}}}"
+    )
+    env = [
+        {"name": "GITSYNC_REPO", "value": "other"},
+        {"name": "GITSYNC_PASSWORD", "value": "S3CRET"},
+    ]
+    sync = {"name": "sync", "image": WORDS.git_image, "env": env}
+    decision = mutated(known, pod(initContainers=[sync]))
+    assert isinstance(decision, Denied)
+    assert "S3CRET" not in refusal(decision.violations)
+    assert '"other"' in refusal(decision.violations)

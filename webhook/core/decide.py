@@ -31,7 +31,7 @@ from webhook.core.workload.restore import restore_immutable
 
 MAX_CONTAINERS = 5000
 UNWRITTEN = "Send the object again; the policy fills it in."
-STEERING = ("podgate.dev/",)
+STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
 
 
 def decide(
@@ -140,6 +140,7 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
         if ev.updating:
             ev.immutable = immutable_places(definition, request.object)
             ev.complete = lambda: completed_before(request, plan, references)
+            ev.steered = steering_changed(ev, plan.vocabulary.node_pool_labels)
             ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
             ev.differs = differs(ev, plan, views, before)
         if ev.differs or (plan.strict and body_changed(request)):
@@ -223,7 +224,7 @@ def differs(
     ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
 ) -> bool:
     """Whether the update changes any place that the plan reads; else the object passes untouched."""
-    if len(views) != len(before) or len(ev.as_before) != len(views) or steering_changed(ev):
+    if len(views) != len(before) or len(ev.as_before) != len(views) or ev.steered:
         return True
     everything = {*plan.workload.intent, *plan.workload.fill, *plan.workload.final}
     return any(
@@ -246,7 +247,7 @@ def body_changed(request: Request) -> bool:
 
 def untouched(ev: Evaluation, view: PodView) -> bool:
     """Whether nothing that the plan reads of this pod differs from before the update."""
-    if view.old is None or steering_changed(ev):
+    if view.old is None or ev.steered:
         return False
     old = view.old
     return (
@@ -258,19 +259,18 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
     )
 
 
-def steering_changed(ev: Evaluation) -> bool:
+def steering_changed(ev: Evaluation, pool_labels: Iterable[str]) -> bool:
     """Whether metadata of the workload that decides what its pods become differs from before."""
     profile = ev.definition.profile
     for part, known in (
-        ("annotations", profile.steering_annotations),
-        ("labels", profile.steering_labels),
+        ("annotations", STEERING | profile.steering_annotations),
+        ("labels", profile.steering_labels.union(pool_labels)),
     ):
         now = read(ev.request.object, ("metadata", part)) or {}
         before = read(ev.old, ("metadata", part)) or {}
         if now == before or not isinstance(now, dict) or not isinstance(before, dict):
             continue
-        names = {name for name in (*now, *before) if name.startswith(STEERING) or name in known}
-        if any(now.get(name) != before.get(name) for name in names):
+        if any(now.get(name) != before.get(name) for name in known):
             return True
     return False
 

@@ -53,6 +53,7 @@ from webhook.core.policy.fields import (
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
+from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.bindings.items import ItemsField, reread
 from webhook.core.workload.bindings.scalar import reader
@@ -278,6 +279,8 @@ class Explanation:
         entry = self.entry(row, native.path, native.raw)
         entry.key = native.key
         for name, values in native.values.items():
+            if name in native.unseen:
+                continue
             places = native.at.get(name, ())
             for position, value in enumerate(values):
                 path = places[position] if position < len(places) else native.path
@@ -285,7 +288,7 @@ class Explanation:
                     self.source(path) if read(self.document, path) is not ABSENT else (UNSET, None)
                 )
                 if source != UNSET:
-                    shown = None if row.secret and name != "name" else value
+                    shown = None if row.secret and name != "name" else plain(row, name, value)
                     entry.attributes.append(AttributeEntry(name, shown, path, source, by))
         entry.value = None if row.secret else item_value(native, entry.attributes)
         return entry
@@ -417,6 +420,16 @@ class Explanation:
 def in_turn(view: PodView, containers: Iterable[Container]) -> list[Container]:
     """The main container, then the others."""
     return sorted(containers, key=lambda each: each is not view.main)
+
+
+def plain(row: Field, name: str, value: Any) -> Any:
+    """An attribute's value as people write it: amounts with their unit, what is unreadable as is."""
+    if isinstance(value, Unreadable):
+        return value.raw
+    attribute = row.items.attribute(name) if row.items is not None else None
+    if attribute is None or attribute.codec is None or isinstance(value, str):
+        return value
+    return attribute.codec.show(value)
 
 
 def item_value(native: NativeItem, attributes: Iterable[AttributeEntry]) -> Any:

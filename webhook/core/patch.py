@@ -23,7 +23,7 @@ class PatchError(TypeError):
 def listed(path: Path, value: Any) -> tuple[Path, Any] | None:
     """A list's place and the item as the document writes it; None where it has no such place."""
     if path and path[0].__class__ is Assembled:
-        places = path[0].places  # type: ignore[union-attr]
+        places = path[0].places
         if not places.holds(path[1:]):
             return None
         return places.real(path[1:]), places.item(path[1:], value)
@@ -70,7 +70,7 @@ class Draft:
             self._places.clear()
             return
         if path[0].__class__ is Assembled:
-            for place, held in path[0].places.writes(path[1:], value):  # type: ignore[union-attr]
+            for place, held in path[0].places.writes(path[1:], value):
                 self.set(place, held)
             return
         parent: Any = self._places.get(path[:-1]) or self._own(path[:-1], dict)

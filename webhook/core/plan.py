@@ -441,7 +441,7 @@ def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
 
 def plain_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
     """The binding of one scalar of the workload: where all kinds, this kind or none has it."""
-    if row.at:
+    if row.at and row.shape == WORKLOAD:
         common = place_of_every_kind(row.at)
         return WorkloadField(row, leaf, common, common)
     held = plan.definition.profile.fields.get(row.path)

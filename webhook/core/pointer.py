@@ -58,7 +58,7 @@ class Assembled(str):
 def real(path: Path) -> Path:
     """The place in the document that a path stands for; the path itself, nearly always."""
     if path and path[0].__class__ is Assembled:
-        return path[0].places.real(path[1:])  # type: ignore[union-attr]
+        return path[0].places.real(path[1:])
     return path
 
 

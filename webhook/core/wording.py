@@ -162,6 +162,7 @@ WARNINGS: dict[str, str] = {
         "a default claim neither exists nor comes with the pod, and none is created{facts}"
     ),
     "no-git-image": "without gitImage in the settings a default checkout cannot be made{facts}",
+    "no-git-key": "a default checkout by ssh key is not made, as keys are files{facts}",
     "no-s3-driver": "without one s3Drivers entry a default bucket cannot be mounted{facts}",
     "no-data-volume": "dataVolumes of the settings lacks a default data volume{facts}",
     "not-judged": "passed without judgement{facts}",

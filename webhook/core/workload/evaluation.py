@@ -40,7 +40,7 @@ class Evaluation:
     """Shared by all bindings while one object is judged; `writes` says whether defaults land.
 
     `as_before` are the pod specs that an update leaves alone, `differs` says whether it changes any
-    place that the plan reads.
+    place that the plan reads, `steered` whether metadata that decides what pods become.
     """
 
     __slots__ = (
@@ -60,6 +60,7 @@ class Evaluation:
         "references",
         "request",
         "scales_of",
+        "steered",
         "updating",
         "workload_changes",
         "writes",
@@ -84,6 +85,7 @@ class Evaluation:
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
+        self.steered = False
         self.complete: Callable[[], Views] | None = None
         self.completed_views: Views | None = None
         self.workload_changes = 0
@@ -179,7 +181,7 @@ class Evaluation:
         """The value that a place has in the copy; None when absent."""
         document = self.draft.document
         if path and path[0].__class__ is Assembled:
-            document, path = path[0].places.assemble(document), path[1:]  # type: ignore[union-attr]
+            document, path = path[0].places.assemble(document), path[1:]
         value = read(document, path)
         return None if value is ABSENT else value
 
@@ -215,7 +217,7 @@ class Evaluation:
 def is_held(path: Path) -> bool:
     """Whether the object has a place for this, which a pod in pieces may lack."""
     if path and path[0].__class__ is Assembled:
-        return path[0].places.holds(path[1:])  # type: ignore[union-attr]
+        return path[0].places.holds(path[1:])
     return True
 
 

@@ -195,7 +195,7 @@ def refreshed(view: PodView, document: Any) -> PodView:
     metadata: Any = {}
     if location.metadata_path is not None:
         metadata = pointer.read(document, location.metadata_path) or {}
-    spec: Any = pointer.read(document, location.spec_path)
+    spec: Any = pointer.read(document, location.spec_path) or {}
     extra: Any = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
     found = view_of(location, spec, metadata, extra, view.old)
     if found.claims:

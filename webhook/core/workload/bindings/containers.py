@@ -9,7 +9,12 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Binding, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
-from webhook.core.workload.evaluation import Evaluation, guarded_parts_changed, view_before
+from webhook.core.workload.evaluation import (
+    Evaluation,
+    guarded_parts_changed,
+    is_held,
+    view_before,
+)
 from webhook.core.workload.podspec import Container, PodView
 
 ServerDefault = Callable[[dict[str, Any]], Any]
@@ -220,10 +225,17 @@ class ContainerField:
             if native is None or view.windows or not rules.passes(native):
                 self.final_of(view, container, ev)
 
+    def place(self, view: PodView, container: Container) -> Path:
+        """Where a container's value is told: at the pod's, where the object has no other."""
+        path = (*container.path, *self.at)
+        if self.pod_at and not is_held(path):
+            return (*view.spec_path, *self.pod_at)
+        return path
+
     def final_of(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """Final rules on the effective value of one container."""
         value = self.effective(view, container)
-        path = (*container.path, *self.at)
+        path = self.place(view, container)
         if value is not None:
             if self.rules.final:
                 unchanged = self.unchanged(view, container, value, ev)

@@ -13,14 +13,14 @@ from webhook.core.workload.bindings.attribute_values import comparable
 from webhook.core.workload.bindings.git_sync import is_git_image, said, sync_container
 from webhook.core.workload.bindings.mounts import Mount, clean_path, dns_label
 from webhook.core.workload.bindings.stores import NativeItem
-from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.bindings.volumes import VolumeStore, listed
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView, mapping
 from webhook.core.workload.vocabulary import Vocabulary
 
 DEPRECATED, SCRATCH = "gitRepo", "emptyDir"
 CHECKOUT = "code-sync"
-INIT = "initContainers"
+INIT, METHOD = "initContainers", "secretRef.authenticationMethod"
 
 
 class GitStore(VolumeStore):
@@ -72,8 +72,8 @@ class GitStore(VolumeStore):
     def volume_name(self, view: PodView, container: Container) -> str:
         """The volume that a container checks out into: the one mounted at its root, or its only."""
         root = clean_path(said(container).root)
-        held = container.body.get("volumeMounts")
-        mounts = [each for each in held or () if isinstance(each, dict)]
+        held = listed(container.body.get("volumeMounts"))
+        mounts = [each for each in held if isinstance(each, dict)]
         for each in mounts:
             at = clean_path(each.get("mountPath"))
             if root == at or root.startswith(f"{at.rstrip('/')}/"):
@@ -120,9 +120,11 @@ class GitStore(VolumeStore):
         why: str,
     ) -> None:
         """Append the container, its volume, and the volume's mount on the main container."""
-        if not self.image or "repository" not in attributes:
-            place = view.location.place
-            ev.warn("no-git-image", row.path, place, item.key, source=item.source)
+        method = attributes.get(METHOD)
+        by_key = method is not None and method.value == "ssh-key"
+        if not self.image or by_key or "repository" not in attributes:
+            reason = "no-git-key" if by_key else "no-git-image"
+            ev.warn(reason, row.path, view.location.place, item.key, source=item.source)
             return
         name = dns_label(attributes["name"].value if "name" in attributes else item.key)
         volume = self.free_name(view, ev)

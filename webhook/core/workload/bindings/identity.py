@@ -190,8 +190,9 @@ class IdentityField:
         self.rules.judge_value(ev, path, self.source(view, ev), unchanged=unchanged)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
-        """Where the ids come from now."""
-        return self.source(view, ev)
+        """Where the ids come from; None while nobody says any, which leaves it to the image."""
+        source = self.source(view, ev)
+        return None if source == IMAGE else source
 
 
 def values_of(ids: Mapping[Id, tuple[Path, Any]]) -> dict[Id, Any]:

@@ -1,0 +1,214 @@
+"""Writes storage items: a volume, and its mount on the main container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.fields import Field, Items
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_values import written
+from webhook.core.workload.bindings.mounts import DEVICES, MOUNTS, clean_path, dns_label
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
+
+
+class VolumeWriter:
+    """The writing half of a store of volumes of one source type.
+
+    `adds_containers` says whether an item that is written brings a container along.
+    """
+
+    adds_containers = False
+
+    def __init__(self, items: Items, source: str = "") -> None:
+        self.items = items
+        self.source = source or items.store
+        self.mounted_at = "mountPath" if items.attribute("mountPath") else "path"
+
+    def meant(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
+        """The attributes of an item with what follows from them."""
+        return attributes
+
+    def add(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+    ) -> None:
+        """Append the volume, and its mount on the main container; a clash of names is refused."""
+        source = self.made(view, ev, row, item, attributes)
+        if source is None:
+            return
+        name = dns_label(attributes["name"].value if "name" in attributes else item.key)
+        mount = self.mount_body(name, attributes)
+        if self.clashes(view, ev, row, item, name, self.path_of(mount)):
+            return
+        path = (*view.spec_path, "volumes")
+        if not ev.can_write(path):
+            return
+        volume = {"name": name, **source}
+        index = len(ev.now(path) or [])
+        ev.draft.append(path, volume)
+        ev.note_item(row, (*path, index), volume, why, item.source)
+        if self.path_of(mount):
+            self.mount(view, ev, row, mount, item, why)
+
+    def made(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+    ) -> dict[str, Any] | None:
+        """The source of a volume for an item; None, with a warning, where none can be made."""
+        return {self.source: self.source_body(attributes)}
+
+    def source_body(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
+        """What the attributes say of the volume's source."""
+        body: dict[str, Any] = {}
+        for each in self.items.attributes:
+            given = attributes.get(each.name)
+            if given is None or not each.at or each.at[0] not in ("source", "both"):
+                continue
+            if each.at[0] == "source" or given.value != each.absent:
+                body[each.at[1]] = written(each, given.value, given.raw)
+        return body
+
+    def mount_body(self, name: str, attributes: Mapping[str, Default]) -> dict[str, Any]:
+        """The mount of an item's volume; without a path when the item has none."""
+        body: dict[str, Any] = {"name": name}
+        if self.mounted_at in attributes:
+            body["mountPath"] = attributes[self.mounted_at].value
+        for each in self.items.attributes:
+            given = attributes.get(each.name)
+            if given is None or not each.at or each.at[0] not in ("mount", "both"):
+                continue
+            if each.name != self.mounted_at and given.value != each.absent:
+                body[each.at[1]] = written(each, given.value, given.raw)
+        return body
+
+    def path_of(self, mount: Mapping[str, Any]) -> str:
+        """The path of a mount or device; "" for none."""
+        return str(mount.get("mountPath") or mount.get("devicePath") or "")
+
+    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
+        """Append the old volume, and the mounts that the main container had of it."""
+        path = (*view.spec_path, "volumes")
+        volumes = ev.now(path) or []
+        if any(isinstance(each, dict) and each.get("name") == item.key for each in volumes):
+            return False
+        if ev.can_write(path):
+            ev.draft.append(path, item.raw[0])
+            ev.note_item(row, (*path, len(volumes)), item.raw[0], "kept", None)
+            self.restore_mounts(view, ev, row, item)
+        return True
+
+    def restore_mounts(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:
+        """Append the mounts that the main container had of an old volume, where nothing is now."""
+        if view.main is None:
+            return
+        main = view.main.list, view.main.name
+        for owner, mount in zip(item.owners, item.raw[1:], strict=True):
+            place = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
+            held = ev.now(place) or []
+            taken = {clean_path(self.path_of(each)) for each in held if isinstance(each, dict)}
+            if owner == main and clean_path(self.path_of(mount)) not in taken:
+                ev.draft.append(place, mount)
+                ev.note_item(row, (*place, len(held)), mount, "kept", None)
+
+    def add_mount(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+        why: str,
+        volume: str,
+    ) -> None:
+        """Mount a volume that is there on the main container, which does not have it."""
+        mount = self.mount_body(volume, attributes)
+        path = self.path_of(mount)
+        if path and not self.mount_clashes(view, ev, row, item, volume, path):
+            self.mount(view, ev, row, mount, item, why)
+
+    def mount(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        mount: dict[str, Any],
+        item: EffectiveItem,
+        why: str,
+    ) -> None:
+        """Append one mount on the main container."""
+        if view.main is None:
+            return
+        path = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
+        if ev.can_write(path):
+            index = len(ev.now(path) or [])
+            ev.draft.append(path, mount)
+            ev.note_item(row, (*path, index), mount, why, item.source)
+
+    def clashes(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        name: str,
+        mount_path: str,
+    ) -> bool:
+        """Whether a volume of that name, or a mount at that path, is there; then refused."""
+        volumes = ev.now((*view.spec_path, "volumes")) or []
+        for index, volume in enumerate(volumes):
+            if isinstance(volume, dict) and volume.get("name") == name:
+                path = (*view.spec_path, "volumes", index, "name")
+                return self.refuse_clash(ev, row, item, path, f"volume {name}")
+        return bool(mount_path) and self.mount_clashes(view, ev, row, item, name, mount_path)
+
+    def mount_clashes(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        name: str,
+        mount_path: str,
+    ) -> bool:
+        """Whether the main container has something at that path already; then refused."""
+        if view.main is None:
+            return False
+        path = (*view.main.path, MOUNTS)
+        for index, mount in enumerate(ev.now(path) or []):
+            if not isinstance(mount, dict):
+                continue
+            if clean_path(mount.get("mountPath")) == clean_path(mount_path):
+                place = (*path, index, "mountPath")
+                other = f"volume {mount.get('name')} at {mount_path}"
+                return self.refuse_clash(ev, row, item, place, other)
+        return False
+
+    def refuse_clash(
+        self, ev: Evaluation, row: Field, item: EffectiveItem, path: Path, other: str
+    ) -> bool:
+        """Record a clash, naming both sides."""
+        ev.violate(
+            row.path,
+            path,
+            other,
+            f"item {item.key}",
+            None,
+            reason="name-clash",
+            source=item.source,
+            key=item.key,
+        )
+        return True
