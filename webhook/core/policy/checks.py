@@ -97,7 +97,7 @@ def supplied(here: Levels, leaf: LeafType) -> bool:
         return True
     name = leaf.path.removeprefix(f"{leaf.row.path}.")
     items = holding(here.draft.items, here.level).get(leaf.row.path, ())
-    return leaf.is_attribute and any(name in item.attributes for item in items)
+    return any(not leaf.is_attribute or name in item.attributes for item in items)
 
 
 def check_blocked(here: Levels, leaf: LeafType, arguments: Mapping[str, Any]) -> None:

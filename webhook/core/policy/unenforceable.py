@@ -12,10 +12,10 @@ POLICY_ONLY = frozenset({EXCLUDE, "name", "description"})
 """Attributes that mean something to the policy itself, or to people who read it."""
 OUTDATED = {
     "compute.migProfile": (
-        "nothing, or bound compute.gpuDevicesRequest, which counts MIG devices too"
+        "bound compute.gpuDevicesRequest instead, which counts MIG devices too"
     ),
 }
-KEPT = "nothing: a label or annotation keeps it, and only who reads that acts on it"
+KEPT = "know that it is only kept in a label or annotation, for others to act on"
 LOST = "remove it, unless a platform beside podgate reads the policy"
 
 

@@ -15,6 +15,8 @@ from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.vocabulary import Vocabulary
 
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
+# The device class of a created claim that names none, by the CRD's default.
+CREATED_CLASS = "gpu.nvidia.com"
 PARTS: Final = (FRACTION, MEMORY)
 # Any newer key for one container asks for a GPU, known or not, but for limits and modes.
 ASKING = re.compile(
@@ -172,20 +174,15 @@ class GpuCounter:
         for claim in claims if isinstance(claims, list) else ():
             if not isinstance(claim, dict):
                 continue
-            kind, name = "ResourceClaim", claim.get("resourceClaimName")
-            if claim.get("resourceClaimTemplateName"):
-                kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
-            spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
-            if spec is None:
-                use.unbounded = use.unbounded or f"{kind} {name}"
+            name, requests = requested(claim, ev)
+            if requests is None:
+                use.unbounded = use.unbounded or name
                 continue
-            devices = spec.get("devices") if isinstance(spec, dict) else None
-            requests = devices.get("requests") if isinstance(devices, dict) else None
             count, unbounded = count_claim(requests, self.classes)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
-                use.unbounded = use.unbounded or f"{kind} {name}"
+                use.unbounded = use.unbounded or name
             use.count += count
 
     def stated(self, view: PodView) -> bool:
@@ -205,6 +202,28 @@ class GpuCounter:
             for path, name in resource_places(view, self.names)
             if name in asked
         ]
+
+
+def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
+    """What a pod's claim is called, and the device requests behind it; None while these are unseen.
+
+    A NIMService may also say of a claim what its operator is to create.
+    """
+    created = claim.get("claimCreationSpec")
+    if isinstance(created, dict):
+        devices = created.get("devices")
+        listed = devices if isinstance(devices, list) else []
+        return "a claim to be created", [
+            {"deviceClassName": CREATED_CLASS, **each} for each in listed if isinstance(each, dict)
+        ]
+    kind, name = "ResourceClaim", claim.get("resourceClaimName")
+    if claim.get("resourceClaimTemplateName"):
+        kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
+    spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
+    if spec is None:
+        return f"{kind} {name}", None
+    devices = spec.get("devices") if isinstance(spec, dict) else None
+    return f"{kind} {name}", devices.get("requests", ()) if isinstance(devices, dict) else ()
 
 
 def add_parts(view: PodView, use: GpuUse) -> None:
