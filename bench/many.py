@@ -27,7 +27,7 @@ STATED = frozenset(
 def stranger(index: int) -> dict[str, Any]:
     """A policy for another kind, another namespace, or namespaces that are labelled otherwise."""
     spec: dict[str, Any] = {
-        "defaults": {"workingDir": f"/work/{index}"},
+        "defaults": {"security": {"runAsGid": 2000 + index}},
         "rules": {"compute": {"cpuCoreRequest": {"max": 64}}, "image": {"required": True}},
     }
     metadata: dict[str, Any] = {"name": f"stranger-{index}"}

@@ -103,30 +103,44 @@ class Settings(BaseModel):
         listed=NAMES,
     )
     node_type_label: Name = setting("run.ai/type", "a label key")
-    node_pools_annotation: Name = setting("kai.scheduler/node-pools", "an annotation key")
+    node_pools_annotation: Name = setting(
+        "kai.scheduler/node-pools", "an annotation key, for several node pools"
+    )
     node_pool_labels: tuple[Name, ...] = setting(
         ("kai.scheduler/node-pool", "runai/node-pool"),
-        "label keys separated by commas, the first of which is written",
+        "label keys of node pools separated by commas, the first of which is written",
         listed=NAMES,
     )
-    gpu_memory_unit: Literal["MiB", "MB"] = setting("MiB", "MiB or MB")
-    gpu_limit: Literal["env", "annotation"] = setting("env", "env or annotation")
+    gpu_memory_unit: Literal["MiB", "MB"] = setting(
+        "MiB", "MiB or MB, in which the annotation gpu-memory counts"
+    )
+    gpu_limit: Literal["env", "annotation"] = setting(
+        "env", "env or annotation, by which a default upper bound of a part of a GPU is written"
+    )
     several_devices: bool = setting(
         False, "true or false; true where the scheduler knows fractions of several GPUs"
     )
-    git_image: str = setting("", "the git-sync image that checks out repositories")
+    git_image: str = setting(
+        "", "the image of git-sync that defaults of storage.git are written with"
+    )
     git_images: tuple[Name, ...] = setting(
-        (), "further git-sync images separated by commas", listed=NAMES
+        (), "further images that are git-sync, separated by commas", listed=NAMES
     )
     s3_drivers: tuple[Pair, ...] = setting(
-        (), "CSI drivers as driver=attribute that names the bucket", listed=NAMES
+        (),
+        "CSI drivers of S3 as driver=attribute, the volume attribute that names the bucket",
+        listed=NAMES,
     )
-    data_volumes: tuple[Pair, ...] = setting((), "data volumes as id=claim", listed=NAMES)
+    data_volumes: tuple[Pair, ...] = setting(
+        (), "data volumes of the platform as id=claim, separated by commas", listed=NAMES
+    )
     identity_claims: tuple[Pair, ...] = setting(
-        (), "uid=, gid= and groups= with the keys of the user's extra fields", listed=NAMES
+        (), "keys of the user's extra fields as uid=key,gid=key,groups=key", listed=NAMES
     )
     features: tuple[Name, ...] = setting(
-        (), "what the cluster allows beyond a kind's usual limits", listed=NAMES
+        (),
+        "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
+        listed=NAMES,
     )
     kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
         "1.36", "a Kubernetes version such as 1.36"

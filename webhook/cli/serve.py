@@ -147,7 +147,18 @@ def serve(
     log_format: Annotated[str | None, option("log_format")] = None,
     gpu_devices: Annotated[list[str] | None, option("gpu_devices")] = None,
     gpu_device_classes: Annotated[list[str] | None, option("gpu_device_classes")] = None,
+    gpu_memory_unit: Annotated[str | None, option("gpu_memory_unit")] = None,
+    gpu_limit: Annotated[str | None, option("gpu_limit")] = None,
+    several_devices: Annotated[bool | None, option("several_devices")] = None,
     node_type_label: Annotated[str | None, option("node_type_label")] = None,
+    node_pools_annotation: Annotated[str | None, option("node_pools_annotation")] = None,
+    node_pool_labels: Annotated[list[str] | None, option("node_pool_labels")] = None,
+    git_image: Annotated[str | None, option("git_image")] = None,
+    git_images: Annotated[list[str] | None, option("git_images")] = None,
+    s3_drivers: Annotated[list[str] | None, option("s3_drivers")] = None,
+    data_volumes: Annotated[list[str] | None, option("data_volumes")] = None,
+    identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
+    features: Annotated[list[str] | None, option("features")] = None,
     kubernetes_minor: Annotated[str | None, option("kubernetes_minor")] = None,
 ) -> None:
     """Serve admission reviews over HTTPS until SIGTERM.
