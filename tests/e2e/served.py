@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,14 +121,20 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def environment() -> dict[str, str]:
-    """This environment without settings of podgate: tests say all of them in flags."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PODGATE_")}
+def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This environment without settings of podgate but these: tests say the others in flags."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PODGATE_")}
+    return {**kept, **(settings or {})}
 
 
 @contextlib.contextmanager
-def serving(folder: Path, policies: Path, certificates: Certificates) -> Iterator[Served]:
-    """Serve a copy of `policies` from `folder` until the block ends."""
+def serving(
+    folder: Path,
+    policies: Path,
+    certificates: Certificates,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Served]:
+    """Serve a copy of `policies` from `folder` until the block ends; `settings` are variables."""
     shutil.copytree(policies, folder / "policies")
     port = free_port()
     flags = {
@@ -146,7 +152,7 @@ def serving(folder: Path, policies: Path, certificates: Certificates) -> Iterato
     with (folder / "podgate.log").open("wb") as log:
         process = subprocess.Popen(
             [PODGATE, "serve", *command],
-            env=environment(),
+            env=environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -161,13 +167,16 @@ def serving(folder: Path, policies: Path, certificates: Certificates) -> Iterato
 
 
 def offline(
-    policies: Path, files: Sequence[Path], namespace: str
+    policies: Path,
+    files: Sequence[Path],
+    namespace: str,
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[list[dict[str, Any]], str]:
     """What `podgate apply` says of manifests: an object per document, and its standard error."""
     command = ["apply", "--policies", policies, "--namespace", namespace, "--output", "json"]
     done = subprocess.run(
         [str(part) for part in (PODGATE, *command, *files)],
-        env=environment(),
+        env=environment(settings),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

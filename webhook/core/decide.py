@@ -422,13 +422,7 @@ def with_trial(decision: Decision, trial: Decision) -> Decision:
     known = set(decision.violations) if isinstance(decision, Denied) else set()
     added = [each for each in trial.violations if each not in known and is_trial(each)]
     warned = tuple(
-        Warning(
-            "trial",
-            each.field,
-            each.path,
-            (each.rule, each.value or "", each.allowed or ""),
-            each.source,
-        )
+        Warning("trial", each.field, each.path, (), each.source, each)
         for each in added
         if each.source is not None and each.source.enforcement == "Warn"
     )

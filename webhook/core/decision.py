@@ -45,13 +45,17 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Warning:  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
-    """Something the user should know that refuses nothing; `reason` is stable, facts are texts."""
+    """Something the user should know that refuses nothing; `reason` is stable, facts are texts.
+
+    `would_be` is the violation that a policy on trial would make of it.
+    """
 
     reason: str
     field: str
     path: Path
     facts: tuple[str, ...] = ()
     source: Source | None = None
+    would_be: Violation | None = None
 
 
 class Change(NamedTuple):

@@ -288,6 +288,8 @@ def refusal_of(lines: Sequence[str], total: int) -> str:
 def warning_text(warning: decision.Warning, longest: int = 0) -> str:
     """One warning on one line; with `longest` the place, then the policy, give way to fit it."""
     listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)
+    if warning.would_be is not None:
+        listed = told(warning.would_be)[0]
     what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}{FACTS}"
     what = what.replace(FACTS, f": {listed}" if listed else "")
     text = f"{clean(warning.field)}: {what}" if warning.field else what
