@@ -319,7 +319,7 @@ def test_two_policies_of_one_scope_that_disagree_are_in_conflict() -> None:
 @pytest.mark.parametrize(
     "one,two,severity",
     [
-        ({}, {"enforcement": "Audit"}, "warning"),
+        ({"enforcement": "Warn"}, {"enforcement": "Audit"}, "error"),
         ({"workloadTypes": "[training]"}, {"workloadTypes": "[training, inference]"}, "error"),
         ({"workloadTypes": "[training]"}, {"kinds": "[{kind: Pod}]"}, "warning"),
         (
@@ -459,6 +459,14 @@ def test_a_trial_is_held_against_what_is_enforced() -> None:
         "defaults: {compute: {gpuDevicesRequest: 4}}", "trial", "project", enforcement="Warn"
     )
     assert [reason for _, reason, _ in together(broad, trial)] == ["default-outside-combined-rules"]
+
+
+def test_a_trial_beside_what_is_in_force_is_no_conflict() -> None:
+    enforced = policy("rules: {compute: {gpuDevicesRequest: {max: 2}}}", "enforced")
+    trial = policy("rules: {compute: {gpuDevicesRequest: {max: 1}}}", "trial", enforcement="Warn")
+    other = policy("rules: {compute: {gpuDevicesRequest: {max: 4}}}", "other", enforcement="Audit")
+    assert together(enforced, trial) == []
+    assert [reason for _, reason, _ in together(trial, other)] == ["conflict"]
 
 
 def test_one_item_imposed_by_two_scopes_is_a_warning() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -158,7 +158,10 @@ class Cluster:
         # Client-side apply would copy a schema into an annotation, where large ones do not fit.
         server_side = ("apply", "--server-side", "--force-conflicts", "-f", "-")
         self.kubectl(*server_side, input=yaml.dump_all(crds, Dumper=yaml.CSafeDumper))
-        names = {str(crd["metadata"]["name"]) for crd in crds}
+        self.wait_established({str(crd["metadata"]["name"]) for crd in crds})
+
+    def wait_established(self, names: Set[str]) -> None:
+        """Wait until the server serves the CustomResourceDefinitions of these names."""
         end = time.monotonic() + processes.PATIENCE
         # `kubectl wait` fails on a definition whose conditions are not there yet.
         while wanting := names - self._established():

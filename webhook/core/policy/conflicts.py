@@ -41,16 +41,23 @@ def conflicts(policies: Sequence[Policy]) -> list[Problem]:
         groups.setdefault((each.scope, each.namespace), []).append(each)
     for group in groups.values():
         for older, newer in combinations(group, 2):
+            # A trial is there to say something else than what is in force.
+            if is_trial(older) != is_trial(newer):
+                continue
             common = overlap(older, newer)
             if common is not Overlap.NONE:
                 found += [tell(older, newer, each, common) for each in unlike(older, newer)]
     return found
 
 
+def is_trial(policy: Policy) -> bool:
+    """Whether a policy decides nothing yet."""
+    return policy.enforcement != "Enforce"
+
+
 def tell(older: Policy, newer: Policy, difference: Difference, common: Overlap) -> Problem:
     """The problem of one difference, on the later policy, naming both."""
-    trial = (older.enforcement == "Enforce") != (newer.enforcement == "Enforce")
-    certain = common is Overlap.CERTAIN and not trial
+    certain = common is Overlap.CERTAIN
     path, line, column = place_in(newer, difference.place)
     other, other_line, _ = place_in(older, difference.place)
     where = f"{older.origin}:{other_line}" if other_line else older.origin
