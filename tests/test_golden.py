@@ -130,8 +130,9 @@ def applied(case: cases.Case, catalog: Catalog) -> Request | None:
         if metadata is not None and not isinstance(metadata, dict):
             return None
         raw = {**raw, "metadata": {**(metadata or {}), "annotations": {}}}
-    if not isinstance(raw["metadata"]["annotations"], dict):
-        return None
+    annotations = raw["metadata"]["annotations"]
+    if not isinstance(annotations, dict) or LAST_APPLIED in annotations:
+        return None  # kubectl would put its own note there
     noted = copy.deepcopy(raw)
     noted["metadata"]["annotations"][LAST_APPLIED] = json.dumps(raw)
     group, _, version = raw["apiVersion"].rpartition("/")

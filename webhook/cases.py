@@ -23,7 +23,7 @@ from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.core import pointer, wording
-from webhook.core.assemble import Choices, assemble
+from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, Violation
 from webhook.core.patch import diff
@@ -253,13 +253,13 @@ def set_place(document: Any, path: Path, value: Any) -> None:
 
 
 @lru_cache(maxsize=4)
-def shipped(*, with_system_policy: bool) -> tuple[SourceDocument, ...]:
+def shipped(*, with_system_policy: bool) -> Documents:
     """The shipped definitions, and the built-in system policy unless a case leaves it out."""
     paths = [each for each in shipped_paths() if with_system_policy or "system" not in each]
     documents, problems = files.read_all(paths)
     if problems:
         raise BadCase("; ".join(wording.problem_text(each) for each in problems))
-    return tuple(documents)
+    return parsed(documents, Context(), shipped=True)
 
 
 @lru_cache(maxsize=1)

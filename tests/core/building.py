@@ -13,12 +13,13 @@ import yaml
 
 from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
+from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.intent import LAST_APPLIED
 from webhook.core.policy.combine import GUARDED
+from webhook.core.policy.envelope import Context
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.core.server_defaults import ServerDefaults
@@ -29,11 +30,11 @@ Change = Callable[[Any], Any]
 
 
 @lru_cache(maxsize=1)
-def shipped() -> tuple[SourceDocument, ...]:
+def shipped() -> Documents:
     """The shipped documents, read once."""
     documents, problems = files.read_all(shipped_paths())
     assert not problems
-    return tuple(documents)
+    return parsed(documents, Context(), shipped=True)
 
 
 @lru_cache(maxsize=1)

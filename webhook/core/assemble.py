@@ -153,8 +153,18 @@ def check_profiles(documents: Documents) -> Iterable[Problem]:
             )
 
 
+def parsed(
+    sources: Sequence[SourceDocument], context: Context, *, shipped: bool = False
+) -> Documents:
+    """What documents hold, with all their problems; to be given to `assemble` as often as wanted."""
+    documents = Documents()
+    for each in sources:
+        add(documents, each, context, shipped=shipped)
+    return documents
+
+
 def assemble(
-    shipped: Sequence[SourceDocument],
+    shipped: Sequence[SourceDocument] | Documents,
     given: Sequence[SourceDocument],
     choices: Choices,
     server_defaults: ServerDefaults | None = None,
@@ -164,11 +174,12 @@ def assemble(
 
     A given policy of scope system replaces the shipped one.
     """
-    documents, own = Documents(), Documents()
-    for document in given:
-        add(documents, document, choices.context, shipped=False)
-    for document in shipped:
-        add(own, document, choices.context, shipped=True)
+    documents = parsed(given, choices.context)
+    own = (
+        shipped
+        if isinstance(shipped, Documents)
+        else parsed(shipped, choices.context, shipped=True)
+    )
     replaced = any(each.scope == "system" for each in documents.policies)
     policies = [each for each in own.policies if not (replaced and each.scope == "system")]
     documents.policies = policies + documents.policies

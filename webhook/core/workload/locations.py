@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.interface import Component, Interface
-from webhook.core.workload.parts import UPSTREAM, Part, PodParts, parts_of, step_of
+from webhook.core.workload.parts import BEHIND, UPSTREAM, Part, PodParts, parts_of, step_of
 from webhook.core.workload.profile import (
     Children,
     ComponentProfile,
@@ -173,7 +173,7 @@ def pod_parts(component: Component, profile: Profile) -> tuple[Part, ...]:
         if UPSTREAM[name] not in named
     )
     # A pod's first container comes before those that are put behind it.
-    return tuple(sorted((*others, *own), key=lambda part: part.form == "containers"))
+    return tuple(sorted((*others, *own), key=lambda part: part.form in BEHIND))
 
 
 def union(definitions: Sequence[Definition]) -> Definition:

@@ -11,6 +11,14 @@ A part says which place of a pod is where in the object, and in which form the o
     claim       {name} for a volume of a claim
     emptyDir    a volume of that type
     memory      the size of /dev/shm, for a volume in memory that is mounted there
+    also        a container as in a pod, or a list of such, behind those that are there
+    items       a list of which more may stand elsewhere, behind what is there; read only
+    variables   a map of names to values, behind the variables that are there
+    device      {name, quantity} for a limit of the first container
+    quantities  {cpu, memory} for its requests and limits
+    sparkDriver, sparkExecutor: the memory that Spark asks for, of an application's spec
+
+Where several places are of one value, the last that is set counts; a default goes to the last.
 """
 
 from __future__ import annotations
@@ -22,6 +30,7 @@ from typing import Any, Final, Literal
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read
 from webhook.core.workload.query import Match, Program
+from webhook.core.workload.spark_memory import memory_of
 
 Form = Literal[
     "same",
@@ -33,7 +42,16 @@ Form = Literal[
     "claim",
     "emptyDir",
     "memory",
+    "also",
+    "items",
+    "variables",
+    "device",
+    "quantities",
+    "sparkDriver",
+    "sparkExecutor",
 ]
+BEHIND: Final = frozenset({"containers", "also", "items", "variables"})
+"""Forms that are put behind what other pieces have put there."""
 CONTAINER: Final[Path] = ("spec", "containers", 0)
 CONTAINER_KEYS: Final = ("name", "command", "args", "env", "workingDir")
 VOLUMES: Final[Path] = ("spec", "volumes")
@@ -58,22 +76,28 @@ UPSTREAM: Final[Mapping[str, Path]] = {
 class Part:
     """One piece: a place of the pod, where it is in the object, in which form.
 
-    `absent` is what the operator uses where the object says nothing.
+    `absent` is what the operator uses where the object says nothing. Where some parts of a
+    component `makes_pod`, there is a pod only with one of these.
     """
 
     pod: Path
     place: Program
     form: Form = "same"
     absent: Any = None
+    makes_pod: bool = False
 
 
 @dataclass(slots=True)
 class Piece:
-    """One place of an assembled pod and the object's own; `told` ones can be read only."""
+    """One place of an assembled pod and the object's own; `told` ones can be read only.
+
+    `given` says whether the object has a value there.
+    """
 
     pod: Path
     real: Path
     form: str
+    given: bool = False
 
 
 @dataclass(slots=True)
@@ -89,7 +113,11 @@ class PodParts:
     def keys(self) -> frozenset[str]:
         """The keys below `root` that hold pieces."""
         depth = len(self.root)
-        return frozenset(str(each.real[depth]) for each in self.pieces if len(each.real) > depth)
+        return frozenset(
+            str(each.real[depth])
+            for each in self.pieces
+            if len(each.real) > depth and each.real[:depth] == self.root
+        )
 
     def assemble(self, document: Any) -> dict[str, Any]:
         """The pod of a document."""
@@ -101,8 +129,9 @@ class PodParts:
                     FORMS[part.form](self, pod, part.pod, match.path, match.value)
                 elif match.value is not None:
                     put(pod, part.pod, match.value)  # computed: it can be read only
-        # The longest place comes first, so that it is the one that a path is looked up by.
-        self.pieces.sort(key=lambda piece: -len(piece.pod))
+        # A path is looked up by the first: the longest place, of several what counts, the last.
+        self.pieces.reverse()
+        self.pieces.sort(key=lambda piece: (-len(piece.pod), not piece.given))
         return pod
 
     def effective(self, pod: dict[str, Any]) -> dict[str, Any]:
@@ -114,9 +143,9 @@ class PodParts:
                 pod = draft.document
         return pod
 
-    def add(self, pod: Path, place: Path, form: str = "same") -> None:
+    def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""
-        self.pieces.append(Piece(pod, place, form))
+        self.pieces.append(Piece(pod, place, form, given))
 
     def piece(self, path: Path) -> Piece | None:
         """The piece that a path of the pod lies in."""
@@ -197,7 +226,7 @@ def put(pod: Any, path: Path, value: Any) -> None:
 
 def put_same(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
     """A piece as it is."""
-    parts.add(at, place)
+    parts.add(at, place, given=value is not None)
     if value is None:
         return
     if at == CONTAINER and isinstance(value, dict):
@@ -210,14 +239,14 @@ def put_same(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> No
 
 def put_image(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
     """An image of repository and tag."""
-    parts.add(at, place, "image")
+    parts.add(at, place, "image", given=value is not None)
     if (image := joined_image(value)) is not None:
         put(pod, at, image)
 
 
 def put_names(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
     """Names for references."""
-    parts.add(at, place, "names")
+    parts.add(at, place, "names", given=value is not None)
     if isinstance(value, list):
         put(pod, at, [{"name": each} if isinstance(each, str) else each for each in value])
     elif value is not None:
@@ -296,6 +325,79 @@ def put_memory(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> 
     parts.add((*CONTAINER, "volumeMounts"), place, "told")
 
 
+def put_also(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Containers as they are; the first takes the place that no other piece has filled."""
+    if value is None:
+        return
+    several = isinstance(value, list)
+    held = pod["spec"].setdefault(at[-1], [])
+    if not isinstance(held, list):
+        return
+    for index, each in enumerate(value if several else [value]):
+        if held == [{}]:
+            held.clear()
+        parts.add((*at, len(held)), (*place, index) if several else place, given=True)
+        held.append(each)
+
+
+def put_items(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Items of a list that several places add to."""
+    held = found if isinstance(found := read(pod, at), list) else []
+    for index, each in enumerate(value if isinstance(value, list) else ()):
+        parts.add((*at, len(held) + index), (*place, index), "told")
+    if isinstance(value, list):
+        put(pod, at, [*held, *value])
+    elif value is not None:
+        put_same(parts, pod, at, place, value)
+
+
+def put_variables(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Environment variables of a map; references are kept as what they are."""
+    held = found if isinstance(found := read(pod, at), list) else []
+    for name, each in value.items() if isinstance(value, dict) else ():
+        parts.add((*at, len(held)), (*place, name), "told")
+        source = (
+            {"valueFrom": {"secretKeyRef": each}} if isinstance(each, dict) else {"value": each}
+        )
+        held = [*held, {"name": name, **source}]
+    if held:
+        put(pod, at, held)
+
+
+def put_device(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A device plugin's resource, by name and number."""
+    name = value.get("name") if isinstance(value, dict) else None
+    if isinstance(name, str) and name:
+        put_resource(parts, pod, ("limits", name), (*place, "quantity"), value.get("quantity"))
+
+
+def put_quantities(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Processor and memory, for requests and limits alike."""
+    for name, each in value.items() if isinstance(value, dict) else ():
+        for part in ("requests", "limits"):
+            put_resource(parts, pod, (part, name), (*place, name), each)
+
+
+def put_resource(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """One amount of the first container, which can be read only."""
+    if value is None or not isinstance(pod["spec"]["containers"][0], dict):
+        return
+    resources = pod["spec"]["containers"][0].setdefault("resources", {})
+    resources[at[0]] = {**(resources.get(at[0]) or {}), at[1]: value}
+    parts.add((*CONTAINER, "resources", *at), place, "told", given=True)
+
+
+def put_spark(role: str) -> Any:
+    """The memory of one role of a Spark application."""
+
+    def put_memory_of(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+        amount = memory_of(value, role)
+        for part in ("requests", "limits") if amount is not None else ():
+            put_resource(parts, pod, (part, "memory"), (*place, role, "memory"), amount)
+
+    return put_memory_of
+
+
 FORMS: Final = {
     "same": put_same,
     "image": put_image,
@@ -306,6 +408,13 @@ FORMS: Final = {
     "claim": put_claim,
     "emptyDir": put_empty_dir,
     "memory": put_memory,
+    "also": put_also,
+    "items": put_items,
+    "variables": put_variables,
+    "device": put_device,
+    "quantities": put_quantities,
+    "sparkDriver": put_spark("driver"),
+    "sparkExecutor": put_spark("executor"),
 }
 
 
@@ -318,10 +427,14 @@ def step_of(name: str, parts: PodParts) -> Assembled:
 
 def parts_of(parts: Sequence[Part], document: Any, bindings: tuple[Path, ...]) -> PodParts | None:
     """The places of a pod in one element of the object; None where it states nothing of one."""
-    found = [match for part in parts for match in part.place.matches_of(document, bindings)]
-    if all(match.value is None for match in found):
+    each_of = [
+        (part, match) for part in parts for match in part.place.matches_of(document, bindings)
+    ]
+    deciding = [match for part, match in each_of if part.makes_pod]
+    found = [match for _, match in each_of]
+    if all(match.value is None for match in deciding or found):
         return None
-    return PodParts(parts, bindings, root_of(found))
+    return PodParts(parts, bindings, root_of(deciding or found))
 
 
 def root_of(matches: Sequence[Match]) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
 GPU_MARKS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/")
 EXTRA = "extra"
+RESOURCES: Path = ("resources",)
 LISTS = frozenset(
     {
         "env",
@@ -27,7 +27,10 @@ LISTS = frozenset(
         "volumes",
     }
 )
-MAPS = frozenset({"affinity", "nodeSelector", "os", "overhead", "readinessProbe"})
+MAPS = frozenset(
+    {"affinity", "nodeSelector", "os", "overhead", "readinessProbe", "securityContext"}
+)
+SHAPES: dict[str, type] = {**dict.fromkeys(LISTS, list), **dict.fromkeys(MAPS, dict)}
 
 
 class MalformedPod(Exception):  # noqa: N818 - it names a state of the object, not of the program
@@ -116,30 +119,32 @@ def sequence(value: Any, path: Path) -> list[Any]:
     raise MalformedPod(path, "a list", value)
 
 
-def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> Iterator[Container]:
+def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> list[Container]:
     """The containers of one list, in order."""
-    for index, body in enumerate(sequence(spec.get(name), (*spec_path, name))):
-        path = (*spec_path, name, index)
+    found = []
+    place = (*spec_path, name)
+    for index, body in enumerate(sequence(spec.get(name), place)):
+        path = (*place, index)
         if not isinstance(body, dict):
             raise MalformedPod(path, "a container", body)
         check_shape(body, path)
         label = body.get("name")
-        yield Container(name, label if isinstance(label, str) else "", path, body)
+        found.append(Container(name, label if isinstance(label, str) else "", path, body))
+    return found
 
 
 def check_shape(body: dict[str, Any], path: Path) -> None:
     """The parts of a container, or of a pod spec, that fields are looked up in are of their type."""
-    for key in LISTS & body.keys():
-        sequence(body[key], (*path, key))
-    for key in MAPS & body.keys():
-        mapping(body[key], (*path, key))
-    if body.get("securityContext") is not None:
-        mapping(body["securityContext"], (*path, "securityContext"))
+    for key, value in body.items():
+        shape = SHAPES.get(key)
+        if shape is not None and value.__class__ is not shape:
+            (sequence if shape is list else mapping)(value, (*path, key))
     resources = body.get("resources")
     if resources is not None:
-        mapping(resources, (*path, "resources"))
+        mapping(resources, path + RESOURCES)
         for part in ("limits", "requests"):
-            mapping(resources.get(part), (*path, "resources", part))
+            if part in resources and resources[part].__class__ is not dict:
+                mapping(resources[part], (*path, "resources", part))
 
 
 def wants_gpu(container: Container) -> bool:
@@ -197,6 +202,8 @@ def refreshed(view: PodView, document: Any) -> PodView:
         metadata = pointer.read(document, location.metadata_path) or {}
     spec: Any = pointer.read(document, location.spec_path) or {}
     extra: Any = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
+    if spec is view.spec and metadata is view.metadata and not extra and not view.claims:
+        return view
     found = view_of(location, spec, metadata, extra, view.old)
     if found.claims:
         read: Any = pointer.read
@@ -225,7 +232,7 @@ def view_of(
     """A view over the parts of one pod."""
     path = location.spec_path
     check_shape(spec, path)
-    ordinary = list(read_list(spec, path, "containers"))
+    ordinary = read_list(spec, path, "containers")
     for place, body in extra:
         check_shape(body, place)
         name = body.get("name")

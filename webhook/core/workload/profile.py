@@ -61,6 +61,10 @@ places are native jq paths from the object's root; a place may match several tim
         - {component: replica, pod: .spec.tolerations, place: .spec.tolerations}     # is, and how
         - {component: replica, pod: '.spec.containers[0].image', place: .spec.image, form: image}
         - {component: replica, pod: .spec.securityContext.runAsUser, place: .spec.userID, absent: 1}
+        - component: replica            # parts that make a pod: without one of them there is none
+          pod: '.spec.containers[0]'
+          place: .spec.container
+          makesPod: true
       notPods: [{place: .spec.x, reason: "a request body"}]
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator

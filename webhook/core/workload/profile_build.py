@@ -185,7 +185,7 @@ class Builder:
                 self.add((*at, "pod"), f"`{shown(each.pod)}` is not plain", fix, "not-plain")
                 continue
             path = plain_path(pod)
-            part = Part(path, found, each.form, each.absent)
+            part = Part(path, found, each.form, each.absent, each.makes_pod)
             made[each.component] = (*made.get(each.component, ()), part)
         return made
 

@@ -184,6 +184,7 @@ class PodPartModel(Model):
     place: str
     form: Form = "same"
     absent: Any = None
+    makes_pod: bool = False
 
 
 class ProfileSpec(Model):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from webhook.core.workload import query_analysis as analysis
@@ -91,8 +91,12 @@ class Program:
         return steps.compile_node(self._node, Mode(self.text, lenient=True, pinned=True))
 
 
+@lru_cache(maxsize=4096)
 def compile_query(text: str) -> Program | Unsupported:
-    """The program of `text`, or why and where it is not native; raises nothing."""
+    """The program of `text`, or why and where it is not native; raises nothing.
+
+    Definitions repeat the same paths, and are read again with every change of a file.
+    """
     try:
         facts, node = analysis.analyse(syntax.parse(text))
     except nodes.NotNativeError as problem:

@@ -1,5 +1,6 @@
 """The pairing of ids with values, element by element of the iterators they share."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from webhook.core.workload.query import Match, Path, Program, QueryError
@@ -25,9 +26,10 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
     """Each value that is not null with its id, in the order of the document."""
     if reason := check_pairing(values, ids):
         raise QueryError(reason)
-    names = _names(ids, document)
+    owners = _matches(ids, document)
+    names = _names(ids, owners, document)
     pairs = []
-    for match in _matches(values, document):
+    for match in owners if values is ids else _matches(values, document):
         if match.value is None:
             continue
         if match.bindings not in names:
@@ -52,12 +54,13 @@ def _matches(program: Program, document: Any) -> list[Match]:
     ]
 
 
-def _names(ids: Program, document: Any) -> dict[Bindings, str]:
+def _names(ids: Program, matches: Iterable[Match], document: Any) -> dict[Bindings, str]:
     owners: dict[str, Match] = {}
     names: dict[Bindings, str] = {}
-    for match in _matches(ids, document):
-        own = _text(ids, match)
-        name = "/".join((*_enclosing(match.bindings, document), own))
+    for match in matches:
+        name = _text(ids, match)
+        if len(match.bindings) > 1:
+            name = "/".join((*_enclosing(match.bindings, document), name))
         if name in owners:
             places = f"{_place(owners[name])} and at {_place(match)}"
             raise QueryError(f'{ids.text}: the id "{name}" is given twice, at {places}')

@@ -22,6 +22,7 @@ _FOREIGN: Final[dict[Operator, tuple[set[str], ...]]] = {
     "-": ({"array"},),
     "*": ({"object"}, {"string", "number"}),
 }
+_ORDINARY: Final = 2**53  # integers below it are finite beyond doubt
 _VERBS: Final[dict[Operator, str]] = {"+": "added", "-": "subtracted", "*": "multiplied"}
 
 
@@ -321,6 +322,10 @@ def _arithmetic(operator: Operator, left: Stage, right: Stage, mode: Mode) -> St
 
 
 def _computed(operator: Operator, first: Any, second: Any, mode: Mode) -> Any:
+    if first.__class__ is int and second.__class__ is int:
+        result = _APPLY[operator](first, second)
+        if -_ORDINARY < result < _ORDINARY:
+            return result
     if operator == "+" and _is_scalar(first) and _is_scalar(second):
         if first is None or second is None:
             return second if first is None else first

@@ -17,6 +17,7 @@ from webhook.core.workload.bindings.stores import NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView, refreshed
+from webhook.core.workload.secret_places import is_secret_place
 
 EXCLUDE_ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
 EXCLUDE = "exclude"
@@ -41,11 +42,12 @@ class AttributeRules:
         known = self.attribute.codec is not None or isinstance(value, tuple)
         return value if known else self.rules.read(value)
 
-    def show(self, value: Any) -> str | None:
+    def show_at(self, path: Path, value: Any) -> str | None:
         """A value that a store hands over as text; None where it may not be shown."""
         if isinstance(value, Unreadable):
-            return None if self.rules.secret else str(value.raw)[:80]
-        return self.rules.show(value)
+            hidden = self.rules.secret or is_secret_place(path)
+            return None if hidden else str(value.raw)[:80]
+        return self.rules.show_at(path, value)
 
 
 def native_name(store: Store, name: Any) -> Any:
@@ -508,7 +510,8 @@ class ItemsField:
         places = native.at.get(each.attribute.name, ())
         path = places[position] if position < len(places) else native.path
         allowed = each.rules.show(default.value) if default is not None else None
-        ev.violate(each.rules.name, path, each.show(value), allowed, constraint, key=native.key)
+        shown = each.show_at(path, value)
+        ev.violate(each.rules.name, path, shown, allowed, constraint, key=native.key)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write missing default and imposed items, then the attributes that items leave open."""

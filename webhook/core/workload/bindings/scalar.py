@@ -12,6 +12,7 @@ from webhook.core.policy.fields import Field
 from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.values import Codec
 from webhook.core.workload.evaluation import Defaulting, Evaluation, ratchets
+from webhook.core.workload.secret_places import is_hidden, is_secret_place
 
 Before = tuple[Path, Any] | None
 INVALID = object()
@@ -101,6 +102,14 @@ class ScalarRules:
         value = self.read(native)
         return str(native)[:80] if value is INVALID else self.codec.show(value)
 
+    def show_at(self, path: Path, value: Any) -> str | None:
+        """A comparable value that an object has at a place, None where it is never printed."""
+        return None if is_hidden(path, value) else self.show(value)
+
+    def show_native_at(self, path: Path, native: Any) -> str | None:
+        """The same of a native value."""
+        return None if is_hidden(path, self.read(native)) else self.show_native(native)
+
     def read(self, native: Any) -> Any:
         """The comparable value of a native one; INVALID when it cannot be one."""
         try:
@@ -169,7 +178,7 @@ class ScalarRules:
         allowed = None
         if self.default is not None and each.rule == "canEdit":
             allowed = self.show(self.default.value)
-        ev.violate(self.name, path, self.show_native(native), allowed, each)
+        ev.violate(self.name, path, self.show_native_at(path, native), allowed, each)
 
     def passes(self, native: Any) -> bool:
         """Whether a native value is readable and breaks no final rule; texts are remembered."""
@@ -203,9 +212,8 @@ class ScalarRules:
         for each, holds in self.final:
             if holds(value, each.argument) or (unchanged and ratchets(each)):
                 continue
-            ev.violate(
-                self.name, path, self.show(value), self.show_argument(each, value), each, key=key
-            )
+            shown, allowed = self.show_at(path, value), self.show_argument(each, value)
+            ev.violate(self.name, path, shown, allowed, each, key=key)
 
     def show_argument(self, each: Constraint, value: Any = None) -> str:
         """What a rule allows, for people; also for secret fields, whose options the admin wrote."""
@@ -230,7 +238,7 @@ class ScalarRules:
         source = self.final[0][0].source if self.final else None
         if source is None and self.default is not None:
             source = self.default.source
-        shown = None if self.secret else str(native)[:80]
+        shown = None if self.secret or is_secret_place(path) else str(native)[:80]
         ev.violate(self.name, path, shown, wanted, None, reason="invalid-value", source=source)
 
     def judge_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:

@@ -322,8 +322,8 @@ class PriorityField:
             ev.violate(
                 self.field.path,
                 place.path,
-                self.rules.show_native(place.value),
-                self.rules.show_native(first.value),
+                self.rules.show_native_at(place.path, place.value),
+                self.rules.show_native_at(first.path, first.value),
                 None,
                 reason="places-disagree",
                 source=source,
