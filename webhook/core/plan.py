@@ -315,7 +315,8 @@ def workload_steps(plan: Plan) -> Steps:
     effectives = [effective for _, _, effective in known]
     bindings: dict[str, Any] = {}
     refused: list[Any] = []
-    for row in sorted(TABLE.fields.values(), key=lambda row: waits(plan, row)):
+    rows = (row for row in TABLE.fields.values() if concerns(plan, row))
+    for row in sorted(rows, key=lambda row: waits(plan, row)):
         if row.shape == SCALE:
             bindings |= scale_fields(plan, row, known)
         elif row.shape == WORKLOAD_ITEMS:
@@ -332,6 +333,16 @@ def workload_steps(plan: Plan) -> Steps:
                 bindings[row.path] = workload_binding(plan, row, leaf)
     steps = steps_of(bindings, lambda path: empty_workload_binding(plan, path))
     return replace(steps, fill=(*steps.fill, *refused)) if refused else steps
+
+
+def concerns(plan: Plan, row: Field) -> bool:
+    """Whether a field is for this kind: by its workload type, or because the kind has a place.
+
+    What is for other types alone is no more to be told here than a policy for other types.
+    """
+    profile = plan.definition.profile
+    named = not profile.workload_type or profile.workload_type in row.types
+    return named or row.path in profile.fields
 
 
 def waits(plan: Plan, row: Field) -> bool:
