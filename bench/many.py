@@ -18,9 +18,20 @@ from webhook.core.catalog import Catalog
 from webhook.loader import Sources, load
 
 COUNTS = (1, 10, 100, 1000)
-# Fields that the bench's objects state, or that the bench's own policy speaks of.
+# Fields that the bench's objects state, if only by saying nothing, so that options refuse them.
 STATED = frozenset(
-    {"image", "args", "storage.pvc", "storage.configMapVolume", "ports", "tolerations"}
+    {
+        "image",
+        "args",
+        "ports",
+        "security.procMount",
+        "security.serviceAccountName",
+        "security.volumeTypes",
+        "storage.configMapVolume",
+        "storage.emptyDirVolume",
+        "storage.pvc",
+        "tolerations",
+    }
 )
 
 

@@ -266,11 +266,15 @@ WRONG: dict[str, Callable[[dict[str, Any]], None]] = {
     ),
     "urls": own(
         "podgate.dev/exposed-urls",
-        json.dumps([{"name": mark("url-name"), "url": mark("url"), "container": mark("port")}]),
+        json.dumps([{"name": "board", "url": mark("url"), "container": mark("port")}]),
+    ),
+    "urls without names": own(
+        "podgate.dev/exposed-urls",
+        json.dumps([{"url": mark("url-unnamed")}, {"container": mark("port-unnamed")}]),
     ),
     "related urls": own(
         "podgate.dev/related-urls",
-        json.dumps([{"name": mark("link-name"), "url": mark("link"), "type": mark("link-type")}]),
+        json.dumps([{"name": "wiki", "url": mark("link"), "type": mark("link-type")}]),
     ),
 }
 

@@ -11,13 +11,11 @@ from tests.core import building
 from tests.core.building import asset, container, deployment, policy, pytorchjob
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
-from webhook.core.explain import KindReport, LeafReport, explain_kind, find_kind
-from webhook.core.explain_object import (
-    Entry,
-    ObjectReport,
-    explain_object,
-    fields_of,
-)
+from webhook.core.explain.findings import fields_of
+from webhook.core.explain.kinds import find_kind
+from webhook.core.explain.leaves import explain_kind
+from webhook.core.explain.model import Entry, KindReport, LeafReport, ObjectReport
+from webhook.core.explain.objects import explain_object
 from webhook.core.pointer import ABSENT, display, read
 from webhook.core.policy.combine import COMBINATIONS, STRICTEST
 from webhook.core.references import References
@@ -247,9 +245,13 @@ def test_components_and_roles_have_their_own_leaves() -> None:
 
 
 def test_fields_that_the_kind_cannot_carry_are_told() -> None:
-    rules = building.catalog("{rules: {backoffLimit: {max: 3}}}")
-    found = leaf(kind(rules, "Deployment"), "backoffLimit")
+    rules = building.catalog(
+        "{rules: {backoffLimit: {max: 3}, autoscaling: {maxReplicas: {max: 3}}}}"
+    )
+    found = leaf(kind(rules, "Deployment"), "autoscaling.maxReplicas")
     assert (found.reach, found.why) == ("unmapped", "Deployment has no place for it")
+    found = leaf(kind(rules, "Deployment"), "backoffLimit")
+    assert found.why == "for workloads of type workspace, training, distributed only"
     assert leaf(kind(rules, "Job"), "backoffLimit").reach == "mapped"
 
 
@@ -326,7 +328,7 @@ def test_values_are_those_of_the_completed_object_at_their_places() -> None:
     for _, found in fields_of(report):
         for entry in found.entries:
             plain = entry.value is not ABSENT and not isinstance(entry.value, dict | None)
-            if plain and entry.path and entry.source != "computed":
+            if plain and entry.path and not entry.derived:
                 count += 1
                 assert read(completed, entry.path) == entry.value, display(entry.path)
     assert count > 8
@@ -388,8 +390,10 @@ def test_an_excluded_item_is_told() -> None:
 
 
 def test_a_field_that_the_kind_cannot_carry_is_unset_with_the_reason() -> None:
-    rules = building.catalog("{defaults: {backoffLimit: 3}}")
-    (entry,) = entries(explained(rules, deployment()), "backoffLimit")
+    rules = building.catalog("{defaults: {backoffLimit: 3, autoscaling: {maxReplicas: 3}}}")
+    report = explained(rules, deployment())
+    assert entries(report, "backoffLimit") == []
+    (entry,) = entries(report, "autoscaling.maxReplicas")
     assert (entry.value, entry.source) == (ABSENT, "unset")
     assert entry.note == "Deployment has no place for it"
     assert [each.reason for each in entry.warnings] == ["unmapped-default"]

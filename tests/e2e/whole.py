@@ -12,8 +12,7 @@ from typing import Any
 import yaml
 
 from tests import everything
-from tests.e2e.api import StatusError
-from tests.e2e.gate import GOVERNED_LABEL, QUIET, Gate, wait_for
+from tests.e2e.gate import GOVERNED_LABEL, QUIET, Gate
 from tests.e2e.objects import Json, version_of
 from tests.e2e.recorder import Recorder, Recording
 from tests.e2e.served import Served, serving
@@ -22,14 +21,9 @@ from webhook.loader import Sources, load
 
 HERE = Path(__file__).parent / "whole"
 NAME = "podgate-whole"
-CLIENT, SERVER, RULES, NIM, PLAIN = (
-    "every-field",
-    "every-field-server-side",
-    "every-rule",
-    "nim",
-    "whole-plain",
-)
-SPACES = (CLIENT, SERVER, RULES, NIM)
+CLIENT, SERVER, TWIN = "every-field", "every-field-server-side", "every-field-twin"
+RULES, NIM, PLAIN = "every-rule", "nim", "whole-plain"
+SPACES = (CLIENT, SERVER, TWIN, RULES, NIM)
 SETTINGS = {
     "PODGATE_GIT_IMAGE": everything.WORDS.git_image,
     "PODGATE_S3_DRIVERS": ",".join(f"{k}={v}" for k, v in everything.WORDS.s3_drivers.items()),
@@ -107,11 +101,13 @@ class Manifest:
         return f"/{root}/{version}/namespaces/{space}/{self.kind.lower()}s/{self.name}"
 
 
-def manifests(folder: Path = HERE / "kinds") -> list[Manifest]:
-    """Every manifest of a folder."""
-    files = sorted(folder.glob("*.yaml"))
+def manifests(folder: Path = HERE / "kinds", pattern: str = "*.yaml") -> list[Manifest]:
+    """The manifests of a folder."""
+    files = sorted(folder.glob(pattern))
     return [Manifest(each, yaml.safe_load(each.read_text("utf-8"))) for each in files]
 
+
+EVERY_KIND = manifests()
 
 @dataclass(slots=True)
 class Whole:
@@ -132,6 +128,11 @@ class Whole:
             for webhook in document["webhooks"]:
                 webhook["namespaceSelector"]["matchLabels"] = {GOVERNED_LABEL: NAME}
         self.gate.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(documents))
+
+    def unregister(self) -> None:
+        """Have the API server ask nobody about them any more."""
+        kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
+        self.gate.kubectl("delete", kinds, NAME)
 
     def prepare(self, space: str) -> None:
         """Make what Pods need to be let in by other admission plugins."""
@@ -154,20 +155,24 @@ class Whole:
 
     def all_of(self, space: str) -> dict[str, Json]:
         """Every object by its file's name."""
-        found = {each.file.stem: self.stored(each, space) for each in manifests()}
+        found = {each.file.stem: self.stored(each, space) for each in EVERY_KIND}
         return {name: stored for name, stored in found.items() if stored is not None}
 
-    def recordings(self, space: str, manifest: Manifest, stage: str = "mutate") -> list[Recording]:
-        """Reviews of one object's creation, in order."""
+    def creations(self, space: str, manifest: Manifest) -> list[Recording]:
+        """The mutating reviews of one object's creation, in order; a dry run creates nothing."""
+        found = self.reviews(space, manifest, "CREATE")
+        return [each for each in found if not each.request.get("dryRun")]
+
+    def reviews(self, space: str, manifest: Manifest, operation: str) -> list[Recording]:
+        """Mutating reviews of one object, in order."""
         return [
             each
             for each in self.recorder.recordings()
-            if each.stage == stage
+            if each.stage == "mutate"
+            and each.request["operation"] == operation
             and each.request["namespace"] == space
             and each.request["kind"]["kind"] == manifest.kind
-            and each.request["name"] == manifest.name
-            and each.request["operation"] == "CREATE"
-            and not each.request.get("dryRun")
+            and each.request.get("name") == manifest.name
         ]
 
 
@@ -176,10 +181,10 @@ def versions(objects: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     return {name: version_of(each) for name, each in objects.items()}
 
 
-def every_default(**chosen: Any) -> Json:
+def every_default(chosen: Mapping[str, Any] = CHOSEN) -> Json:
     """A default of every field."""
     tree = everything.defaults()
-    for path, value in {**CHOSEN, **chosen}.items():
+    for path, value in chosen.items():
         everything.put(tree, path, value)
     return tree
 
@@ -199,8 +204,9 @@ def merged(tree: Any, other: Any) -> Any:
 
 def policies() -> Iterator[Json]:
     """The policies of all namespaces."""
-    yield policy(CLIENT, defaults=every_default())
-    yield policy(SERVER, defaults=every_default(**WHOLE_GPUS))
+    for space in (CLIENT, TWIN):
+        yield policy(space, defaults=every_default())
+    yield policy(SERVER, defaults=every_default({**CHOSEN, **WHOLE_GPUS}))
     yield policy(RULES, rules=every_rule())
     body = yaml.safe_load((HERE / "nim.yaml").read_text("utf-8"))
     yield policy(NIM, workloadTypes=["nimService"], **body)
@@ -242,7 +248,10 @@ def running(gate: Gate, folder: Path, crds: Sequence[Path]) -> Iterator[Whole]:
             whole.prepare(PLAIN)
             for space in SPACES:
                 gate.wait_until_refused(space)
-            yield whole
+            try:
+                yield whole
+            finally:
+                whole.unregister()
 
 
 def install(gate: Gate, crds: Sequence[Path]) -> None:
@@ -250,9 +259,10 @@ def install(gate: Gate, crds: Sequence[Path]) -> None:
     files = [f"--filename={each}" for each in crds]
     gate.kubectl("apply", "--server-side", "--force-conflicts", *files)
     gate.cluster.wait_established({each.stem.removesuffix(".v2beta1") for each in crds})
-    things = [
-        {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "some"},
-    ]
-    for thing in things:
-        thing["metadata"] = {"name": "some"}  # type: ignore[assignment]
-        gate.kubectl("apply", "-f", "-", input=yaml.safe_dump(thing))
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "some"},
+        "handler": "some",
+    }
+    gate.kubectl("create", "--filename=-", input=yaml.safe_dump(runtime))

@@ -266,7 +266,8 @@ class Composer:
         line, column = self.line + event.start_mark.line + 1, event.start_mark.column + 1
         node = self.anchors.get(event.anchor)
         if node is None:
-            message = f"undefined alias *{event.anchor}"
+            # Its name is told nowhere: it may be a value of env that was meant to be text.
+            message = "an alias (a word after *) of which no anchor is defined"
             raise Fault(line, column, message, "define the anchor with & above, or quote the value")
         if any(node is parent for parent in self.open):
             raise Fault(line, column, f"alias *{event.anchor} contains itself", "write it out")
@@ -408,7 +409,7 @@ class Builder:
             return text
         value = self._resolved(node, text)
         if type(value) not in TAGGED[kind]:
-            self._fault(node, f"{text} is not of type !!{kind}", "remove the tag")
+            self._fault(node, f"the value is not of type !!{kind}", "remove the tag")
         return value
 
     def _resolved(self, node: Node, text: str) -> Scalar:
@@ -419,8 +420,9 @@ class Builder:
             return text
 
     def _refuse_tag(self, node: Node) -> None:
-        tag = (node.tag or "").replace(TAG, "!!")
-        self._fault(node, f"the tag {tag} is not supported", "remove it, or quote the value")
+        tag = node.tag or ""
+        named = f"the tag !!{tag.removeprefix(TAG)}" if tag.startswith(TAG) else "a tag of its own"
+        self._fault(node, f"{named} is not supported", "remove it, or quote the value")
 
     def _fault(self, node: Node, message: str, fix: str) -> None:
         fault = Fault(node.line, node.column, message, fix)

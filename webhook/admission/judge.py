@@ -14,4 +14,7 @@ from webhook.core.request import Request
 
 def judge_review(request: Request, catalog: Catalog, references: References) -> Decision:
     """The decision on a request as an API server sends it."""
-    return decide(replace(request, treatment=treatment(request, catalog)), catalog, references)
+    treated = treatment(request, catalog)
+    if treated is not request.treatment:
+        request = replace(request, treatment=treated)
+    return decide(request, catalog, references)

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import sys
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
-import orjson
 import typer
 import yaml
-from rich.console import Console
-from rich.text import Text
 
 from webhook.adapters.files import read_all
 from webhook.admission import budget
-from webhook.cli import loading, report
-from webhook.core import pointer, wording
+from webhook.cli import loading
+from webhook.cli.explain_json import kind_json, object_json
+from webhook.cli.explain_text import Page, kind_text, object_text
+from webhook.core import wording
 from webhook.core.catalog import Catalog
 from webhook.core.decide import owner_of
-from webhook.core.decision import Problem, Source, Violation
-from webhook.core.explain import (
-    MAPPED,
-    KindReport,
-    LeafReport,
-    component_names,
-    explain_kind,
-    find_kind,
-)
-from webhook.core.explain_object import DEFAULT, Entry, FieldReport, ObjectReport, explain_object
-from webhook.core.pointer import ABSENT, Path
+from webhook.core.decision import Problem
+from webhook.core.explain.kinds import component_names, find_kind
+from webhook.core.explain.leaves import explain_kind
+from webhook.core.explain.model import KindReport, ObjectReport
+from webhook.core.explain.objects import explain_object
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References
 from webhook.core.workload.suggestions import closest
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of, request_of
-
-HIDDEN = "(not shown)"
-FROM_ITEMS = ("default item", "imposed")
-WIDEST = 100
 
 Files = Annotated[
     list[str] | None,
@@ -69,11 +57,28 @@ def explain(
     component: ComponentName = "",
     output: Output = "text",
 ) -> None:
-    """Say what holds and why: for a kind (--kind) every default, rule and item of the effective
-    policy with the policy that says it and what it lost to; for manifests every field's value in
-    the completed object, its place and its source.
+    """Say what holds and why: for a kind (--kind) every leaf of the effective policy, with its
+    default, rules and items, the policy and scope that say each, and what lost to what; for
+    manifests every field's value in the completed object, its place and its source.
 
-    Values of env, args, command and annotations are never shown. Exit code 0: told, 1: a manifest
+    A source is one of request, server default, default, defaultFrom, default item, attribute
+    default, imposed, kept, kind (follows from it), computed (follows from other fields), unset.
+    A leaf that a kind cannot carry is told as unmapped (no place for it), forbidden (the kind
+    refuses it) or not-native (no native object has it).
+
+    JSON of a kind: kind, group, version, workloadType, namespace, ruleCombination, policies,
+    components (component, role, pods, fields), workload (fields). A field there: field, reach,
+    why, secret, default (value), rules (rule, argument), items (key, attributes, locked, imposed,
+    asset), lost (what, value, reason, to), trial (what, value).
+
+    JSON of a manifest: source, kind, name, allowed, judged, policies, pods (component, instance,
+    roles, path, fields), workload (fields), violations, warnings, audit. A field there: field,
+    secret, values (set, value, path, key, source, derived, note, attributes, violations,
+    warnings), policy (the leaves, as above). Whatever a policy says has policy, scope and
+    namespace beside it; derived values are not literally at their path.
+
+    Installation settings are read from PODGATE_* variables, as by the server. Values of env,
+    args, command and annotations are never shown: null in JSON. Exit code 0: told, 1: a manifest
     is refused, 2: bad input.
     """
     try:
@@ -122,8 +127,7 @@ def run(
     return 0 if all(each.verdict.allowed for each in told) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class ToldObject:
+class ToldObject(NamedTuple):
     """A manifest with its verdict, and its explanation where the kind has a definition."""
 
     verdict: Verdict
@@ -177,370 +181,19 @@ def show(told: Sequence[Told], output: str) -> None:
         for index, each in enumerate(told):
             if index:
                 page.gap()
-            kind_text(page, each) if isinstance(each, KindReport) else object_text(page, each)
+            if isinstance(each, KindReport):
+                kind_text(page, each)
+            else:
+                object_text(page, *each)
         return
     for index, each in enumerate(told):
-        body = kind_json(each) if isinstance(each, KindReport) else object_json(each)
-        line = orjson.dumps(body, default=str)
+        body = kind_json(each) if isinstance(each, KindReport) else object_json(*each)
+        # Not orjson, which refuses whole numbers that a manifest may well hold.
+        line = json.dumps(body, default=str, separators=(",", ":"))
         if output == "json":
-            sys.stdout.write(line.decode() + "\n")
+            sys.stdout.write(line + "\n")
         else:
             text = yaml.dump(
-                orjson.loads(line), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
+                json.loads(line), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
             )
             sys.stdout.write(("---\n" if index else "") + text)
-
-
-# JSON
-
-
-def source_json(source: Source | None) -> dict[str, Any]:
-    """The policy that says something, with its scope."""
-    if source is None:
-        return {"policy": None, "scope": None}
-    found = {"policy": source.policy, "scope": source.scope}
-    if source.namespace:
-        found["namespace"] = source.namespace
-    if source.enforcement != "Enforce":
-        found["enforcement"] = source.enforcement
-    return found
-
-
-def leaf_json(leaf: LeafReport) -> dict[str, Any]:
-    """One leaf; `null` stands for a value that is never shown."""
-    default = leaf.default
-    return {
-        "field": leaf.field,
-        "reach": leaf.reach,
-        **({"why": leaf.why} if leaf.why else {}),
-        **({"secret": True} if leaf.secret else {}),
-        "default": {"value": default.value, **source_json(default.source)} if default else None,
-        "rules": [
-            {"rule": each.what, "argument": each.value, **source_json(each.source)}
-            for each in leaf.rules
-        ],
-        "items": [
-            {
-                "key": each.key,
-                "attributes": each.attributes,
-                "locked": each.locked,
-                "imposed": each.imposed,
-                **({"asset": each.asset} if each.asset else {}),
-                **source_json(each.source),
-            }
-            for each in leaf.items
-        ],
-        "lost": [
-            {
-                "what": each.what,
-                "value": each.value,
-                **source_json(each.source),
-                "reason": each.reason,
-                "to": source_json(each.to) if each.to else None,
-            }
-            for each in leaf.lost
-        ],
-        "trial": [
-            {"what": each.what, "value": each.value, **source_json(each.source)}
-            for each in leaf.trial
-        ],
-    }
-
-
-def kind_json(told: KindReport) -> dict[str, Any]:
-    """The effective policy of a kind."""
-    return {
-        "kind": told.kind,
-        "group": told.group,
-        "version": told.version,
-        "workloadType": told.workload_type or None,
-        "namespace": told.namespace,
-        "ruleCombination": told.combination,
-        "policies": [source_json(each) for each in told.policies],
-        "components": [
-            {
-                "component": each.component,
-                "role": each.role,
-                "pods": each.pods,
-                "fields": [leaf_json(leaf) for leaf in each.leaves],
-            }
-            for each in told.components
-        ],
-        "workload": [leaf_json(leaf) for leaf in told.workload],
-    }
-
-
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """One value; `set` tells an unset field from a value that is never shown."""
-    return {
-        "set": entry.value is not ABSENT,
-        "value": None if entry.value is ABSENT else entry.value,
-        "path": pointer.display(entry.path) if entry.path else None,
-        "key": entry.key or None,
-        "source": entry.source,
-        **source_json(entry.by),
-        "note": entry.note or None,
-        "attributes": [
-            {
-                "name": each.name,
-                "value": each.value,
-                "path": pointer.display(each.path),
-                "source": each.source,
-                **source_json(each.by),
-            }
-            for each in entry.attributes
-        ],
-        "violations": [report.violation_json(each) for each in entry.violations],
-        "warnings": [wording.warning_text(each) for each in entry.warnings],
-    }
-
-
-def field_json(told: FieldReport) -> dict[str, Any]:
-    """One field of an object: its values, and the leaves of the policy."""
-    return {
-        "field": told.field,
-        **({"secret": True} if told.secret else {}),
-        "values": [entry_json(each) for each in told.entries],
-        "policy": [leaf_json(each) for each in told.leaves],
-    }
-
-
-def object_json(told: ToldObject) -> dict[str, Any]:
-    """One manifest with all its fields."""
-    verdict, found = told.verdict, told.report
-    body: dict[str, Any] = {
-        "source": verdict.source,
-        "kind": verdict.kind,
-        "name": verdict.name,
-        "allowed": verdict.allowed,
-        "judged": found is not None,
-    }
-    if found is None:
-        violations = [report.violation_json(each) for each in report.violations_of(verdict)]
-        return {**body, "violations": violations, "warnings": report.warnings_of(verdict)}
-    return {
-        **body,
-        "policies": [source_json(each) for each in found.policies],
-        "pods": [
-            {
-                "component": each.component,
-                "instance": each.instance,
-                "roles": list(each.roles),
-                "path": pointer.display(each.path),
-                "fields": [field_json(one) for one in each.fields],
-            }
-            for each in found.pods
-        ],
-        "workload": [field_json(each) for each in found.workload],
-        "violations": [report.violation_json(each) for each in found.violations],
-        "warnings": [wording.warning_text(each) for each in found.warnings],
-        "audit": [report.violation_json(each) for each in found.audit],
-    }
-
-
-# Text
-
-
-class Page:
-    """Indented lines that are wrapped between words, coloured on a terminal."""
-
-    def __init__(self) -> None:
-        self.console = Console(highlight=False, markup=False, emoji=False)
-        self.width = min(self.console.width, WIDEST)
-
-    def line(self, indent: int, text: str, style: str = "") -> None:
-        """One paragraph; words longer than a line, such as places, stay whole."""
-        lines = textwrap.wrap(
-            text,
-            self.width,
-            initial_indent=" " * indent,
-            subsequent_indent=" " * (indent + 4),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for each in lines:
-            self.console.print(Text(each, style=style), soft_wrap=True)
-
-    def gap(self) -> None:
-        """An empty line."""
-        self.console.print()
-
-
-def value_text(value: Any) -> str:
-    """A value for people; None is one that is never shown."""
-    if value is None:
-        return HIDDEN
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return wording.cut(", ".join(value), wording.LONGEST_ADVICE)
-    return wording.shown(value)
-
-
-def by(source: Source | None) -> str:
-    """Which policy, and whether it is on trial."""
-    if source is None:
-        return ""
-    trial = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
-    return f"{wording.clean(source.label())}{trial}"
-
-
-def policies_text(page: Page, policies: Sequence[Source]) -> None:
-    """The policies that reach it."""
-    named = "; ".join(by(each) for each in policies) or "none"
-    page.line(2, f"policies, the broadest first: {named}", "dim")
-
-
-def kind_text(page: Page, told: KindReport) -> None:
-    """The effective policy of a kind."""
-    group = f".{told.group}" if told.group else ""
-    kind_of = f" ({told.workload_type})" if told.workload_type else ""
-    page.line(
-        0, f"{told.kind}{group}/{told.version}{kind_of} in namespace {told.namespace}", "bold"
-    )
-    policies_text(page, told.policies)
-    page.line(2, f"rules of several scopes combine: {told.combination}", "dim")
-    for each in told.components:
-        page.gap()
-        page.line(0, f"component {each.component}, role {each.role}", "bold")
-        page.line(2, f"pods at {each.pods}", "dim")
-        for leaf in each.leaves:
-            leaf_text(page, leaf)
-    page.gap()
-    page.line(0, "workload", "bold")
-    for leaf in told.workload:
-        leaf_text(page, leaf)
-    if not told.workload:
-        page.line(2, "no policy says anything of it", "dim")
-
-
-def leaf_text(page: Page, leaf: LeafReport) -> None:
-    """One leaf with everything that is said of it."""
-    page.line(2, leaf.field, "cyan")
-    if leaf.reach != MAPPED:
-        page.line(4, f"{leaf.reach}: {wording.clean(leaf.why)}", "yellow")
-    for text, style in said_lines(leaf):
-        page.line(4, text, style)
-
-
-def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
-    """Default, rules, items, what lost and what is on trial, a line each with its style."""
-    if leaf.default is not None:
-        yield f"default {value_text(leaf.default.value)} - {by(leaf.default.source)}", ""
-    for rule in leaf.rules:
-        yield f"{rule.what} {value_text(rule.value)} - {by(rule.source)}", ""
-    for item in leaf.items:
-        what = "imposed item" if item.imposed else "default item"
-        locked = ", locked" if item.locked and not item.imposed else ""
-        asset = f", asset {item.asset}" if item.asset and item.asset != item.key else ""
-        listed = attributes_text(item.attributes)
-        held = f" ({listed})" if listed else ""
-        yield f"{what} {wording.cut(item.key)}{held}{locked}{asset} - {by(item.source)}", ""
-    for lost in leaf.lost:
-        value = "" if lost.value is None else f" {value_text(lost.value)}"
-        to = f" ({by(lost.to)})" if lost.to is not None else ""
-        yield f"lost: {lost.what}{value} - {by(lost.source)}: {lost.reason}{to}", "dim"
-    for trial in leaf.trial:
-        value = "" if trial.what.startswith("item ") else f" {value_text(trial.value)}"
-        yield f"on trial: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
-
-
-def attributes_text(attributes: Mapping[str, Any]) -> str:
-    """The attributes of an item but its name."""
-    return ", ".join(
-        f"{name} {value_text(value)}" for name, value in attributes.items() if name != "name"
-    )
-
-
-def object_text(page: Page, told: ToldObject) -> None:
-    """One manifest with all its fields."""
-    verdict, found = told.verdict, told.report
-    count = len(report.violations_of(verdict))
-    broken = "1 rule is broken" if count == 1 else f"{count} rules are broken"
-    outcome = "allowed" if verdict.allowed else f"refused, {broken}"
-    style = "bold" if verdict.allowed else "bold red"
-    page.line(0, f"{wording.clean(report.label(verdict))}: {outcome}", style)
-    if found is None:
-        for violation in report.violations_of(verdict):
-            page.line(2, f"x {wording.violation_text(violation)}", "red")
-        if verdict.allowed:
-            page.line(2, "! no definition covers this kind, so nothing of it is judged", "yellow")
-        return
-    policies_text(page, found.policies)
-    for violation in found.violations:
-        page.line(2, f"x {wording.violation_text(violation)}", "red")
-    for warning in found.warnings:
-        page.line(2, f"! {wording.warning_text(warning)}", "yellow")
-    for violation in found.audit:
-        if violation.source is not None and violation.source.enforcement == "Audit":
-            page.line(2, f"on trial: {wording.violation_text(violation)}", "yellow")
-    for pod in found.pods:
-        page.gap()
-        instance = f" {wording.clean(pod.instance)}" if pod.instance else ""
-        roles = " and ".join(pod.roles)
-        page.line(0, f"pod at {wording.place(pod.path)}", "bold")
-        page.line(2, f"component {pod.component}{instance}, role {roles}", "dim")
-        for each in pod.fields:
-            field_text(page, each, pod.path)
-    if found.workload:
-        page.gap()
-        page.line(0, "workload", "bold")
-        for each in found.workload:
-            field_text(page, each, ())
-
-
-def field_text(page: Page, told: FieldReport, base: Path) -> None:
-    """One field: its values, then what the policies say and the values do not tell already."""
-    page.line(2, told.field, "cyan")
-    for entry in told.entries:
-        entry_text(page, entry, base)
-    if not told.entries:
-        page.line(4, "none")
-    for leaf in told.leaves:
-        name = "" if leaf.field == told.field else f"{leaf.field.removeprefix(told.field)}: "
-        for text, style in said_lines(untold(leaf, told.entries)):
-            page.line(6, f"{name}{text}", style or "dim")
-
-
-def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
-    """The leaf without the default and the items that are the source of a value told above."""
-    by_default = {each.by for each in entries if each.source == DEFAULT}
-    by_item = {(each.key, each.by) for each in entries if each.source in FROM_ITEMS}
-    return replace(
-        leaf,
-        default=None if leaf.default and leaf.default.source in by_default else leaf.default,
-        items=tuple(each for each in leaf.items if (each.key, each.source) not in by_item),
-    )
-
-
-def entry_text(page: Page, entry: Entry, base: Path) -> None:
-    """One value with its place, its source and what is wrong with it."""
-    key = f"{wording.cut(entry.key)}: " if entry.key else ""
-    note = f" ({wording.clean(entry.note)})" if entry.note else ""
-    if entry.value is ABSENT:
-        page.line(4, f"{key}unset{note}")
-    else:
-        held = entry.value
-        value = attributes_text(held) if isinstance(held, dict) else value_text(held)
-        source = f"{entry.source}, {by(entry.by)}" if entry.by else entry.source
-        page.line(4, f"{key}{value} - {source}{note}")
-        if entry.path:
-            page.line(6, f"at {relative(entry.path, base)}", "dim")
-    for each in entry.attributes:
-        if (each.source, each.by) != (entry.source, entry.by):
-            said = f"{each.source}, {by(each.by)}" if each.by else each.source
-            page.line(6, f"{each.name} {value_text(each.value)} - {said}")
-    for violation in entry.violations:
-        page.line(6, f"x {inline(violation, entry.path)}", "red")
-    for warning in entry.warnings:
-        page.line(6, f"! {wording.warning_text(warning)}", "yellow")
-
-
-def inline(violation: Violation, path: Path) -> str:
-    """A violation below its value, whose field and place have been told already."""
-    text = wording.violation_text(violation)
-    head = f"{wording.clean(violation.field)} at {wording.place(violation.path)}: "
-    return text.removeprefix(head) if violation.path == path else text
-
-
-def relative(path: Path, base: Path) -> str:
-    """A place below its pod's, else the whole of it."""
-    return wording.place(path[len(base) :] if path[: len(base)] == base else path)

@@ -14,6 +14,7 @@ from webhook.cli.certs import certs
 from webhook.cli.convert import convert
 from webhook.cli.demo import demo
 from webhook.cli.explain import explain
+from webhook.cli.interface import interface
 from webhook.cli.lint import lint
 from webhook.cli.registration import registration
 from webhook.cli.review import review
@@ -39,6 +40,7 @@ app.command()(lint)
 app.command()(convert)
 app.command()(schema)
 app.command()(explain)
+app.add_typer(interface, name="interface")
 app.command("test")(run_cases)
 
 

@@ -21,7 +21,7 @@ from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
-from webhook.core.workload.conflicts import judge_conflicts
+from webhook.core.workload.conflicts import judge_conflicts, pairs_written
 from webhook.core.workload.coverage import pod_like, uncovered
 from webhook.core.workload.evaluation import Evaluation, Immutable
 from webhook.core.workload.exclude import excluded_items
@@ -31,6 +31,7 @@ from webhook.core.workload.restore import restore_immutable
 
 MAX_CONTAINERS = 5000
 UNWRITTEN = "Send the object again; the policy fills it in."
+OWNED = "Write it; objects that name a controller are not completed."
 STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
 
 
@@ -285,14 +286,15 @@ def run(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
         judge_intent(ev, plan, pods, views)
     if ev.writes:
         fill(ev, plan, pods, views)
-    elif ev.final_object and not ev.updating:
+    elif (ev.final_object and not ev.updating) or claims_an_owner(ev.request):
         judge_unwritten(ev, plan, pods, views)
+    pairs = pairs_written(ev)
     for view, steps, _ in pods:
         if steps.final or ev.draft.changed:
             current = reread(view, ev) if ev.draft.changed else view
             for binding in steps.final:
                 binding.final(current, ev)
-            judge_conflicts(current, ev)
+            judge_conflicts(current, ev, pairs)
     for binding in plan.workload.final:
         binding.final(views, ev)
 
@@ -366,24 +368,42 @@ def judge_unwritten(
     pods: Sequence[tuple[PodView, Steps, bool]],
     views: Sequence[PodView],
 ) -> None:
-    """A fixed default that the final object lacks: the mutating pass was skipped, or undone."""
+    """A fixed default that the final object lacks: the mutating pass was skipped, or undone.
+
+    What an update leaves as it was is fine; what it takes away is not.
+    """
     todo: list[tuple[Any, Any]] = [
-        (binding, view) for view, steps, _ in pods for binding in steps.fixed
+        (binding, view) for view, steps, same in pods if not same for binding in steps.fixed
     ]
     todo += [(binding, views) for binding in plan.workload.fixed]
     if not todo:
         return
-    again = replace(ev.request, stage=Stage.MUTATE)
+    again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
     scratch = Evaluation(again, ev.references, ev.definition)
+    scratch.immutable = ev.immutable
+    fix = UNWRITTEN if ev.request.treatment is Treatment.FULL else OWNED
     for binding, subject in todo:
         known = len(scratch.findings.changes)
         binding.fill(subject, scratch)
         rules = [each for each in binding.rules.prohibitions if each.rule == "canEdit"]
         for change in scratch.findings.changes[known:]:
             present = read(ev.request.object, change.path)
-            if present is ABSENT or present is None:
+            taken = change.why == "kept" or not ev.updating
+            if taken and (present is ABSENT or present is None):
                 allowed = None if change.secret else binding.rules.show_native(change.value)
-                ev.violate(change.field, change.path, None, allowed, rules[0], fix=UNWRITTEN)
+                ev.violate(change.field, change.path, None, allowed, rules[0], fix=fix)
+
+
+def claims_an_owner(request: Request) -> bool:
+    """Whether somebody who may be a tenant says that a controller owns the object.
+
+    Anybody can write that, and it must not be a way round fixed defaults. Controllers come from
+    the control plane or from another namespace.
+    """
+    if request.treatment is not Treatment.UNPATCHED or request.subresource:
+        return False
+    own = f"system:serviceaccount:{request.namespace}:"
+    return not request.user.startswith("system:") or request.user.startswith(own)
 
 
 def immutable_places(definition: Definition, document: Any) -> tuple[Immutable, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Protocol
 
+from webhook.core import quantity
 from webhook.core.intent import LAST_APPLIED, last_applied
+from webhook.core.pointer import ABSENT, read
 from webhook.core.request import Request
 
 
@@ -55,7 +57,8 @@ def is_node_toleration(raw: Any) -> bool:
     """What the DefaultTolerationSeconds plugin adds to Pods, to the letter."""
     return bool(
         isinstance(raw, dict)
-        and raw.get("key") in NODE_TOLERATIONS
+        and isinstance(raw.get("key"), str)
+        and raw["key"] in NODE_TOLERATIONS
         and raw
         == {
             "key": raw["key"],
@@ -67,18 +70,27 @@ def is_node_toleration(raw: Any) -> bool:
 
 
 def is_device_toleration(raw: Any, view: View) -> bool:
-    """What the ExtendedResourceToleration plugin adds for a resource that the pod asks for."""
-    if not isinstance(raw, dict):
+    """What the ExtendedResourceToleration plugin adds for a resource that the pod asks for.
+
+    Asking for none of it would be a way to any taint, as would a name of Kubernetes' own domain,
+    which the plugin leaves alone.
+    """
+    key = raw.get("key") if isinstance(raw, dict) else None
+    if not isinstance(key, str) or "/" not in key or "kubernetes.io/" in key:
         return False
-    key = raw.get("key")
-    if raw != {"key": key, "operator": "Exists", "effect": "NoSchedule"} or "/" not in str(key):
+    if raw != {"key": key, "operator": "Exists", "effect": "NoSchedule"}:
         return False
-    containers = view.spec.get("containers")
-    return any(
-        key in ((each.get("resources") or {}).get("requests") or {})
-        for each in (containers if isinstance(containers, list) else ())
-        if isinstance(each, dict) and isinstance(each.get("resources"), dict | None)
-    )
+    lists = [view.spec.get(name) for name in ("containers", "initContainers")]
+    return any(asks_for(each, key) for held in lists if isinstance(held, list) for each in held)
+
+
+def asks_for(container: Any, resource: str) -> bool:
+    """Whether a container requests more than none of a resource."""
+    amount = read(container, ("resources", "requests", resource))
+    try:
+        return amount is not ABSENT and quantity.parse(amount) > 0
+    except (ValueError, TypeError):
+        return False
 
 
 ACCOUNT_SOURCES = [

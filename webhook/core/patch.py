@@ -34,15 +34,17 @@ class Draft:
     """A document under change; the original and every value handed in stay untouched.
 
     Only containers between the root and a change are copied, each once. `changed` tells whether
-    a write put in something new (always true after `own`, whose use cannot be seen).
+    a write put in something new (always true after `own`, whose use cannot be seen). `version`
+    counts the writes.
     """
 
-    __slots__ = ("_lent", "_owned", "_places", "changed", "document", "original")
+    __slots__ = ("_lent", "_owned", "_places", "changed", "document", "original", "version")
 
     def __init__(self, document: Any) -> None:
         self.original = document
         self.document = document
         self.changed = False
+        self.version = 0
         # Ids are unique only among the living, so owned containers are kept even when cut off.
         self._owned: dict[int, Container] = {}
         # Where owned containers are, until one moves; who borrowed one may move it unseen.
@@ -55,6 +57,7 @@ class Draft:
         Raises PatchError when a step meets another type or an index that does not exist.
         """
         container = self._own(path, dict)
+        self.version += 1
         self.changed = self._lent = True
         self._places.clear()
         return container
@@ -64,6 +67,7 @@ class Draft:
 
         Raises PatchError when a step meets a wrong type.
         """
+        self.version += 1
         if not path:
             self.changed = self.changed or not same(self.document, value)
             self.document = value
@@ -73,9 +77,15 @@ class Draft:
             for place, held in path[0].places.writes(path[1:], value):
                 self.set(place, held)
             return
-        parent: Any = self._places.get(path[:-1]) or self._own(path[:-1], dict)
-        present = _child(parent, path)
-        parent[path[-1]] = value
+        around, step = path[:-1], path[-1]
+        parent: Any = self._places.get(around)
+        if parent is None:
+            parent = self._own(around, dict)
+        if type(parent) is dict and type(step) is str:
+            present = parent.get(step, ABSENT)
+        else:
+            present = _child(parent, path)
+        parent[step] = value
         if type(present) is dict or type(present) is list:
             self._places.clear()
         if not self.changed:
@@ -96,6 +106,7 @@ class Draft:
         if not 0 <= index <= len(items):
             raise PatchError((*list_path, index), "an existing item", ABSENT)
         items.insert(index, value)
+        self.version += 1
         self.changed = True
         self._places.clear()
 
@@ -109,6 +120,7 @@ class Draft:
         if not isinstance(items, list):
             raise PatchError(list_path, "a list", items)
         items.append(value)
+        self.version += 1
         self.changed = True
 
     def remove(self, path: Path) -> None:
@@ -119,6 +131,7 @@ class Draft:
             return
         parent: Any = self._own(path[:-1], dict)
         del parent[path[-1]]
+        self.version += 1
         self.changed = True
         self._places.clear()
 
@@ -127,15 +140,16 @@ class Draft:
         container = self._places.get(path)
         if container is not None:
             return container
-        parent: Any = self._own(path[:-1], dict) if path else None
-        present = _child(parent, path) if path else self.document
-        container = self._owned.get(id(present))
-        if container is None:
-            container = self._copied(present, path, make)
         if path:
-            parent[path[-1]] = container
+            parent: Any = self._own(path[:-1], dict)
+            present = _child(parent, path)
+            container = self._owned.get(id(present))
+            if container is None:
+                container = parent[path[-1]] = self._copied(present, path, make)
         else:
-            self.document = container
+            container = self._owned.get(id(self.document))
+            if container is None:
+                container = self.document = self._copied(self.document, path, make)
         if not self._lent:
             self._places[path] = container
         return container

@@ -247,7 +247,8 @@ def told(violation: Violation) -> tuple[str, str]:
         return generic(violation.reason, value, allowed, violation.key), ""
     told, fix = row.told, row.fix
     if value is None and row.bare and (allowed is None or "{value}" in told):
-        told = row.bare
+        listed = allowed is not None and "{allowed}" in told and "{allowed}" not in fix
+        told = f"{row.bare}: {{allowed}}" if listed else row.bare
     elif allowed is None and row.lone:
         told, fix = row.lone, row.lone_fix or row.fix
     return told.format_map(facts), fix.format_map(facts)

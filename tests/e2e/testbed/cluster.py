@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -160,11 +160,11 @@ class Cluster:
         self.kubectl(*server_side, input=yaml.dump_all(crds, Dumper=yaml.CSafeDumper))
         self.wait_established({str(crd["metadata"]["name"]) for crd in crds})
 
-    def wait_established(self, names: Set[str]) -> None:
+    def wait_established(self, names: Collection[str]) -> None:
         """Wait until the server serves the CustomResourceDefinitions of these names."""
         end = time.monotonic() + processes.PATIENCE
         # `kubectl wait` fails on a definition whose conditions are not there yet.
-        while wanting := names - self._established():
+        while wanting := set(names) - self._established():
             if time.monotonic() > end:
                 raise NotStartedError(f"not established: {', '.join(sorted(wanting))}")
             time.sleep(0.1)

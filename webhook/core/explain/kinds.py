@@ -28,7 +28,9 @@ def find_kind(catalog: Catalog, text: str) -> tuple[Definition, str] | Problem:
         wanted = "" if group == "core" else group.casefold()
         here = [each for each in named if each.interface.group.casefold() == wanted]
     else:
-        here = named
+        # Of kinds of one name, that of Kubernetes itself is meant, as with kubectl.
+        own = [each for each in named if each.profile.built_in]
+        here = own or named
     groups = sorted({full_name(each) for each in named})
     if not here or len({each.interface.group for each in here}) > 1:
         found = f"{clean(name)}, which {'no' if not here else 'more than one'} group has"

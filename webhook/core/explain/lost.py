@@ -25,7 +25,7 @@ from webhook.core.policy.combine import (
     released,
 )
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import Default, Policy
+from webhook.core.policy.model import Asset, Default, Policy
 
 LOCK = "shut-out-by-lock"
 CLOSER = "a closer scope says it"

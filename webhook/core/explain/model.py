@@ -113,8 +113,8 @@ class Entry:
     """One value of a field in the completed object: its place, its source, and what is wrong.
 
     `value` is ABSENT where nothing is set and None where it is never shown; `key` names the
-    container, item or instance. `derived` values are not literally at their place: they follow
-    from what is there, or stand there in another notation.
+    container, item or instance, `item` the policy's item that it is. `derived` values are not
+    literally at their place: they follow from what is there, or stand there in another notation.
     """
 
     path: Path
@@ -122,6 +122,7 @@ class Entry:
     source: str
     by: Source | None = None
     key: str = ""
+    item: str = ""
     note: str = ""
     derived: bool = False
     attributes: list[AttributeEntry] = field(default_factory=list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.core.explain.model import FORBIDDEN, MAPPED, NOT_NATIVE, UNMAPPED
-from webhook.core.plan import Plan
+from webhook.core.plan import Plan, concerns
 from webhook.core.pointer import Path, display
 from webhook.core.policy.fields import (
     AMOUNT,
@@ -43,6 +43,8 @@ from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import FieldPlaces
 
 Reach = tuple[str, str]
+VOLUME_FORMS: Final = frozenset({"hostPath", "claim", "emptyDir", "memory"})
+"""Pieces that an operator makes volumes of: nothing else can be put there."""
 OF_WORKLOAD: Final = frozenset(
     {WORKLOAD, WORKLOAD_ITEMS, PRIORITY, PREEMPTIBILITY, TOTAL_GPUS, NOTHING}
 )
@@ -95,7 +97,7 @@ def reach_of(plan: Plan, component: str, path: str) -> Reach:
             return NOT_NATIVE, NO_OBJECT
     if row.binding is Binding.NOTHING:
         return NOT_NATIVE, f"kept in {kept_at(row)}, for others to act on"
-    return refused(plan, row) or carried(plan, component, row)
+    return refused(plan, row) or of_other_types(plan, row) or carried(plan, component, row)
 
 
 def kept_at(row: Field) -> str:
@@ -104,13 +106,20 @@ def kept_at(row: Field) -> str:
     return display(path)
 
 
+def of_other_types(plan: Plan, row: Field) -> Reach | None:
+    """What a field is for, where that is not this kind's workload type."""
+    if not is_of_workload(plan.definition, row) or concerns(plan, row):
+        return None
+    return UNMAPPED, f"for workloads of type {', '.join(row.types)} only"
+
+
 def refused(plan: Plan, row: Field) -> Reach | None:
     """What the kind says against a field, unless a feature of the cluster allows it."""
     for each in plan.definition.profile.forbidden_fields:
         if each.field == row.path and each.unless not in plan.vocabulary.features:
             reason = each.reason or f"{plan.definition.interface.kind} refuses it"
-            unless = f"; the feature {each.unless} of the cluster allows it" if each.unless else ""
-            return FORBIDDEN, f"{reason}{unless}"
+            unless = f" unless the cluster has {each.unless} on (setting: features)"
+            return FORBIDDEN, f"{reason}{unless if each.unless else ''}"
     return None
 
 
@@ -120,25 +129,25 @@ def carried(plan: Plan, component: str, row: Field) -> Reach:
     lacking = UNMAPPED, f"{interface.kind} has no place for it"
     if row.shape == SERVING_PORT or (row.shape == WORKLOAD and not row.at):
         held = profile.fields.get(row.path)
-        return lacking if held is None else limits_of(held, interface.kind, component)
+        if held is not None and held.main_port:
+            serving = {component, profile.component(component).stands_in_for} & set(held.main_port)
+            return (MAPPED, "") if serving else (UNMAPPED, f"pods of {component} do not serve")
+        return lacking if held is None else (MAPPED, limits_of(held, interface.kind))
     found = interface.component(component)
     if row.shape == SCALE and found is not None:
         known = found.scales or profile.component(component).scale.absent is not None
         return (MAPPED, "") if known else (UNMAPPED, f"{component} has no number of replicas")
     if row.binding is Binding.METADATA and found is not None and found.form == "spec":
         return (MAPPED, "") if found.metadata else (UNMAPPED, f"{component} has no pod metadata")
-    if found is not None and found.form == "fragments" and not in_pieces(plan, component, row):
-        return UNMAPPED, f"{interface.kind} states no such part of the pods of {component}"
+    if found is not None and found.form == "fragments":
+        return of_pieces(plan, component, row)
     return MAPPED, ""
 
 
-def limits_of(held: FieldPlaces, kind: str, component: str) -> Reach:
-    """A field with places in the profile: which values the kind takes, and on what condition."""
-    if held.main_port:
-        serves = component in held.main_port
-        return (MAPPED, "") if serves else (UNMAPPED, f"pods of {component} do not serve")
+def limits_of(held: FieldPlaces, kind: str) -> str:
+    """Of a field that the profile has places for: which values, and when a default is written."""
     if held.derived is not None:
-        return MAPPED, f"follows from the kind: {held.derived}"
+        return f"follows from the kind: {held.derived}"
     limits = []
     if held.allows:
         limits.append(f"{kind} takes only {' or '.join(held.allows)}")
@@ -146,16 +155,22 @@ def limits_of(held: FieldPlaces, kind: str, component: str) -> Reach:
         limits.append(f"a default is written only beside {held.only_with.text}")
     if held.not_with is not None:
         limits.append(f"no default is written beside {held.not_with.text}")
-    return MAPPED, "; ".join(limits)
+    return "; ".join(limits)
 
 
-def in_pieces(plan: Plan, component: str, row: Field) -> bool:
+def of_pieces(plan: Plan, component: str, row: Field) -> Reach:
     """Whether a kind that states its pods piece by piece has a piece for a field."""
     found = next((each for each in plan.definition.plans if each.component == component), None)
-    pieces = [part.pod for part in found.parts] if found is not None else []
-    return any(
-        piece[: len(at)] == at[: len(piece)] for at in places_in_pod(row) for piece in pieces
-    )
+    forms = {
+        part.form
+        for part in (found.parts if found is not None else ())
+        for at in places_in_pod(row)
+        if part.pod[: len(at)] == at[: len(part.pod)] and part.form != "containers"
+    }
+    if not forms:
+        kind = plan.definition.interface.kind
+        return UNMAPPED, f"{kind} states no such part of the pods of {component}"
+    return MAPPED, "" if forms - VOLUME_FORMS else "judged, but a default has no place there"
 
 
 def places_in_pod(row: Field) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Any
 from webhook.core import pointer
 from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.reasons import REASONS
 from webhook.core.source import SourceDocument
 
@@ -37,6 +38,16 @@ def shown(raw: Any, text: str | None = None) -> str:
 def label(key: Any) -> str:
     """A key of a mapping for people; YAML keys need not be text."""
     return cut(json.dumps(key)[1:-1]) if isinstance(key, str) else shown(key)
+
+
+SECRET_NAMES = frozenset(
+    name.lower() for row in TABLE.fields.values() if row.secret for name in (row.path, *row.aliases)
+)
+
+
+def is_secret(path: Path) -> bool:
+    """Whether a place is within a field whose values are never printed, by whatever name."""
+    return any(isinstance(step, str) and step.lower() in SECRET_NAMES for step in path)
 
 
 @dataclass(slots=True)
@@ -88,7 +99,9 @@ class Report:
 
     def wrong_type(self, path: Path, raw: Any, wanted: str) -> None:
         """The value of this place is of another type than `wanted`."""
-        self.error(path, "wrong-type", shown(raw, self.document.text(path)), f"write {wanted}")
+        hidden = isinstance(raw, str | int | float) and is_secret(path)
+        found = NOT_SHOWN if hidden else shown(raw, self.document.text(path))
+        self.error(path, "wrong-type", found, f"write {wanted}")
 
     def mapping(self, raw: Any, path: Path) -> dict[Any, Any]:
         """The mapping at this place; null is empty, everything else a problem and empty."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from webhook.core.workload.access_errors import AccessError, NotDefinedError
 from webhook.core.workload.definition_model import ComponentModel, ScalePaths, SpecPaths
 from webhook.core.workload.expressions import JqError
 from webhook.core.workload.status import Status
@@ -27,40 +27,6 @@ SPECS: Final[dict[Form, str]] = {
     "metadata": "metadata_path",
     "fragments": "fragmented_pod_spec_definition",
 }
-
-
-class AccessError(Exception):
-    """What a component cannot give or take: a stable reason, a sentence, the facts in it."""
-
-    def __init__(self, reason: str, text: str, **facts: Any) -> None:
-        super().__init__(text)
-        self.reason = reason
-        self.facts = facts
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """The reason of this error and of those that caused it, outermost first."""
-        cause = self.__cause__
-        if isinstance(cause, AccessError):
-            return (self.reason, *cause.reasons)
-        return (self.reason, cause.reason) if isinstance(cause, JqError) else (self.reason,)
-
-
-class NotDefinedError(AccessError):
-    """The definition does not say where that is; `part` names what is missing."""
-
-    def __init__(self, component: str, part: str) -> None:
-        text = f"component `{shown(component)}` has no definition of its {part}"
-        super().__init__("not-defined", text, component=component, part=part)
-
-
-@contextmanager
-def told_as(reason: str, text: str, **facts: Any) -> Iterator[None]:
-    """Tell what fails inside as one more error, the cause kept."""
-    try:
-        yield
-    except (AccessError, JqError) as error:
-        raise AccessError(reason, f"{text}: {error}", **facts) from error
 
 
 @dataclass(frozen=True, slots=True)

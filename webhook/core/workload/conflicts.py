@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,8 +118,8 @@ def unmasked_with_users_of_host(view: PodView) -> Iterator[Conflict]:
             return
 
 
-Pair = tuple[frozenset[str], Callable[[PodView], Iterator[Conflict]]]
-PAIRS: tuple[Pair, ...] = (
+Find = Callable[[PodView], Iterator[Conflict]]
+PAIRS: tuple[tuple[frozenset[str], Find], ...] = (
     (
         frozenset({"security.runAsNonRoot", "security.runAsUid", "security.uidGidSource"}),
         root_and_non_root,
@@ -135,14 +135,16 @@ PAIRS: tuple[Pair, ...] = (
 CONFLICTING = frozenset(field for fields, _ in PAIRS for field in fields)
 
 
-def judge_conflicts(view: PodView, ev: Evaluation) -> None:
-    """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
+def pairs_written(ev: Evaluation) -> list[tuple[set[str], Find]]:
+    """What finds the pairs of which a default has been written, with the fields written so far."""
     if not ev.written & CONFLICTING:
-        return
-    for fields, find in PAIRS:
-        written = ev.written & fields
-        if not written:
-            continue
+        return []
+    return [(ev.written & fields, find) for fields, find in PAIRS if ev.written & fields]
+
+
+def judge_conflicts(view: PodView, ev: Evaluation, pairs: Sequence[tuple[set[str], Find]]) -> None:
+    """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
+    for written, find in pairs:
         for each in find(view):
             at_fault = each.field if each.field in written else min(written)
             ev.violate(

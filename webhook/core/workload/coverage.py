@@ -15,6 +15,7 @@ from webhook.core.workload.pod_shape import (
 )
 
 What = Literal["container", "pod spec"]
+Known = dict[Path, frozenset[str | int] | None]
 
 # Neither holds what somebody runs: both are the API server's or a controller's.
 NOT_WALKED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
@@ -34,10 +35,12 @@ def uncovered(
     starts = list(subtrees(document, definition))
     if not starts:
         return []
-    known: dict[Path, frozenset[str] | None] = {}
+    known: Known = {}
     for location in locations:
         if location.parts is not None:
-            known[location.place] = location.parts.keys
+            # Several pods may take pieces of one place.
+            for path, keys in location.parts.known().items():
+                known[path] = keys | (known.get(path) or frozenset())
             continue
         known[location.spec_path] = POD_KEYS
         known.update((path, IMAGE | CONTAINER_KEYS) for path, _ in location.extra)
@@ -67,9 +70,7 @@ def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]
     yield from ((each.path, each.value) for each in found if each.path is not None)
 
 
-def walk(
-    starts: list[tuple[Path, Any]], known: dict[Path, frozenset[str] | None]
-) -> Iterator[tuple[Path, What]]:
+def walk(starts: list[tuple[Path, Any]], known: Known) -> Iterator[tuple[Path, What]]:
     """Depth first without recursion, so that no document can exhaust the stack.
 
     `known` maps known places to the keys that belong to them, None for all: a pod spec may have
@@ -83,7 +84,7 @@ def walk(
         if count > MAX_NODES:
             text = f"more than {MAX_NODES} values where pods may hide"
             raise LocationError((), "too-large", text)
-        own: frozenset[str] | None = frozenset()
+        own: frozenset[str | int] | None = frozenset()
         if path in known:
             own = known[path]
         elif isinstance(node, dict) and (what := looks_like(node)):

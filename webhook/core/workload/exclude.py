@@ -1,4 +1,4 @@
-"""The podgate.dev/exclude annotation: which default items a workload leaves out."""
+"""The podgate.dev/exclude annotation: which default items a workload leaves out; never printed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from webhook.core.pointer import Path, read
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import ROLES
+from webhook.core.policy.spelling import closest
 from webhook.core.workload.evaluation import Evaluation
 
 ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
@@ -33,9 +34,15 @@ def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
         path = TABLE.aliases.get(path, path)
         row = TABLE.fields.get(path)
         if row is None or row.items is None or level not in levels:
-            ev.warn("unknown-exclude", path, ANNOTATION, name)
+            ev.warn("unknown-exclude", path if row else "", ANNOTATION, meant(path))
         elif not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             ev.warn("bad-exclude", path, ANNOTATION, EXAMPLE)
         else:
             found[f"{level}:{path}" if level else path] = frozenset(keys)
     return found
+
+
+def meant(path: str) -> str:
+    """What to write where no field with items is named; text of an annotation is not repeated."""
+    near = closest(path, (each.path for each in TABLE.fields.values() if each.items is not None))
+    return f"did you mean {near}?" if near else "write fields that have items, such as labels"

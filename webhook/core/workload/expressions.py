@@ -79,13 +79,21 @@ class Evaluator:
         """Where every output is, absent places included; raises NotAPlaceError for computed ones."""
         program = native(text)
         if program is None:
-            self.check(text)
-            return [path_of(text, each) for each in self.run(f"path({text})", document)]
+            return [path_of(text, each) for each in self.paths(text, document)]
         try:
             found = program.matches_or_none(document) if lenient else program.matches(document)
         except QueryError as error:
             raise JqError(str(error)) from error
         return [path_of(text, each.path) for each in self.limited(text, found)]
+
+    def paths(self, text: str, document: Any) -> list[Any]:
+        """The paths that jq gives; raises NotAPlaceError for what it can only read."""
+        self.check(text)
+        try:
+            return self.run(f"path({text})", document)
+        except JqError as error:
+            self.run(text, document)
+            raise NotAPlaceError(f"`{shown(text)}` can only be read") from error
 
     def check(self, text: str) -> None:
         """Raise JqSyntaxError if the text is no jq, NotNativeError if nobody here can tell."""

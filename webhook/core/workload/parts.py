@@ -13,6 +13,7 @@ A part says which place of a pod is where in the object, and in which form the o
     memory      the size of /dev/shm, for a volume in memory that is mounted there
     also        a container as in a pod, or a list of such, behind those that are there
     items       a list of which more may stand elsewhere, behind what is there; read only
+    more        such a list that takes defaults
     variables   a map of names to values, behind the variables that are there
     device      {name, quantity} for a limit of the first container
     quantities  {cpu, memory} for its requests and limits
@@ -44,14 +45,17 @@ Form = Literal[
     "memory",
     "also",
     "items",
+    "more",
     "variables",
     "device",
     "quantities",
     "sparkDriver",
     "sparkExecutor",
 ]
-BEHIND: Final = frozenset({"containers", "also", "items", "variables"})
+BEHIND: Final = frozenset({"containers", "also", "items", "more", "variables"})
 """Forms that are put behind what other pieces have put there."""
+AROUND: Final = frozenset({"sparkDriver", "sparkExecutor"})
+"""Forms that look at values around: their place does not tell where the pod is stated."""
 CONTAINER: Final[Path] = ("spec", "containers", 0)
 CONTAINER_KEYS: Final = ("name", "command", "args", "env", "workingDir")
 VOLUMES: Final[Path] = ("spec", "volumes")
@@ -91,13 +95,15 @@ class Part:
 class Piece:
     """One place of an assembled pod and the object's own; `told` ones can be read only.
 
-    `given` says whether the object has a value there.
+    `given` says whether the object has a value there, `before` how many items of the pod's list
+    are not this place's.
     """
 
     pod: Path
     real: Path
     form: str
     given: bool = False
+    before: int = 0
 
 
 @dataclass(slots=True)
@@ -109,22 +115,22 @@ class PodParts:
     root: Path
     pieces: list[Piece] = field(default_factory=list)
 
-    @property
-    def keys(self) -> frozenset[str]:
-        """The keys below `root` that hold pieces."""
+    def known(self) -> dict[Path, frozenset[str | int]]:
+        """The places that hold pieces, with the keys of these."""
         depth = len(self.root)
-        return frozenset(
-            str(each.real[depth])
-            for each in self.pieces
-            if len(each.real) > depth and each.real[:depth] == self.root
-        )
+        found: dict[Path, set[str | int]] = {self.root: set()}
+        for real in (each.real for each in self.pieces if each.real):
+            if len(real) > depth and real[:depth] == self.root:
+                found[self.root].add(real[depth])
+            found.setdefault(real[:-1], set()).add(real[-1])
+        return {path: frozenset(keys) for path, keys in found.items()}
 
     def assemble(self, document: Any) -> dict[str, Any]:
         """The pod of a document."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
         self.pieces = []
         for part in self.parts:
-            for match in part.place.matches_of(document, self.bindings):
+            for match in matches_in(part, document, self.bindings):
                 if match.path is not None:
                     FORMS[part.form](self, pod, part.pod, match.path, match.value)
                 elif match.value is not None:
@@ -157,6 +163,8 @@ class PodParts:
         if piece is None:
             return self.root
         rest = path[len(piece.pod) :]
+        if piece.before and rest and isinstance(rest[0], int):
+            rest = (rest[0] - piece.before, *rest[1:])
         if piece.form == "same":
             return (*piece.real, *rest)
         if piece.form == "names":
@@ -217,11 +225,20 @@ def joined_image(value: Any) -> Any:
 
 
 def put(pod: Any, path: Path, value: Any) -> None:
-    """Set one place of a pod that is being made."""
+    """Set one place of a pod that is being made; what it holds of the document stays as it is."""
     node = pod
     for step in path[:-1]:
-        node = node.setdefault(step, {}) if isinstance(node, dict) else node[step]
+        if isinstance(node, dict):
+            node[step] = copied(node.get(step))
+        node = node[step]
     node[path[-1]] = value
+
+
+def copied(value: Any) -> Any:
+    """A map or list of one's own; a new map for what is absent or cannot hold anything."""
+    if isinstance(value, list):
+        return [dict(each) if isinstance(each, dict) else each for each in value]
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def put_same(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
@@ -279,8 +296,8 @@ def put_containers(parts: PodParts, pod: Any, at: Path, place: Path, value: Any)
         if value is not None:
             put_same(parts, pod, at, place, value)
         return
-    held = pod["spec"].setdefault(at[-1], [])
     for index, each in enumerate(value):
+        held = pod["spec"].setdefault(at[-1], [])  # one of its own after each `put`
         here = (*at, len(held))
         held.append({})
         put_container(parts, pod, here, (*place, index), each)
@@ -330,25 +347,35 @@ def put_also(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> No
     if value is None:
         return
     several = isinstance(value, list)
-    held = pod["spec"].setdefault(at[-1], [])
-    if not isinstance(held, list):
-        return
+    held = pod["spec"].get(at[-1])
+    kept = [each for each in held if each != {}] if isinstance(held, list) else []
     for index, each in enumerate(value if several else [value]):
-        if held == [{}]:
-            held.clear()
-        parts.add((*at, len(held)), (*place, index) if several else place, given=True)
-        held.append(each)
+        parts.add((*at, len(kept)), (*place, index) if several else place, given=True)
+        kept.append(each)
+    pod["spec"][at[-1]] = kept
 
 
 def put_items(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
     """Items of a list that several places add to."""
     held = found if isinstance(found := read(pod, at), list) else []
-    for index, each in enumerate(value if isinstance(value, list) else ()):
-        parts.add((*at, len(held) + index), (*place, index), "told")
     if isinstance(value, list):
+        for index in range(len(value)):
+            parts.add((*at, len(held) + index), (*place, index), "told")
         put(pod, at, [*held, *value])
     elif value is not None:
         put_same(parts, pod, at, place, value)
+
+
+def put_more(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Items of a list that several places add to, the last of which takes defaults."""
+    found = read(pod, at)
+    held = found if isinstance(found, list) else []
+    if value is not None and not isinstance(value, list):
+        put_same(parts, pod, at, place, value)
+        return
+    parts.pieces.append(Piece(at, place, "same", value is not None, len(held)))
+    if value is not None:
+        put(pod, at, [*held, *value])
 
 
 def put_variables(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
@@ -378,13 +405,19 @@ def put_quantities(parts: PodParts, pod: Any, at: Path, place: Path, value: Any)
             put_resource(parts, pod, (part, name), (*place, name), each)
 
 
-def put_resource(parts: PodParts, pod: Any, at: Path, place: Path, value: Any) -> None:
+def put_resource(parts: PodParts, pod: Any, at: tuple[str, str], place: Path, value: Any) -> None:
     """One amount of the first container, which can be read only."""
     if value is None or not isinstance(pod["spec"]["containers"][0], dict):
         return
-    resources = pod["spec"]["containers"][0].setdefault("resources", {})
-    resources[at[0]] = {**(resources.get(at[0]) or {}), at[1]: value}
+    container = pod["spec"]["containers"][0]
+    resources = mapping(container.get("resources"))
+    container["resources"] = {**resources, at[0]: {**mapping(resources.get(at[0])), at[1]: value}}
     parts.add((*CONTAINER, "resources", *at), place, "told", given=True)
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value if it is a map, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def put_spark(role: str) -> Any:
@@ -410,6 +443,7 @@ FORMS: Final = {
     "memory": put_memory,
     "also": put_also,
     "items": put_items,
+    "more": put_more,
     "variables": put_variables,
     "device": put_device,
     "quantities": put_quantities,
@@ -425,13 +459,21 @@ def step_of(name: str, parts: PodParts) -> Assembled:
     return step
 
 
+def matches_in(part: Part, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
+    """What a part finds in one element; all there is where it goes through further lists."""
+    if len(part.place.iterators) <= len(bindings):
+        return part.place.matches_of(document, bindings)
+    depth = len(bindings)
+    return [
+        each for each in part.place.matches_or_none(document) if each.bindings[:depth] == bindings
+    ]
+
+
 def parts_of(parts: Sequence[Part], document: Any, bindings: tuple[Path, ...]) -> PodParts | None:
     """The places of a pod in one element of the object; None where it states nothing of one."""
-    each_of = [
-        (part, match) for part in parts for match in part.place.matches_of(document, bindings)
-    ]
+    each_of = [(part, match) for part in parts for match in matches_in(part, document, bindings)]
     deciding = [match for part, match in each_of if part.makes_pod]
-    found = [match for _, match in each_of]
+    found = [match for part, match in each_of if part.form not in AROUND]
     if all(match.value is None for match in deciding or found):
         return None
     return PodParts(parts, bindings, root_of(deciding or found))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from webhook.core import pointer
@@ -14,6 +15,7 @@ MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default
 GPU_MARKS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/")
 EXTRA = "extra"
 RESOURCES: Path = ("resources",)
+NAME = itemgetter("name")
 LISTS = frozenset(
     {
         "env",
@@ -62,7 +64,8 @@ class Container:
 class PodView:
     """A pod location with its containers indexed; `old` is the same pod before an update.
 
-    `claims` are the workload's claim templates, which are volumes of the pod.
+    `claims` are the workload's claim templates, which are volumes of the pod. `kept` is what has been
+    worked out of it, by what that is, with the version of the copy that it is true of.
     """
 
     location: PodLocation
@@ -74,6 +77,9 @@ class PodView:
     windows: bool
     old: PodView | None = None
     claims: tuple[tuple[Path, dict[str, Any]], ...] = ()
+    kept: dict[Any, tuple[int, Any]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @property
     def spec_path(self) -> Path:
@@ -85,9 +91,17 @@ class PodView:
 
         The choice, an annotation, steers defaults only; it takes no container out of a rule.
         """
-        unchosen = main_container(self.location, {}, self.containers)
-        mains = [each.path for each in (self.main, unchosen) if each is not None]
-        return any(place[: len(path)] == path for path in mains)
+        return any(place[: len(each.path)] == each.path for each in self.mains)
+
+    @property
+    def mains(self) -> list[Container]:
+        """The main container, then the one that is it without the user's choice, if another."""
+        if self.main is None:
+            return []
+        unchosen = self.main
+        if len(self.containers) > 1:
+            unchosen = main_container(self.location, {}, self.containers) or self.main
+        return [self.main] if unchosen is self.main else [self.main, unchosen]
 
     def old_container(self, container: Container) -> Container | None:
         """The container of the same list and name before the update."""
@@ -145,6 +159,17 @@ def check_shape(body: dict[str, Any], path: Path) -> None:
         for part in ("limits", "requests"):
             if part in resources and resources[part].__class__ is not dict:
                 mapping(resources[part], (*path, "resources", part))
+
+
+def may_name(entries: Any, name: str) -> bool:
+    """Whether a list of maps may have one of this name; False is certain, and told quickly.
+
+    Environments are long, and several fields look for one variable each.
+    """
+    try:
+        return name in map(NAME, entries)
+    except (KeyError, TypeError):
+        return True
 
 
 def wants_gpu(container: Container) -> bool:

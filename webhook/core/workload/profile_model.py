@@ -17,6 +17,7 @@ Written = Literal[
     "clusterLocal",
     "metricName",
     "disruptionRule",
+    "disruptionRuleOfJob",
     "anyTrue",
     "enabledRoute",
     "unlimitedZero",

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from webhook.core.pointer import Path
+from webhook.core.policy.row import Field
 
 LISTS: Final = frozenset({"env", "args", "command"})
 MAP: Final = "annotations"
@@ -26,3 +27,15 @@ def is_hidden(path: Path, value: Any) -> bool:
     Numbers say no more than their field does: a maximum of replicas is the same in an annotation.
     """
     return not isinstance(value, int | Fraction) and is_secret_place(path)
+
+
+def shown_native(field: Field, path: Path, native: Any) -> Any:
+    """A native value of a field as it stands; None where it is never shown."""
+    if field.secret:
+        return None
+    if not is_secret_place(path):
+        return native
+    try:
+        return None if is_hidden(path, field.reading().read(native)) else native
+    except (ValueError, TypeError, AttributeError):
+        return None

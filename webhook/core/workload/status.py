@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from webhook.core.workload.access_errors import told_as
 from webhook.core.workload.definition_model import (
     ConditionMatch,
     ConditionsPath,
@@ -13,7 +14,7 @@ from webhook.core.workload.definition_model import (
     StatusMappings,
     StatusPaths,
 )
-from webhook.core.workload.expressions import Evaluator, JqError, text_of
+from webhook.core.workload.expressions import Evaluator, text_of
 
 Mode = Literal["admission", "parity"]
 EVALUATED: Final = (
@@ -38,14 +39,6 @@ RESOLVED: Final = (
     "Initializing",
 )
 UNDEFINED: Final = "Undefined"
-
-
-class StatusError(Exception):
-    """A status that cannot be read: `reason` is phase-, conditions- or match-failed."""
-
-    def __init__(self, reason: str, cause: JqError) -> None:
-        super().__init__(f"the {reason.removesuffix('-failed')} of the status: {cause}")
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +80,15 @@ def entries(mappings: StatusMappings) -> list[tuple[str, list[Matcher] | None]]:
 def read_status(
     paths: StatusPaths, document: Any, evaluator: Evaluator, mode: Mode = "admission"
 ) -> Status:
-    """The status of an object; raises StatusError."""
+    """The status of an object; raises AccessError."""
     phase = read_phase(paths, document, evaluator)
     conditions = read_conditions(paths.conditions_definition, document, evaluator, mode)
-    try:
+    with told_as("match-failed", "the states cannot be told"):
         matching = tuple(
             state
             for state, matchers in entries(paths.status_mappings)
             if any(holds(each, phase, conditions, document, evaluator) for each in matchers or ())
         )
-    except JqError as error:
-        raise StatusError("match-failed", error) from error
     return Status(phase, conditions, matching or (UNDEFINED,))
 
 
@@ -105,10 +96,8 @@ def read_phase(paths: StatusPaths, document: Any, evaluator: Evaluator) -> str |
     """The phase, "" where the object has none yet, None where the definition has none."""
     if paths.phase_definition is None:
         return None
-    try:
+    with told_as("phase-failed", "the phase cannot be read"):
         found = evaluator.values(paths.phase_definition.path, document)
-    except JqError as error:
-        raise StatusError("phase-failed", error) from error
     return "" if not found or found[0] is None else text_of(found[0])
 
 
@@ -118,12 +107,12 @@ def read_conditions(
     """The conditions in the object's order."""
     if paths is None:
         return ()
-    try:
+    with told_as("conditions-failed", "the conditions cannot be read"):
         found = evaluator.values(paths.path, document, lenient=mode == "admission")
-    except JqError as error:
-        raise StatusError("conditions-failed", error) from error
     # Upstream leaves defaults to the API server and so reads nothing that a definition omits.
-    named = paths.model_fields_set if mode == "parity" else {"reason_field_name", "message_field_name"}
+    named = (
+        paths.model_fields_set if mode == "parity" else {"reason_field_name", "message_field_name"}
+    )
     return tuple(
         Condition(
             text_at(each, paths.type_field_name) or "",

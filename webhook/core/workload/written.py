@@ -25,12 +25,29 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """What the key next to a place's parent has to hold, or may lack, once the place is written.
+
+    `filled` is what the API server puts there while the place is unset.
+    """
+
+    key: str
+    value: str
+    filled: str | None = None
+
+    def of(self, place: Path) -> Path:
+        """Where the neighbour of a place is."""
+        return (*place[:-2], self.key)
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """How one field is written on one kind.
 
     `codec` reads native values and writes them (None: absence says it). `gather` tells what several
     places say, `together` that they are one value. `lands` is what goes to a place that now holds
-    something (None: nothing does). `only_true`: false is no more than the absence of true.
+    something (None: nothing does). `only_true`: false is no more than the absence of true. `beside`
+    is a neighbour that has to go with what is written.
     """
 
     codec: Codec
@@ -39,6 +56,7 @@ class Form:
     together: bool = False
     only_true: bool = False
     unlimited: bool = False
+    beside: Beside | None = None
 
 
 def number_as_text(codec: Codec) -> Codec:
@@ -168,6 +186,16 @@ def after_others(path: Path, value: Any, now: Any) -> Any:
     return [*now, *value] if isinstance(now, list) else value
 
 
+REPLACEMENT = Beside("podReplacementPolicy", "Failed")
+"""Beside failure rules pods are replaced when they have failed, not while they terminate."""
+REPLACEMENT_OF_JOB = replace(REPLACEMENT, filled="TerminatingOrFailed")
+
+
+def among_failure_rules(beside: Beside) -> Callable[[Form], Form]:
+    """A failure rule among others, with its neighbour."""
+    return lambda form: replace(form, gather=rules_of_disruption, lands=after_others, beside=beside)
+
+
 def read_presence(native: Any) -> bool:
     """A switch, or an object that is on by being there."""
     if isinstance(native, bool | dict):
@@ -221,9 +249,8 @@ TABLE: dict[str, Notation] = {
     "plusOne": Notation(plus_one),
     "clusterLocal": Notation(word_for_true("cluster-local"), only_true),
     "metricName": Notation(metric_names),
-    "disruptionRule": Notation(
-        disruption_rule, lambda form: replace(form, gather=rules_of_disruption, lands=after_others)
-    ),
+    "disruptionRule": Notation(disruption_rule, among_failure_rules(REPLACEMENT)),
+    "disruptionRuleOfJob": Notation(disruption_rule, among_failure_rules(REPLACEMENT_OF_JOB)),
     "anyTrue": Notation(
         lambda codec: replace(codec, read=read_presence),
         lambda form: replace(form, gather=any_true, together=True),

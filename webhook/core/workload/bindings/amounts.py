@@ -82,8 +82,8 @@ class AmountField:
         main = view.main
         if main is None or self.rules.default is None:
             return
-        if amount_of(view.spec, "requests", self.resource) or amount_of(
-            view.spec, "limits", self.resource
+        if "resources" in view.spec and any(
+            amount_of(view.spec, part, self.resource) for part in ("requests", "limits")
         ):
             return
         path = (*main.path, *self.at)
@@ -155,6 +155,7 @@ class AmountField:
         if main is None:
             return
         native = self.get(main.body)
+        amount = 0
         if native is None:
             if rules.required:
                 before = view_before(view, main, self.at)
@@ -166,11 +167,12 @@ class AmountField:
                 if not self.stood_there(view, main, native):
                     rules.refuse_invalid(ev, (*main.path, *self.at), native)
             else:
+                amount = max(value, 0)
                 for each, holds in self.bounds:
                     if not holds(value, each.argument):
                         self.refuse_bound(view, ev, each, native, value)
         if self.maxima:
-            self.final_total(view, ev)
+            self.final_total(view, ev, amount)
 
     def stood_there(self, view: PodView, container: Container, native: Any) -> bool:
         """Whether an unreadable amount was there before the update and may stay."""
@@ -191,11 +193,15 @@ class AmountField:
             self.field.path, path, self.rules.show(value), self.rules.show_argument(each), each
         )
 
-    def final_total(self, view: PodView, ev: Evaluation) -> None:
-        """max on the total, which passes while it does not move further from the rule."""
+    def final_total(self, view: PodView, ev: Evaluation, amount: int) -> None:
+        """max on the total, which passes while it does not move further from the rule.
+
+        `amount` is the main container's, which is all in most pods.
+        """
+        total = amount
         if len(view.everyone) > 1 or "resources" in view.spec or "overhead" in view.spec:
             self.refuse_unreadable(view, ev)
-        total = self.total(view)
+            total = self.total(view)
         assert view.main is not None
         for each in self.maxima:
             if total <= each.argument:

@@ -85,7 +85,9 @@ class AnnotationItemStore:
             values[attribute.name] = (comparable(attribute, held),)
         names = [self.row.key, *(name for fallback in self.row.fallbacks for name in fallback)]
         key = next((entry[name] for name in names if name in values), index)
-        return ListedItem(str(key), values, self.path, entry, index=index)
+        # Other identities are values of the annotation.
+        label = "" if self.row.key in values else f"number {index + 1}"
+        return ListedItem(str(key), values, self.path, entry, label=label, index=index)
 
     def add(
         self,

@@ -187,11 +187,15 @@ class ContainerField:
         native = self.get(container.body)
         if native is not None and (self.server_default is None or not self.replaces):
             return
+        path = container.path + self.at
+        if view.old is None and native is None:
+            self.put(ev, path, None, None, None)
+            return
         server = self.server_default(container.body) if self.server_default else None
         before = self.before(view, container)
         if before is not None and before[1] is None and self.pod_get is not None:
             before = self.pod_before(view)
-        self.put(ev, (*container.path, *self.at), native, server, before)
+        self.put(ev, path, native, server, before)
 
     def put(self, ev: Evaluation, path: Any, native: Any, server: Any, before: Before) -> None:
         """Write the old value or today's default at one place, where it may land."""
@@ -209,14 +213,14 @@ class ContainerField:
         ev.write(self.field.path, path, value, kept, source, secret=self.field.secret)
 
     def final(self, view: PodView, ev: Evaluation) -> None:
-        """min, max, step, options and required: safety on every container, else on the main one."""
+        """min, max, step, options and required: safety on every container, else on the main one.
+
+        Values of the container that is the main one without the user's choice are judged too.
+        """
         rules = self.rules
         if not rules.final and not rules.required:
             return
-        if self.all_lists:
-            containers: Iterable[Container] = view.everyone
-        else:
-            containers = [view.main] if view.main is not None else []
+        containers = self.bound(view) if self.all_lists else view.mains
         inherited = self.pod_get(view.spec) if self.pod_get is not None else None
         for container in containers:
             native = self.get(container.body)

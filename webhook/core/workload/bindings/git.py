@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,9 @@ from webhook.core.workload.vocabulary import Vocabulary
 
 DEPRECATED, SCRATCH = "gitRepo", "emptyDir"
 CHECKOUT = "code-sync"
+NUMBERED = re.compile(rf"{CHECKOUT}(-\d+)?", re.ASCII)
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+RUN = ("command", "args", "env", "envFrom", "lifecycle", "volumeMounts", "volumeDevices", *PROBES)
 INIT, METHOD = "initContainers", "secretRef.authenticationMethod"
 
 
@@ -126,30 +130,96 @@ class GitStore(VolumeStore):
             reason = "no-git-key" if by_key else "no-git-image"
             ev.warn(reason, row.path, view.location.place, item.key, source=item.source)
             return
-        name = dns_label(attributes["name"].value if "name" in attributes else item.key)
-        volume = self.free_name(view, ev)
-        mount = (
-            {"name": volume, "mountPath": attributes["path"].value} if "path" in attributes else {}
-        )
+        name = container_name(item, attributes)
+        wanted = attributes["path"].value if "path" in attributes else ""
+        volume = self.left_volume(view, ev, wanted) or self.free_name(view, ev)
+        mount = {"name": volume, "mountPath": wanted} if wanted else {}
         if self.taken(view, ev, row, item, name) or (
-            mount and self.mount_clashes(view, ev, row, item, volume, mount["mountPath"])
+            mount and self.mount_clashes(view, ev, row, item, mount)
         ):
             return
         container = sync_container(name, self.image, volume, attributes)
-        for path, entry in (
-            ((*view.spec_path, INIT), container),
-            ((*view.spec_path, "volumes"), {"name": volume, SCRATCH: {}}),
-        ):
-            if ev.can_write(path):
-                index = len(ev.now(path) or [])
-                ev.draft.append(path, entry)
-                ev.note_item(row, (*path, index), entry, why, item.source)
+        self.append(ev, row, (*view.spec_path, INIT), container, item, why)
+        self.put_volume(view, ev, row, volume, item, why)
         if mount:
             self.mount(view, ev, row, mount, item, why)
 
+    def append(
+        self, ev: Evaluation, row: Field, path: Path, entry: Any, item: EffectiveItem, why: str
+    ) -> None:
+        """Append one entry to a list of the copy."""
+        if ev.can_write(path):
+            index = len(ev.now(path) or [])
+            ev.draft.append(path, entry)
+            ev.note_item(row, (*path, index), entry, why, item.source)
+
+    def put_volume(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        name: str,
+        item: EffectiveItem,
+        why: str,
+    ) -> None:
+        """Append the volume of a checkout, unless it is there."""
+        path = (*view.spec_path, "volumes")
+        if all(not isinstance(e, dict) or e.get("name") != name for e in ev.now(path) or []):
+            self.append(ev, row, path, {"name": name, SCRATCH: {}}, item, why)
+
+    def left_volume(self, view: PodView, ev: Evaluation, wanted: str) -> str:
+        """The volume that the main container still mounts of a checkout whose container is gone.
+
+        An update that sends the list of init containers alone leaves the rest of it.
+        """
+        mounts = ev.now((*view.main.path, "volumeMounts")) if view.main is not None else None
+        volumes = ev.now((*view.spec_path, "volumes"))
+        used = {self.volume_name(view, each) for each in view.everyone if self.checks_out(each)}
+        for mount in listed(mounts):
+            name = mount.get("name") if isinstance(mount, dict) else None
+            if mount != {"name": name, "mountPath": wanted} or not isinstance(name, str):
+                continue
+            held = [e for e in listed(volumes) if isinstance(e, dict) and e.get("name") == name]
+            ours = held in ([], [{"name": name, SCRATCH: {}}])
+            if NUMBERED.fullmatch(name) and name not in used and ours:
+                return name
+        return ""
+
+    def is_made(
+        self,
+        view: PodView,
+        container: Container,
+        item: EffectiveItem,
+        attributes: Mapping[str, Default],
+    ) -> bool:
+        """Whether a container is, in all that it runs, the one that an item makes."""
+        name, body = container_name(item, attributes), container.body
+        if container.list != INIT or container.name != name or body.get("image") != self.image:
+            return False
+        made = sync_container(name, self.image, self.volume_name(view, container), attributes)
+        return bool(self.image) and all(body.get(part) == made.get(part) for part in RUN)
+
+    def checks_out(self, container: Container) -> bool:
+        """Whether a container is a checkout by its image."""
+        return is_git_image(container.body.get("image"), self.images)
+
+    def mend(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        native: NativeItem,
+        why: str,
+    ) -> None:
+        """Write the volume of a checkout again, which an update of the volumes alone drops."""
+        name = self.volume_named(view, native.key)
+        if NUMBERED.fullmatch(name):
+            self.put_volume(view, ev, row, name, item, why)
+
     def free_name(self, view: PodView, ev: Evaluation) -> str:
         """A name for the next checkout's volume."""
-        volumes = ev.now((*view.spec_path, "volumes")) or []
+        volumes = listed(ev.now((*view.spec_path, "volumes")))
         taken = {str(each.get("name")) for each in volumes if isinstance(each, dict)}
         names = (CHECKOUT, *(f"{CHECKOUT}-{number}" for number in range(2, len(taken) + 3)))
         return next(each for each in names if each not in taken)
@@ -189,9 +259,9 @@ class GitStore(VolumeStore):
         """Mount the volume of a checkout that is there on the main container."""
         name = self.volume_named(view, volume)
         if name and "path" in attributes:
-            path = attributes["path"].value
-            if not self.mount_clashes(view, ev, row, item, name, path):
-                self.mount(view, ev, row, {"name": name, "mountPath": path}, item, why)
+            mount = {"name": name, "mountPath": attributes["path"].value}
+            if not self.mount_clashes(view, ev, row, item, mount):
+                self.mount(view, ev, row, mount, item, why)
 
     def volume_named(self, view: PodView, key: str) -> str:
         """The volume of the item of that key."""
@@ -203,3 +273,8 @@ class GitStore(VolumeStore):
     def volume_of(self, view: PodView, native: NativeItem) -> str:
         """The name of the volume that a checkout is mounted from."""
         return self.volume_named(view, native.key)
+
+
+def container_name(item: EffectiveItem, attributes: Mapping[str, Default]) -> str:
+    """The name of the container of an item."""
+    return dns_label(attributes["name"].value if "name" in attributes else item.key)

@@ -14,6 +14,7 @@ DEVICES: Final = "gpu-fraction-num-devices"
 CONTAINER_NAME: Final = "gpu-fraction-container-name"
 FRACTION_LIMIT: Final = "gpu-fraction.limit"
 MEMORY_LIMIT: Final = "gpu-memory.limit"
+LIMIT_VARIABLE: Final = "RUNAI_GPU_MEMORY_LIMIT"
 KEYS: Final = frozenset({FRACTION, MEMORY, DEVICES, CONTAINER_NAME, FRACTION_LIMIT, MEMORY_LIMIT})
 # Newer keys of the scheduler, for one container each.
 PER_CONTAINER: Final = re.compile(

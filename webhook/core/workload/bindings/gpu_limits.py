@@ -11,6 +11,7 @@ from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.gpu_annotations import (
     FRACTION,
     FRACTION_LIMIT,
+    LIMIT_VARIABLE,
     MEMORY,
     MEMORY_LIMIT,
     annotation_path,
@@ -18,7 +19,6 @@ from webhook.core.workload.bindings.gpu_annotations import (
 from webhook.core.workload.bindings.gpu_defaults import is_fixed
 from webhook.core.workload.bindings.gpu_form_field import GpuFormField
 from webhook.core.workload.bindings.gpu_parts import (
-    LIMIT_VARIABLE,
     UNITS,
     Found,
     gpu_container,
@@ -205,8 +205,9 @@ class GpuLimitField(GpuFormField):
 
 def judge_order(view: PodView, ev: Evaluation, form: str, unit: str) -> None:
     """A limit below the request: the pod would never start."""
-    asked, bounds = requests(view, form, unit), limits(view, form, unit)
-    if not asked or not bounds:
+    asked = requests(view, form, unit)
+    bounds = limits(view, form, unit) if asked else []
+    if not bounds:
         return
     if view.old is not None:
         old = requests(view.old, form, unit), limits(view.old, form, unit)

@@ -12,15 +12,15 @@ from webhook.core.workload.bindings.gpu_annotations import (
     CONTAINER_NAME,
     FRACTION,
     FRACTION_LIMIT,
+    LIMIT_VARIABLE,
     MEMORY_LIMIT,
     PER_CONTAINER,
     annotation_path,
     annotations_of,
 )
 from webhook.core.workload.bindings.gpu_use import PARTS
-from webhook.core.workload.podspec import Container, PodView
+from webhook.core.workload.podspec import Container, PodView, may_name
 
-LIMIT_VARIABLE: Final = "RUNAI_GPU_MEMORY_LIMIT"
 UNREADABLE: Final = "(not shown)"
 SUFFIXES: Final = {"MiB": "Mi", "MB": "M"}
 UNITS: Final = {"MiB": quantity.UNITS["Mi"], "MB": quantity.UNITS["M"]}
@@ -127,6 +127,8 @@ def variables(view: PodView) -> Iterator[Found]:
     """The limits that containers carry as a variable; one from elsewhere cannot be read."""
     for container in view.everyone:
         entries = container.body.get("env")
+        if not may_name(entries, LIMIT_VARIABLE):
+            continue
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             if not isinstance(entry, dict) or entry.get("name") != LIMIT_VARIABLE:
                 continue

@@ -11,7 +11,7 @@ from webhook.core.pointer import Path
 from webhook.core.workload.bindings.gpu_annotations import DEVICES, FRACTION, MEMORY, annotations_of
 from webhook.core.workload.bindings.totals import effective_total
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.podspec import Container, PodView
+from webhook.core.workload.podspec import Container, PodView, may_name
 from webhook.core.workload.vocabulary import Vocabulary
 
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
@@ -67,6 +67,13 @@ class GpuNames:
         self.classes = classes
         self.known = {"cpu": False, "memory": False}
 
+    def among(self, held: Any) -> list[str]:
+        """The names of GPUs in a map of amounts; none in anything else."""
+        if not isinstance(held, dict):
+            return []
+        known = self.known
+        return [name for name in held if known.get(name, True) and name in self]
+
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
@@ -90,13 +97,12 @@ def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
         return found
     for part in ("limits", "requests"):
         held = resources.get(part)
-        for name, native in held.items() if isinstance(held, dict) else ():
-            if name in names:
-                try:
-                    amount = quantity.parse(native)
-                except ValueError:
-                    continue
-                found[name] = max(found.get(name, 0), -(-amount // quantity.NANO), 0)
+        for name in names.among(held):
+            try:
+                amount = quantity.parse(held[name])
+            except ValueError:
+                continue
+            found[name] = max(found.get(name, 0), -(-amount // quantity.NANO), 0)
     return found
 
 
@@ -121,12 +127,12 @@ def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
 def sees_devices(container: Container) -> bool:
     """Whether the container names devices to its runtime, which grants them without a request."""
     entries = container.body.get("env")
-    for each in entries if isinstance(entries, list) else ():
-        if not isinstance(each, dict) or each.get("name") != VISIBLE:
-            continue
-        if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE:
-            return True
-    return False
+    if not isinstance(entries, list) or not may_name(entries, VISIBLE):
+        return False
+    named = [each for each in entries if each.__class__ is dict and each.get("name") == VISIBLE]
+    return any(
+        each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE for each in named
+    )
 
 
 def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
@@ -136,7 +142,7 @@ def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
         resources = container.body.get("resources")
         for part in ("limits", "requests"):
             held = resources.get(part) if isinstance(resources, dict) else None
-            known = [name for name in held if name in names] if isinstance(held, dict) else []
+            known = names.among(held)
             found += [((*container.path, "resources", part, name), name) for name in known]
     return found
 
@@ -144,14 +150,23 @@ def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
 class GpuCounter:
     """Counts the GPUs of pods in every form, by an installation's names."""
 
-    __slots__ = ("classes", "names")
+    __slots__ = ("classes", "key", "names")
 
     def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
         self.names = GpuNames(patterns, classes)
         self.classes = classes
+        self.key = ("GPUs", patterns, classes)
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
-        """What the pod asks for in every form."""
+        """What the pod asks for in every form; all fields of GPUs ask, and it is counted once."""
+        version, known = ev.draft.version, view.kept.get(self.key)
+        if known is None or known[0] != version:
+            known = view.kept[self.key] = (version, self.count(view, ev))
+        use: GpuUse = known[1]
+        return use
+
+    def count(self, view: PodView, ev: Evaluation) -> GpuUse:
+        """What `use` gives."""
         use = GpuUse()
 
         def whole(container: Container) -> int:
@@ -197,6 +212,8 @@ class GpuCounter:
             for name, amount in devices_of(each, self.names).items()
             if amount and MIG_MARK in name
         }
+        if not asked:
+            return []
         return [
             (path, name.partition(MIG_MARK)[2])
             for path, name in resource_places(view, self.names)

@@ -34,7 +34,7 @@ from webhook.core.workload.bindings.gpu_use import (
 )
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.podspec import PodView, refreshed
+from webhook.core.workload.podspec import PodView
 from webhook.core.workload.vocabulary import Vocabulary
 
 EXCLUSIVE: Final = (FRACTION, MEMORY, WHOLE, MIG)
@@ -70,7 +70,7 @@ class GpuField:
 
     def now(self, view: PodView, ev: Evaluation) -> PodView:
         """The pod as it stands in the copy."""
-        return refreshed(view, ev.draft.document) if ev.draft.changed else view
+        return ev.as_it_stands(view) if ev.draft.changed else view
 
     def place(self, view: PodView) -> Path:
         """Where the total is reported: the container with GPUs, else the main one, else the pod."""
@@ -97,6 +97,8 @@ class GpuField:
 
     def judge_forms(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Parts beside whole devices, or shares beside memory, are refused by the scheduler later."""
+        if len(use.forms) < 2:
+            return
         used = [form for form in EXCLUSIVE if form in use.forms]
         if len(used) < 2 or used == [WHOLE, MIG]:
             return
@@ -112,13 +114,13 @@ class GpuField:
 
     def tell_inert(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """A part of a GPU comes from certain schedulers only; others do not know the annotation."""
-        if view.spec.get("schedulerName") in SCHEDULERS:
+        parts = [form for form in PARTS if form in use.forms]
+        if not parts or view.spec.get("schedulerName") in SCHEDULERS:
             return
-        for form in PARTS:
-            if form in use.forms:
-                asked = requests(view, form, self.defaults.unit)
-                path = asked[0].path if asked else annotation_path(view, form)
-                ev.warn("inert-annotation", TOLD_BY[form], path, " or ".join(SCHEDULERS))
+        for form in parts:
+            asked = requests(view, form, self.defaults.unit)
+            path = asked[0].path if asked else annotation_path(view, form)
+            ev.warn("inert-annotation", TOLD_BY[form], path, " or ".join(SCHEDULERS))
 
     def violate_form(
         self, view: PodView, ev: Evaluation, use: GpuUse, before: GpuUse | None
@@ -235,9 +237,11 @@ class GpuDevicesField(GpuField):
 
     def judge(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """min, max, step and required on the pod's total."""
-        rules, before, path = self.rules, self.before(view, ev), self.place(view)
+        rules, before = self.rules, self.before(view, ev)
         if use.none and not self.stated(view):
-            rules.judge_required(ev, path, unchanged=before is not None and not before.forms)
+            unchanged = before is not None and not before.forms
+            if rules.required:
+                rules.judge_required(ev, self.place(view), unchanged=unchanged)
             return
         for each, holds in rules.final:
             if use.unbounded:
@@ -245,7 +249,8 @@ class GpuDevicesField(GpuField):
             elif not holds(use.count, each.argument):
                 if before is not None and ratchets(each) and no_further(each.rule, use, before):
                     continue
-                ev.violate(self.field.path, path, use.shown(), rules.show_argument(each), each)
+                allowed = rules.show_argument(each)
+                ev.violate(self.field.path, self.place(view), use.shown(), allowed, each)
 
     def judge_unbounded(
         self,

@@ -10,8 +10,8 @@ from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.mounts import clean_path, mounts_of
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
-from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.podspec import Container, PodView, mapping, sequence
+from webhook.core.workload.evaluation import Evaluation, is_held
+from webhook.core.workload.podspec import Container, PodView, mapping, may_name, sequence
 
 HOME_PATH = "/home/runai-home"
 HOME_ENTRY = {"name": "HOME", "value": HOME_PATH}
@@ -67,9 +67,9 @@ class MountedField:
             return None
         volumes = entries(spec.get("volumes"), (*spec_path, "volumes"))
         names = {str(volume.get("name")) for _, volume in volumes if self.accepts(volume)}
+        wanted = clean_path(wanted)
         for place, mount in entries(body["volumeMounts"], (*path, "volumeMounts")):
-            at = clean_path(mount.get("mountPath"))
-            if at == clean_path(wanted) and str(mount.get("name")) in names:
+            if str(mount.get("name")) in names and clean_path(mount.get("mountPath")) == wanted:
                 return place
         return None
 
@@ -112,11 +112,16 @@ class MountedField:
             if default.value:
                 ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
             return
+        mounts = (*main.path, "volumeMounts")
+        if not (is_held((*view.spec_path, "volumes")) and is_held(mounts)):
+            # Without its directory a variable would lead nowhere: all of it is written, or nothing.
+            if default.value:
+                ev.warn("unmapped-default", self.field.path, (), ev.request.kind)
+            return
         spec, body = ev.now(view.spec_path) or {}, ev.now(main.path) or {}
         place = self.place(spec, view.spec_path, body, main.path)
         if place is not None or self.occupied(body, main.path):
             return
-        mounts = (*main.path, "volumeMounts")
         before = self.before(view, main)
         wanted = self.rules.defaulting.wanted(ev, mounts, None, None, before)
         if wanted is None or not (wanted[1] if wanted[0] == "kept" else default.value):
@@ -237,6 +242,8 @@ class HomeField(MountedField):
 
     def wanted_path(self, body: dict[str, Any], path: Path) -> str | None:
         """The value of HOME; the last entry of a name is the one that counts."""
+        if not may_name(body.get("env") or (), "HOME"):
+            return None
         value = None
         for _, entry in entries(body.get("env"), (*path, "env")):
             if entry.get("name") == "HOME":
@@ -244,17 +251,32 @@ class HomeField(MountedField):
         return value if isinstance(value, str) and value.startswith("/") else None
 
     def occupied(self, body: dict[str, Any], path: Path) -> bool:
-        """A home directory that the user has chosen, or that a reference names, stays."""
-        named = entries(body.get("env"), (*path, "env"))
-        return any(entry.get("name") == "HOME" for _, entry in named)
+        """A home directory that the user has chosen, or that a reference names, stays.
+
+        Ours may have lost its volume to an update that sends the volumes alone; it is completed.
+        """
+        named = [entry for _, entry in entries(body.get("env"), (*path, "env")) if is_home(entry)]
+        ours = {"name": self.volume["name"], "mountPath": self.mount_path}
+        left = named[-1:] == [HOME_ENTRY] and ours in sequence(
+            body.get("volumeMounts"), (*path, "volumeMounts")
+        )
+        return bool(named) and not left
 
     def add(self, view: PodView, main: Container, ev: Evaluation, why: str) -> None:
         """The directory, and HOME before the user's variables, which may refer to it."""
         super().add(view, main, ev, why)
         path = (*main.path, "env")
-        index = len(sequence(ev.now(path), path)) - len(sequence(main.body.get("env"), path))
+        held = sequence(ev.now(path), path)
+        if HOME_ENTRY in held:
+            return
+        index = len(held) - len(sequence(main.body.get("env"), path))
         ev.draft.insert(path, index, HOME_ENTRY)
         self.note(ev, (*path, index), HOME_ENTRY, why)
+
+
+def is_home(entry: dict[str, Any]) -> bool:
+    """Whether a variable is that of the home directory."""
+    return entry.get("name") == "HOME"
 
 
 class SharedMemoryField(MountedField):

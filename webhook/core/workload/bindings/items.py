@@ -16,7 +16,7 @@ from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.podspec import PodView, refreshed
+from webhook.core.workload.podspec import PodView
 from webhook.core.workload.secret_places import is_secret_place
 
 EXCLUDE_ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
@@ -66,6 +66,7 @@ class ItemsField:
 
     __slots__ = (
         "attributes",
+        "bound",
         "can_add",
         "closed",
         "completions",
@@ -107,6 +108,8 @@ class ItemsField:
         self.locks = {item.key: self.find_lock(item) for item in self.items}
         self.guarded = [item for item in self.items if self.locks[item.key][1]]
         self.closed = any(each.rules.prohibitions for each in self.attributes)
+        # Whether items of the result have rules on their attributes.
+        self.bound = any(each.rules.final or each.rules.required for each in self.attributes)
 
     @property
     def judges_intent(self) -> bool:
@@ -118,11 +121,6 @@ class ItemsField:
     def fills(self) -> bool:
         """Whether there is anything to write."""
         return bool(self.items) or any(each.rules.default for each in self.attributes)
-
-    @property
-    def bound(self) -> bool:
-        """Whether items of the result have rules on their attributes."""
-        return any(each.rules.final or each.rules.required for each in self.attributes)
 
     @property
     def judges_final(self) -> bool:
@@ -166,7 +164,8 @@ class ItemsField:
             return True
         if isinstance(self.store, PortStore) and not self.store.is_tcp(native):
             return False
-        return any(self.same_by(names, item, native) for names in self.row.fallbacks)
+        fallbacks = self.row.fallbacks
+        return bool(fallbacks) and any(self.same_by(names, item, native) for names in fallbacks)
 
     def same_by(self, names: tuple[str, ...], item: EffectiveItem, native: NativeItem) -> bool:
         """Whether one fallback identity is complete on both sides and equal."""
@@ -210,7 +209,7 @@ class ItemsField:
         self, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
     ) -> bool:
         """Whether the item stood there before the update just so, or as we have completed it."""
-        if not any(each.key == native.key for each in before):
+        if not before or not any(each.key == native.key for each in before):
             return False
         if any(each.like(native) for each in before):
             return True
@@ -236,6 +235,8 @@ class ItemsField:
 
     def judge_exclusion(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on `exclude`: no default item may be taken out by the annotation."""
+        if not ev.excluded:
+            return
         for each in self.exclusion:
             if ratchets(each) and self.excluded_before(view, ev):
                 continue
@@ -259,9 +260,8 @@ class ItemsField:
             for each in self.can_add:
                 if not (old and ratchets(each)) and self.reaches(each, native, view):
                     allowed = ", ".join(item.key for item in self.items) or "none"
-                    ev.violate(
-                        self.field.path, native.path, native.key, allowed, each, key=native.key
-                    )
+                    told = native.told
+                    ev.violate(self.field.path, native.path, told, allowed, each, key=told)
         if self.row.store == "environment":
             self.judge_env_from(view, ev)
 
@@ -350,6 +350,8 @@ class ItemsField:
         self, view: PodView, ev: Evaluation, natives: list[NativeItem], before: list[NativeItem]
     ) -> None:
         """In the final object a locked item is there, in the main container where it has one."""
+        if not self.guarded:
+            return
         if view.main is None and self.field.binding.value == "B1":
             return
         if self.row.store == "labels" and view.location.metadata_path is None:
@@ -400,7 +402,7 @@ class ItemsField:
             if attribute.name in native.unseen or self.completes(ev, native, attribute.name):
                 continue
             unmounted = isinstance(self.store, VolumeStore) and not native.owners
-            if unmounted and attribute.at[0] == "mount":
+            if unmounted and self.is_of_mounts(attribute):
                 # A re-apply can drop the mounts alone; the missing mount is judged by itself.
                 continue
             absent = None if attribute.absent is ABSENT else attribute.absent
@@ -413,6 +415,11 @@ class ItemsField:
             if any(value != expected for value in seen):
                 return attribute.name
         return "value" if "other" in native.values else ""
+
+    def is_of_mounts(self, attribute: Attribute) -> bool:
+        """Whether an attribute is one of a volume's mounts."""
+        at = getattr(self.store, "mounted_at", "")
+        return attribute.at[0] == "mount" or attribute.name == at
 
     def refuse_locked(
         self,
@@ -511,7 +518,7 @@ class ItemsField:
         path = places[position] if position < len(places) else native.path
         allowed = each.rules.show(default.value) if default is not None else None
         shown = each.show_at(path, value)
-        ev.violate(each.rules.name, path, shown, allowed, constraint, key=native.key)
+        ev.violate(each.rules.name, path, shown, allowed, constraint, key=native.told)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write missing default and imposed items, then the attributes that items leave open."""
@@ -519,13 +526,16 @@ class ItemsField:
             return
         natives, before = self.store.read(view), self.old_items(view)
         left_out = self.excluded(view, ev)
-        self.tell_unknown(view, ev, left_out)
+        if left_out:
+            self.tell_unknown(view, ev, left_out)
         for item in self.items:
             locked = self.lock_of(item)[1]
             if item.key in left_out and not locked:
                 continue
             held = [native for native in natives if self.same(item, native)]
-            if any(native.in_main for native in held):
+            if held and isinstance(self.store, VolumeStore):
+                self.store.mend(view, ev, self.field, item, held[0], self.why(item))
+            if held and any(native.in_main for native in held):
                 continue
             if held and isinstance(self.store, VolumeStore):
                 self.mount_again(view, ev, item, held[0], before, locked=locked)
@@ -539,9 +549,11 @@ class ItemsField:
             self.fill_attributes(view, ev, natives)
 
     def tell_unknown(self, view: PodView, ev: Evaluation, left_out: frozenset[str]) -> None:
-        """Keys in the exclude annotation that no item goes by, such as misspelt ones."""
-        for key in sorted(left_out.difference(item.key for item in self.items)):
-            ev.warn("unknown-exclude", self.field.path, view.location.place, key)
+        """Keys in the exclude annotation that no item goes by; those there are tell what to write."""
+        known = [item.key for item in self.items]
+        if not left_out <= set(known):
+            listed = f"there is {', '.join(known)}" if known else "there is none"
+            ev.warn("unknown-exclude", self.field.path, view.location.place, listed)
 
     def why(self, item: EffectiveItem) -> str:
         """Why an item is written."""
@@ -571,6 +583,8 @@ class ItemsField:
         self, view: PodView, ev: Evaluation, item: EffectiveItem, before: list[NativeItem]
     ) -> bool:
         """Whether a default item that the update dropped came back as it was before."""
+        if not before:
+            return False
         old = next((each for each in before if self.same(item, each)), None)
         if old is None or ev.intent.shown_before(old.path) or not self.passes(item, old):
             return False
@@ -670,7 +684,7 @@ class ItemsField:
         if not seen:
             if absent is None:
                 path = places[0] if places else native.path
-                each.rules.judge_required(ev, path, unchanged=unchanged, key=native.key)
+                each.rules.judge_required(ev, path, unchanged=unchanged, key=native.told)
                 return
             seen = (absent,)
         for position, value in enumerate(seen):
@@ -681,9 +695,9 @@ class ItemsField:
                     raw = value.raw if isinstance(value, Unreadable) else value
                     each.rules.refuse_invalid(ev, path, raw)
                 continue
-            each.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.key)
+            each.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.told)
 
 
 def reread(view: PodView, ev: Evaluation) -> PodView:
     """The view of the pod as it stands in the copy."""
-    return refreshed(view, ev.draft.document)
+    return ev.as_it_stands(view)

@@ -127,7 +127,7 @@ class NodePoolsField:
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Options on every place that names pools; `required` is met by any of them."""
         places, old = self.places(view, ev.draft.document), self.before(view, ev)
-        if not places:
+        if not places and self.rules.required:
             path = self.read(view)[0]
             self.rules.judge_required(ev, path, unchanged=view.old is not None and not old)
         for place in places:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from webhook.core.injected import is_injected
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.fields import Field
+from webhook.core.workload.bindings.own_volumes import OwnVolumes
 from webhook.core.workload.bindings.scalar import ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
@@ -17,12 +18,17 @@ from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequen
 
 @dataclass(slots=True)
 class Element:
-    """One name in use: where it is, what holds it, and by which key an update has the same one."""
+    """One name in use: where it is, what holds it, and by which key an update has the same one.
+
+    `content` is what must be as before for it to be the same: another path of the node is another
+    volume, whatever it is called.
+    """
 
     name: str
     path: Path
     raw: Any
     key: str
+    content: Any = None
 
 
 def source_names(volume: dict[str, Any]) -> list[str]:
@@ -35,7 +41,7 @@ def volume_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
     """The types of one volume, the same one while its name is."""
     for name in source_names(body):
         place = (*path, name) if name in body else path
-        yield Element(name, place, body, f"{body.get('name')}/{name}")
+        yield Element(name, place, body, f"{body.get('name')}/{name}", body.get(name))
 
 
 def named_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
@@ -53,9 +59,10 @@ ELEMENTS: dict[str, Callable[[dict[str, Any], Path], Iterator[Element]]] = {
 class PodSetField:
     """One set of names of the pod spec."""
 
-    __slots__ = ("at", "elements_of", "field", "get", "rules", "store")
+    __slots__ = ("at", "elements_of", "field", "get", "own", "rules", "store")
 
-    def __init__(self, field: Field, leaf: Leaf) -> None:
+    def __init__(self, field: Field, leaf: Leaf, own: OwnVolumes) -> None:
+        self.own = own
         self.field = field
         self.rules: ScalarRules = rules_of(field, leaf)
         self.at = field.at
@@ -79,6 +86,22 @@ class PodSetField:
             return self.elements(view.old, ev)
         except MalformedPod:
             return []
+
+    def stood(
+        self, view: PodView, ev: Evaluation, one: Element, before: list[Element] | None
+    ) -> bool:
+        """Whether a name was in use before the update, with the same content or as we complete it."""
+        if not any(each.key == one.key for each in before or ()):
+            return False
+        if has(before or (), one):
+            return True
+        completed = ev.completed(view)
+        return completed is not None and has(self.elements(completed, ev), one)
+
+    def is_own(self, view: PodView, ev: Evaluation, one: Element) -> bool:
+        """Whether a volume is one that the policy itself brings."""
+        path = one.path if isinstance(one.path[-1], int) else one.path[:-1]
+        return self.store == "volumes" and self.own.has(view, ev, one.raw, path)
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canEdit compares the set with the default, blocked and no default refuse every name."""
@@ -105,13 +128,13 @@ class PodSetField:
         if default is not None and each.rule == "canEdit":
             allowed = default.value
         shown = self.rules.show(allowed) if allowed else None
-        known = {one.key for one in before or ()}
+        elements = [one for one in elements if not self.is_own(view, ev, one)]
         for one in elements:
-            if one.name not in allowed and one.key not in known:
+            if one.name not in allowed and not self.stood(view, ev, one, before):
                 self.refuse(ev, one, shown, each)
         used = frozenset(one.name for one in elements)
         was = None if before is None else frozenset(one.name for one in before)
-        if used < allowed and used != was:
+        if elements and used < allowed and used != was:
             path = (*view.spec_path, *self.at)
             ev.violate(self.field.path, path, self.rules.show(used), shown, each)
 
@@ -132,14 +155,18 @@ class PodSetField:
                 path = (*view.spec_path, *self.at)
                 self.rules.judge_required(ev, path, unchanged=before == [])
             return
-        known = {one.key for one in before or ()}
         for one in elements:
             for each, holds in self.rules.final:
-                if holds(frozenset({one.name}), each.argument):
+                if holds(frozenset({one.name}), each.argument) or self.is_own(view, ev, one):
                     continue
-                if one.key not in known or not ratchets(each):
+                if not (ratchets(each) and self.stood(view, ev, one, before)):
                     self.refuse(ev, one, self.rules.show_argument(each), each)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """The names in use, sorted; None when there are none."""
         return sorted({each.name for each in self.elements(view, ev)}) or None
+
+
+def has(elements: Iterable[Element], one: Element) -> bool:
+    """Whether the same name with the same content is among these."""
+    return any(each.key == one.key and each.content == one.content for each in elements)

@@ -46,7 +46,8 @@ class PodField:
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default where the field is unset."""
         default = self.rules.default
-        if default is None or default.value == self.absent:
+        # An empty text is how a policy says "unset".
+        if default is None or default.value in (self.absent, ""):
             return
         path, native = self.read(view)
         if native is not None and self.server_default is None:
@@ -110,7 +111,7 @@ class NodeTypeField(PodField):
         path, value = super().read(view)
         if value is not None:
             return path, value
-        named = expressions(view.spec, self.label)
+        named = expressions(view.spec, self.label) if "affinity" in view.spec else []
         if not named or not all(any(values for _, values, _ in term) for term in named):
             return path, None
         at, values, _ = next(each for each in named[0] if each[1])
@@ -141,6 +142,10 @@ class NodeTypeField(PodField):
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Options on every value that is named; `required` where the label is not pinned."""
+        if "affinity" not in view.spec:
+            native = self.get(view.spec)
+            if native is not None and self.rules.passes(native):
+                return
         path, native = self.read(view)
         if native is None:
             before = self.before(view)

@@ -7,20 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
+from webhook.core.policy.fields import Items
+from webhook.core.workload.bindings.git_sync import is_git_image
 from webhook.core.workload.bindings.mounts import Mount, clean_path
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.bindings.volumes import Stated, VolumeStore
 from webhook.core.workload.podspec import PodView
+from webhook.core.workload.vocabulary import Vocabulary
 
 OURS = {"dshm": ({"medium": "Memory"}, "/dev/shm"), "user-data": ({}, "/home/runai-home")}  # noqa: S108
 CHECKOUT = re.compile(r"code-sync(-\d+)?")
 
 
-def is_ours(volume: Mapping[str, Any], mounts: Sequence[Mount]) -> bool:
-    """Whether a volume is one that this webhook makes; whole content must match, not the name."""
+def is_ours(volume: Mapping[str, Any], mounts: Sequence[Mount], images: tuple[str, ...]) -> bool:
+    """Whether a volume is one that this webhook makes; whole content must match, not the name.
+
+    A checkout's is mounted by a container of one of the images that check out repositories.
+    """
     name, body = str(volume.get("name")), volume.get("emptyDir")
     if CHECKOUT.fullmatch(name):
-        return body == {} and any(each.list == "initContainers" for each, _, _ in mounts)
+        return body == {} and any(
+            each.list == "initContainers" and is_git_image(each.body.get("image"), images)
+            for each, _, _ in mounts
+        )
     if name not in OURS:
         return False
     wanted, place = OURS[name]
@@ -29,6 +38,10 @@ def is_ours(volume: Mapping[str, Any], mounts: Sequence[Mount]) -> bool:
 
 class ScratchStore(VolumeStore):
     """emptyDir volumes; one without any source is such a volume too."""
+
+    def __init__(self, items: Items, words: Vocabulary) -> None:
+        super().__init__(items)
+        self.images = tuple(each for each in (words.git_image, *words.git_images) if each)
 
     def holds(self, volume: Mapping[str, Any]) -> bool:
         """Whether a volume is an emptyDir, by its source or by having none."""
@@ -40,7 +53,9 @@ class ScratchStore(VolumeStore):
         self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """The item of one volume; none for a volume of ours."""
-        return [] if is_ours(volume, mounts) else super().of_volume(view, volume, place, mounts)
+        if is_ours(volume, mounts, self.images):
+            return []
+        return super().of_volume(view, volume, place, mounts)
 
     def stated(self, volume: dict[str, Any], place: Path) -> Stated:
         """What the volume's source says, if it has one."""

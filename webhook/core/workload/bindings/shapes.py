@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook.core.policy.combine import Effective, Leaf
@@ -26,6 +26,7 @@ from webhook.core.policy.fields import (
     PULL_SECRETS,
     SERVING_PORT,
     SHARED_MEMORY,
+    TABLE,
     Field,
 )
 from webhook.core.server_defaults import KindDefaults
@@ -45,6 +46,8 @@ from webhook.core.workload.bindings.host_ports import HostPortsField
 from webhook.core.workload.bindings.identity import IdentityField
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.node_pools import NodePoolsField
+from webhook.core.workload.bindings.own_checkouts import ImageField
+from webhook.core.workload.bindings.own_volumes import OwnVolumes
 from webhook.core.workload.bindings.pod_sets import PodSetField
 from webhook.core.workload.bindings.pods import NodeTypeField, PodField
 from webhook.core.workload.bindings.probes import ProbeField
@@ -54,6 +57,8 @@ from webhook.core.workload.bindings.serving import ServingPortField
 from webhook.core.workload.bindings.store_table import store_of
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.vocabulary import Vocabulary
+
+GIT = "storage.git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,8 @@ class Given:
 def container_field(given: Given) -> ContainerField:
     """The binding of a container's field; some rows are written in a way of their own."""
     row, leaf, server = given.row, given.leaf, given.server.container(given.row.at)
+    if row.path in ("image", "imagePullPolicy"):
+        return ImageField(row, leaf, server, checkouts(given))
     if row.path == "tty":
         return TerminalField(row, leaf, server, given.effective.get("stdin"))
     made = {
@@ -114,6 +121,30 @@ def items_field(given: Given) -> ItemsField:
     return ItemsField(given.row, given.leaf, given.attributes, store)
 
 
+def checkouts(given: Given) -> ItemsField | None:
+    """The repositories that the same policies bring along; None for none."""
+    leaf = given.effective.get(GIT)
+    if leaf is None or not leaf.items:
+        return None
+    return items_field(replace(given, row=TABLE.fields[GIT], leaf=leaf))
+
+
+def own_volumes(given: Given) -> OwnVolumes:
+    """The defaults of the same policies that bring volumes along."""
+    said = [
+        (TABLE.fields[path], leaf) for path, leaf in given.effective.items() if path in TABLE.fields
+    ]
+    directories = {HOME: HomeField, SHARED_MEMORY: SharedMemoryField}
+    return OwnVolumes(
+        [directories[row.shape](row, leaf) for row, leaf in said if row.shape in directories],
+        [
+            items_field(replace(given, row=row, leaf=leaf))
+            for row, leaf in said
+            if leaf.items and row.path.startswith("storage.")
+        ],
+    )
+
+
 def serving_port(given: Given) -> ServingPortField | None:
     """The binding of a serving port where the profile says that these pods carry it."""
     profile = given.definition.profile
@@ -127,7 +158,7 @@ def serving_port(given: Given) -> ServingPortField | None:
 POD_BINDINGS: dict[str, Callable[[Given], Any]] = {
     CONTAINER: container_field,
     POD: pod_field,
-    POD_SET: lambda g: PodSetField(g.row, g.leaf),
+    POD_SET: lambda g: PodSetField(g.row, g.leaf, own_volumes(g)),
     AMOUNT: lambda g: AmountField(g.row, g.leaf),
     GPU: lambda g: GpuDevicesField(g.row, g.leaf, g.words, g.effective),
     GPU_FORM: lambda g: gpu_form(g.row, g.leaf, g.words, g.effective),

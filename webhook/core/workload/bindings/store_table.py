@@ -58,7 +58,7 @@ TABLE: dict[str, Callable[[Field, Definition, Vocabulary], Store]] = {
     "extended-resources": lambda row, definition, words: ExtendedStore(words),
     "configMap": lambda row, definition, words: volume_store(row, FileStore),
     "secret": lambda row, definition, words: volume_store(row, FileStore),
-    "emptyDir": lambda row, definition, words: volume_store(row, ScratchStore),
+    "emptyDir": storage(ScratchStore),
     "pvc": storage(ClaimStore),
     "git": storage(GitStore),
     "s3": storage(BucketStore),

@@ -11,6 +11,7 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
 from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.gpu_annotations import LIMIT_VARIABLE
 from webhook.core.workload.bindings.home import HOME_ENTRY
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
@@ -27,6 +28,7 @@ class NativeItem:
     `tampered` is a part of it that no policy item can have, `elsewhere` says that it is the place
     of another field.
     `unseen` are attributes that this form of item does not show; no rule is judged on them.
+    `label` is what people are told instead of a key that may not be printed.
     Values of attributes with a codec of their own are comparable ones.
     """
 
@@ -40,6 +42,12 @@ class NativeItem:
     owners: tuple[tuple[str, str], ...] = ()
     elsewhere: bool = False
     unseen: frozenset[str] = frozenset()
+    label: str = ""
+
+    @property
+    def told(self) -> str:
+        """The key for people."""
+        return self.label or self.key
 
     def like(self, other: NativeItem) -> bool:
         """Whether it is the same in all, in the same containers, in whatever order these stand."""
@@ -200,8 +208,10 @@ class EnvironmentStore:
             ev.note_item(row, (*path, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """The HOME that a default home directory comes with is that field's."""
-        return bool(item.raw == HOME_ENTRY)
+        """A default home directory's HOME, and the limit of a part of a GPU, are other fields'."""
+        return bool(item.raw == HOME_ENTRY) or (
+            item.key == LIMIT_VARIABLE and "value" in item.values
+        )
 
 
 class LabelStore:

@@ -12,7 +12,7 @@ from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.bindings.workloads import closer
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.locations import LocationError, locate
-from webhook.core.workload.podspec import MalformedPod, PodView, pod_view, refreshed
+from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 from webhook.core.workload.scale import UNLIMITED, Scale
 from webhook.core.workload.written import Place
 
@@ -93,7 +93,7 @@ class TotalGpusField:
         if not self.rules.final:
             return
         document = ev.draft.document
-        now = [refreshed(view, document) for view in views] if ev.draft.changed else views
+        now = [ev.as_it_stands(view) for view in views] if ev.draft.changed else views
         total = self.total(ev, document, now)
         broken = [each for each, holds in self.rules.final if breaks(each, holds, total)]
         before = self.before(ev) if broken else None

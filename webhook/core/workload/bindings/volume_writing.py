@@ -12,7 +12,7 @@ from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import written
 from webhook.core.workload.bindings.mounts import DEVICES, MOUNTS, clean_path, dns_label
 from webhook.core.workload.bindings.stores import NativeItem
-from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.evaluation import Evaluation, is_held
 from webhook.core.workload.podspec import PodView
 
 
@@ -48,7 +48,7 @@ class VolumeWriter:
             return
         name = dns_label(attributes["name"].value if "name" in attributes else item.key)
         mount = self.mount_body(name, attributes)
-        if self.clashes(view, ev, row, item, name, self.path_of(mount)):
+        if self.clashes(view, ev, row, item, mount):
             return
         path = (*view.spec_path, "volumes")
         if not ev.can_write(path):
@@ -57,7 +57,8 @@ class VolumeWriter:
         index = len(ev.now(path) or [])
         ev.draft.append(path, volume)
         ev.note_item(row, (*path, index), volume, why, item.source)
-        if self.path_of(mount):
+        # A mount without its volume would be a pod that never starts.
+        if self.path_of(mount) and is_held(path):
             self.mount(view, ev, row, mount, item, why)
 
     def made(
@@ -136,9 +137,19 @@ class VolumeWriter:
     ) -> None:
         """Mount a volume that is there on the main container, which does not have it."""
         mount = self.mount_body(volume, attributes)
-        path = self.path_of(mount)
-        if path and not self.mount_clashes(view, ev, row, item, volume, path):
+        if self.path_of(mount) and not self.mount_clashes(view, ev, row, item, mount):
             self.mount(view, ev, row, mount, item, why)
+
+    def mend(
+        self,
+        view: PodView,
+        ev: Evaluation,
+        row: Field,
+        item: EffectiveItem,
+        native: NativeItem,
+        why: str,
+    ) -> None:
+        """Write what an item that is there has lost; a volume by itself loses nothing."""
 
     def mount(
         self,
@@ -149,12 +160,13 @@ class VolumeWriter:
         item: EffectiveItem,
         why: str,
     ) -> None:
-        """Append one mount on the main container."""
+        """Append one mount on the main container, unless it is there."""
         if view.main is None:
             return
         path = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
-        if ev.can_write(path):
-            index = len(ev.now(path) or [])
+        held = ev.now(path) or []
+        if mount not in held and ev.can_write(path):
+            index = len(held)
             ev.draft.append(path, mount)
             ev.note_item(row, (*path, index), mount, why, item.source)
 
@@ -164,16 +176,15 @@ class VolumeWriter:
         ev: Evaluation,
         row: Field,
         item: EffectiveItem,
-        name: str,
-        mount_path: str,
+        mount: Mapping[str, Any],
     ) -> bool:
         """Whether a volume of that name, or a mount at that path, is there; then refused."""
         volumes = ev.now((*view.spec_path, "volumes")) or []
         for index, volume in enumerate(volumes):
-            if isinstance(volume, dict) and volume.get("name") == name:
+            if isinstance(volume, dict) and volume.get("name") == mount["name"]:
                 path = (*view.spec_path, "volumes", index, "name")
-                return self.refuse_clash(ev, row, item, path, f"volume {name}")
-        return bool(mount_path) and self.mount_clashes(view, ev, row, item, name, mount_path)
+                return self.refuse_clash(ev, row, item, path, f"volume {mount['name']}")
+        return bool(self.path_of(mount)) and self.mount_clashes(view, ev, row, item, mount)
 
     def mount_clashes(
         self,
@@ -181,15 +192,17 @@ class VolumeWriter:
         ev: Evaluation,
         row: Field,
         item: EffectiveItem,
-        name: str,
-        mount_path: str,
+        ours: Mapping[str, Any],
     ) -> bool:
-        """Whether the main container has something at that path already; then refused."""
+        """Whether the main container has something else at that path already; then refused.
+
+        An update that sends the list of volumes alone drops a volume and leaves its mount.
+        """
         if view.main is None:
             return False
-        path = (*view.main.path, MOUNTS)
+        path, mount_path = (*view.main.path, MOUNTS), self.path_of(ours)
         for index, mount in enumerate(ev.now(path) or []):
-            if not isinstance(mount, dict):
+            if not isinstance(mount, dict) or mount == ours:
                 continue
             if clean_path(mount.get("mountPath")) == clean_path(mount_path):
                 place = (*path, index, "mountPath")

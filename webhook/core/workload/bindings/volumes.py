@@ -48,10 +48,10 @@ class VolumeStore(VolumeWriter):
         mounts: dict[str, list[Mount]] | None = None
         found: list[NativeItem] = []
         for index, entry in enumerate(volumes):
-            place = (*path, index)
-            body = mapping(entry, place)
+            body = entry if entry.__class__ is dict else mapping(entry, (*path, index))
             if not self.holds(body):
                 continue
+            place = (*path, index)
             if mounts is None:
                 mounts = self.mounts(view)
             found += self.of_volume(view, body, place, mounts.get(str(body.get("name")), []))

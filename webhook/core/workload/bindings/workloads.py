@@ -107,9 +107,25 @@ class WorkloadField:
         value = self.form.lands(
             place.path, native if kept == "default" else old, ev.now(place.path)
         )
-        if value is not None and value != place.value:
+        if value is not None and value != place.value and self.agree(place.path, ev):
             source = self.rules.default.source if self.rules.default else None
             ev.write_workload(self.field.path, place.path, value, kept, source)
+
+    def agree(self, path: Path, ev: Evaluation) -> bool:
+        """Have the neighbour of a place go with what is written; told where the user's does not."""
+        beside = self.form.beside
+        if beside is None:
+            return True
+        at = beside.of(path)
+        now = ev.now(at)
+        if now is None or now == beside.value:
+            return True
+        if ev.set_by_user(at, now, beside.filled) or not ev.can_write(at):
+            ev.warn("forbidden-default", self.field.path, (), beside.key)
+            return False
+        source = self.rules.default.source if self.rules.default else None
+        ev.write_workload(self.field.path, at, beside.value, "default", source)
+        return True
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Final rules on every place; `required` is met by any of them."""
@@ -246,17 +262,21 @@ class PriorityField:
 
     def places(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
         """Workload label, pod labels, pod specs, second places of the kind: those with a value."""
-        found = [Place(PRIORITY_LABEL, read(document, PRIORITY_LABEL) or None, "workload")]
+        found = []
+        if label := read(document, PRIORITY_LABEL):
+            found.append(Place(PRIORITY_LABEL, label, "workload"))
         for view in views:
-            name = f"{view.location.component}/{view.location.instance}"
-            if view.location.metadata_path is not None:
-                path = (*view.location.metadata_path, "labels", "priorityClassName")
-                if path != PRIORITY_LABEL:
-                    found.append(Place(path, read(document, path) or None, f"label {name}"))
-            path = (*view.spec_path, "priorityClassName")
-            found.append(Place(path, read(document, path) or None, f"spec {name}"))
-        found.extend(self.second_places(ev, document))
-        return [place for place in found if place.value is not None]
+            location = view.location
+            name = f"{location.component}/{location.instance}"
+            if location.metadata_path is not None:
+                path = location.metadata_path + PRIORITY_LABEL[1:]
+                if path != PRIORITY_LABEL and (label := read(document, path)):
+                    found.append(Place(path, label, f"label {name}"))
+            path = (*location.spec_path, "priorityClassName")
+            if of_spec := read(document, path):
+                found.append(Place(path, of_spec, f"spec {name}"))
+        found.extend(each for each in self.second_places(ev, document) if each.value is not None)
+        return found
 
     def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
         """Everything that is read of a document."""

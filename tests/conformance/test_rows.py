@@ -1,0 +1,28 @@
+"""The list of missing rows says neither too much nor too little."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.conformance.missing import MISSING
+from tests.conformance.rows import ids_in, rows
+from tests.corpus import ROOT
+
+PAGE = ROOT.parent / "shared" / "reference" / "ri-conformance.md"
+
+
+def test_every_row_has_a_test_or_a_reason(request: pytest.FixtureRequest) -> None:
+    here = [each.nodeid for each in request.session.items if "/conformance/" in each.nodeid]
+    if len({each.split("::")[0] for each in here}) < 8:
+        pytest.skip("only a part of the tests was collected")
+    tested = ids_in(here)
+    assert [each for each in rows() if each not in tested | set(MISSING)] == []
+    assert [each for each in MISSING if each in tested] == []
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the shared pages are not here")
+def test_the_ids_are_those_of_the_page() -> None:
+    written = re.findall(r"^\| ([A-Z][0-9]+) \|", PAGE.read_text(), re.MULTILINE)
+    assert set(written) == set(rows())

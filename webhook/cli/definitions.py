@@ -1,0 +1,124 @@
+"""Definitions for the commands that work on one kind: from a file, or shipped ones by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from webhook.adapters.files import STDIN, read_all
+from webhook.cli import loading
+from webhook.core.assemble import Choices, assemble
+from webhook.core.decision import Problem
+from webhook.core.source import SourceDocument
+from webhook.core.workload.infer_schema import Schema
+from webhook.core.workload.interface import is_interface
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.profile import is_profile
+from webhook.core.workload.suggestions import closest
+from webhook.loader import shipped_paths
+
+KindName = tuple[str, str]
+
+
+def is_definition(data: Any) -> bool:
+    """Whether a document says something of a kind."""
+    return is_interface(data) or is_profile(data)
+
+
+def assembled(
+    documents: Sequence[SourceDocument],
+) -> tuple[dict[KindName, tuple[Definition, ...]], list[Problem]]:
+    """Definitions by group and kind, none when a document has an error; all problems."""
+    catalog, problems = assemble([], documents, Choices())
+    return (dict(catalog.definitions) if catalog else {}), list(problems)
+
+
+def from_file(path: str) -> list[Definition]:
+    """The definitions of a file or folder; BadInput once its problems are told."""
+    documents, problems = read_all([path])
+    own = [each for each in documents if is_definition(each.data)]
+    found, more = assembled(own)
+    told = [*problems, *more]
+    loading.tell(told)
+    if any(each.severity == "error" for each in told):
+        raise loading.BadInput
+    definitions = [each for several in found.values() for each in several]
+    if not definitions:
+        loading.complain(f"error: {path}: no ResourceInterface and no Karta in it")
+        raise loading.BadInput
+    return definitions
+
+
+def named(name: str) -> list[Definition]:
+    """The shipped definitions of a kind: Kind, kind.group, plural or plural.group, in any case."""
+    documents, _ = read_all(shipped_paths())
+    found, _ = assembled([each for each in documents if is_definition(each.data)])
+    names: dict[str, list[KindName]] = {}
+    for (group, kind), definitions in found.items():
+        for word in {kind.casefold(), *(each.profile.resource for each in definitions)}:
+            names.setdefault(word, []).append((group, kind))
+            names.setdefault(f"{word}.{group}" if group else f"{word}.core", []).append(
+                (group, kind)
+            )
+    matches = list(dict.fromkeys(names.get(name.casefold(), [])))
+    if len(matches) == 1:
+        return list(found[matches[0]])
+    if matches:
+        told = " or ".join(sorted(f"{kind}.{group or 'core'}" for group, kind in matches))
+        loading.complain(f"error: {name} is several kinds; write {told}")
+    else:
+        near = closest(name, names)
+        fix = f"did you mean {near}?" if near else "name a shipped kind or a file"
+        loading.complain(f"error: no shipped definition of {name!r} and no such file; {fix}")
+    raise loading.BadInput
+
+
+def definitions_of(given: str) -> list[Definition]:
+    """The definitions of a file, a folder or a shipped kind; BadInput once told why not."""
+    looks_like_file = "/" in given or given.endswith((".yaml", ".yml", ".json"))
+    if given == STDIN or looks_like_file or FilePath(given).exists():
+        return from_file(given)
+    return named(given)
+
+
+def kind_of_object(data: Any) -> tuple[str, str, str]:
+    """Group, version and kind of an object; empty texts where it has none."""
+    if not isinstance(data, dict) or not isinstance(data.get("apiVersion"), str):
+        return "", "", ""
+    group, _, version = data["apiVersion"].rpartition("/")
+    kind = data.get("kind")
+    return group, version, kind if isinstance(kind, str) else ""
+
+
+def fitting(definitions: Sequence[Definition], data: Any) -> Definition | None:
+    """The definition for an object, by group, kind and version."""
+    group, version, kind = kind_of_object(data)
+    for each in definitions:
+        same = (each.interface.group, each.interface.kind) == (group, kind)
+        if same and version in each.versions:
+            return each
+    return None
+
+
+def label(definition: Definition) -> str:
+    """kind.group of a definition."""
+    return f"{definition.interface.kind}.{definition.interface.group or 'core'}"
+
+
+def schemas_in(documents: Sequence[SourceDocument]) -> dict[tuple[str, str], dict[str, Schema]]:
+    """The schemas of CRDs by group and kind, and then by version."""
+    found: dict[tuple[str, str], dict[str, Schema]] = {}
+    for document in documents:
+        spec = document.data.get("spec") if isinstance(document.data, dict) else None
+        names = spec.get("names") if isinstance(spec, dict) else None
+        if not isinstance(spec, dict) or not isinstance(names, dict):
+            continue
+        key = (str(spec.get("group")), str(names.get("kind")))
+        versions = spec.get("versions")
+        for each in versions if isinstance(versions, list) else ():
+            body = each.get("schema") if isinstance(each, dict) else None
+            schema = body.get("openAPIV3Schema") if isinstance(body, dict) else None
+            if isinstance(schema, dict):
+                found.setdefault(key, {})[str(each.get("name"))] = schema
+    return found

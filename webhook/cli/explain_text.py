@@ -1,0 +1,273 @@
+"""Explanations as text for people: indented lines that fit the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from webhook.cli import report
+from webhook.core import wording
+from webhook.core.decision import Source, Violation
+from webhook.core.explain.model import (
+    DEFAULT,
+    DEFAULT_ITEM,
+    IMPOSED,
+    MAPPED,
+    Entry,
+    FieldReport,
+    KindReport,
+    LeafReport,
+    ObjectReport,
+)
+from webhook.core.pointer import ABSENT, Path
+from webhook.core.policy.fields import TABLE
+from webhook.offline import Verdict
+
+HIDDEN = "(not shown)"
+FROM_ITEMS = (DEFAULT_ITEM, IMPOSED)
+WIDEST = 100
+UNCARRIED = frozenset({"unmapped-default", "unmapped-rule", "not-enforceable"})
+"""Reasons of warnings that the kind cannot carry a field."""
+
+
+class Page:
+    """Indented lines that are wrapped between words, coloured on a terminal."""
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.width = min(self.console.width, WIDEST)
+
+    def line(self, indent: int, text: str, style: str = "") -> None:
+        """One paragraph; words longer than a line, such as places, stay whole."""
+        lines = textwrap.wrap(
+            text,
+            self.width,
+            initial_indent=" " * indent,
+            subsequent_indent=" " * (indent + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for each in lines:
+            self.console.print(Text(each, style=style), soft_wrap=True)
+
+    def place(self, indent: int, text: str) -> None:
+        """Where something is; a place stays whole, on one line."""
+        self.console.print(Text(f"{' ' * indent}at {text}", style="dim"), soft_wrap=True)
+
+    def gap(self) -> None:
+        """An empty line."""
+        self.console.print()
+
+
+def value_text(value: Any, field: str = "") -> str:
+    """A value for people; None is one that is never shown, objects are told in short."""
+    if value is None:
+        return HIDDEN
+    if is_object(field) and isinstance(value, dict):
+        return wording.cut(in_short(value, field), wording.LONGEST_ADVICE)
+    if value == "":
+        return '""'
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return wording.cut(", ".join(value), wording.LONGEST_ADVICE)
+    return wording.shown(value)
+
+
+def is_object(field: str) -> bool:
+    """Whether a field has objects as values, which are neither items nor plain."""
+    return field in TABLE.fields and TABLE.fields[field].value == "object"
+
+
+def in_short(value: Any, field: str) -> str:
+    """An object as its field shows it; as JSON where it cannot be read."""
+    codec = TABLE.leaf_codec(field)
+    try:
+        return codec.show(codec.read(value))
+    except (ValueError, TypeError, AttributeError):
+        return wording.shown(value)
+
+
+def by(source: Source | None) -> str:
+    """Which policy, and whether it is on trial."""
+    if source is None:
+        return ""
+    trial = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
+    return f"{wording.clean(source.label())}{trial}"
+
+
+def policies_text(page: Page, policies: Sequence[Source]) -> None:
+    """The policies that reach it."""
+    named = "; ".join(by(each) for each in policies) or "none"
+    page.line(2, f"policies, the broadest first: {named}", "dim")
+
+
+def kind_text(page: Page, told: KindReport) -> None:
+    """The effective policy of a kind."""
+    group = f".{told.group}" if told.group else ""
+    kind_of = f" ({told.workload_type})" if told.workload_type else ""
+    page.line(
+        0, f"{told.kind}{group}/{told.version}{kind_of} in namespace {told.namespace}", "bold"
+    )
+    policies_text(page, told.policies)
+    page.line(2, f"rules of several scopes combine: {told.combination}", "dim")
+    for each in told.components:
+        page.gap()
+        page.line(0, f"component {each.component}, role {each.role}", "bold")
+        page.line(2, f"pods at {each.pods}", "dim")
+        leaves_text(page, each.leaves)
+    page.gap()
+    page.line(0, "workload", "bold")
+    leaves_text(page, told.workload)
+    if not told.workload:
+        page.line(2, "no policy says anything of it", "dim")
+
+
+def leaves_text(page: Page, leaves: Sequence[LeafReport]) -> None:
+    """Leaves in order; why the kind cannot carry one is not repeated for its attributes."""
+    told: tuple[str, str] = ("", "")
+    for leaf in leaves:
+        page.line(2, leaf.field, "cyan")
+        known = leaf.field.startswith(f"{told[0]}.") and leaf.why == told[1]
+        if leaf.reach != MAPPED and not known:
+            page.line(4, f"{leaf.reach}: {wording.clean(leaf.why)}", "yellow")
+            told = leaf.field, leaf.why
+        elif leaf.reach == MAPPED and leaf.why:
+            page.line(4, wording.clean(leaf.why), "dim")
+        for text, style in said_lines(leaf):
+            page.line(4, text, style)
+
+
+def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
+    """Default, rules, items, what lost and what is on trial, a line each with its style."""
+    if leaf.default is not None:
+        yield (
+            f"default {value_text(leaf.default.value, leaf.field)} - {by(leaf.default.source)}",
+            "",
+        )
+    for rule in leaf.rules:
+        yield f"{rule.what} {value_text(rule.value)} - {by(rule.source)}", ""
+    for item in leaf.items:
+        what = "imposed item" if item.imposed else "default item"
+        locked = ", locked" if item.locked and not item.imposed else ""
+        asset = f", asset {item.asset}" if item.asset and item.asset != item.key else ""
+        listed = attributes_text(item.attributes)
+        held = f" ({listed})" if listed else ""
+        yield f"{what} {wording.cut(item.key)}{held}{locked}{asset} - {by(item.source)}", ""
+    for lost in leaf.lost:
+        value = "" if lost.value is None else f" {value_text(lost.value, leaf.field)}"
+        to = f" ({by(lost.to)})" if lost.to is not None else ""
+        yield f"lost: {lost.what}{value} - {by(lost.source)}: {lost.reason}{to}", "dim"
+    for trial in leaf.trial:
+        value = "" if trial.what.startswith("item ") else f" {value_text(trial.value)}"
+        yield f"on trial: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
+
+
+def attributes_text(attributes: Mapping[str, Any]) -> str:
+    """The attributes of an item but its name."""
+    return ", ".join(
+        f"{name} {value_text(value)}" for name, value in attributes.items() if name != "name"
+    )
+
+
+def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> None:
+    """One manifest with all its fields; without a report for a kind that nothing is known of."""
+    count = len(report.violations_of(verdict))
+    broken = "1 rule is broken" if count == 1 else f"{count} rules are broken"
+    outcome = "allowed" if verdict.allowed else f"refused, {broken}"
+    style = "bold" if verdict.allowed else "bold red"
+    page.line(0, f"{wording.clean(report.label(verdict))}: {outcome}", style)
+    if found is None:
+        for violation in report.violations_of(verdict):
+            page.line(2, f"x {wording.violation_text(violation)}", "red")
+        if verdict.allowed:
+            page.line(2, "! no definition covers this kind, so nothing of it is judged", "yellow")
+        return
+    policies_text(page, found.policies)
+    for violation in found.violations:
+        page.line(2, f"x {wording.violation_text(violation)}", "red")
+    for warning in found.warnings:
+        page.line(2, f"! {wording.warning_text(warning)}", "yellow")
+    for violation in found.audit:
+        if violation.source is not None and violation.source.enforcement == "Audit":
+            page.line(2, f"on trial: {wording.violation_text(violation)}", "yellow")
+    for pod in found.pods:
+        page.gap()
+        instance = f" {wording.clean(pod.instance)}" if pod.instance else ""
+        roles = " and ".join(pod.roles)
+        page.line(0, f"pod at {wording.place(pod.path)}", "bold")
+        page.line(2, f"component {pod.component}{instance}, role {roles}", "dim")
+        for each in pod.fields:
+            field_text(page, each, pod.path)
+    if found.workload:
+        page.gap()
+        page.line(0, "workload", "bold")
+        for each in found.workload:
+            field_text(page, each, ())
+
+
+def field_text(page: Page, told: FieldReport, base: Path) -> None:
+    """One field: its values, then what the policies say and the values do not tell already."""
+    page.line(2, told.field, "cyan")
+    for entry in told.entries:
+        entry_text(page, told.field, entry, base)
+    if not told.entries:
+        page.line(4, "none")
+    for leaf in told.leaves:
+        name = "" if leaf.field == told.field else f"{leaf.field.removeprefix(told.field)}: "
+        for text, style in said_lines(untold(leaf, told.entries)):
+            page.line(6, f"{name}{text}", style or "dim")
+
+
+def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
+    """The leaf without the default and the items that are the source of a value told above."""
+    by_default = {each.by for each in entries if each.source == DEFAULT}
+    by_item = {(each.item, each.by) for each in entries if each.source in FROM_ITEMS}
+    return replace(
+        leaf,
+        default=None if leaf.default and leaf.default.source in by_default else leaf.default,
+        items=tuple(each for each in leaf.items if (each.key, each.source) not in by_item),
+    )
+
+
+def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
+    """One value with its place, its source and what is wrong with it."""
+    key = f"{wording.cut(entry.key)}: " if entry.key else ""
+    # A warning that says what the note says, and what comes of it, is enough.
+    known = any(each.reason in UNCARRIED for each in entry.warnings)
+    note = f" ({wording.clean(entry.note)})" if entry.note and not known else ""
+    if entry.value is ABSENT:
+        page.line(4, f"{key}unset{note}")
+    else:
+        held = entry.value
+        listed = isinstance(held, dict) and not is_object(field)
+        value = attributes_text(held) if listed else value_text(held, field)
+        source = f"{entry.source}, {by(entry.by)}" if entry.by else entry.source
+        # The key of an item without attributes is all that there is of it.
+        told = wording.cut(entry.key) if held == entry.key else f"{key}{value}"
+        page.line(4, f"{told} - {source}{note}")
+        if entry.path:
+            page.place(6, relative(entry.path, base))
+    for each in entry.attributes:
+        if (each.source, each.by) != (entry.source, entry.by):
+            said = f"{each.source}, {by(each.by)}" if each.by else each.source
+            page.line(6, f"{each.name} {value_text(each.value)} - {said}")
+    for violation in entry.violations:
+        page.line(6, f"x {inline(violation, entry.path)}", "red")
+    for warning in entry.warnings:
+        page.line(6, f"! {wording.warning_text(warning)}", "yellow")
+
+
+def inline(violation: Violation, path: Path) -> str:
+    """A violation below its value, whose field and place have been told already."""
+    text = wording.violation_text(violation)
+    head = f"{wording.clean(violation.field)} at {wording.place(violation.path)}: "
+    return text.removeprefix(head) if violation.path == path else text
+
+
+def relative(path: Path, base: Path) -> str:
+    """A place below its pod's, else the whole of it."""
+    return wording.place(path[len(base) :] if path[: len(base)] == base else path)

@@ -1,0 +1,311 @@
+"""podgate interface check: everything that can be said of a definition, against schema and samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from webhook.adapters.files import read_all
+from webhook.cli import definitions, lint, loading
+from webhook.core import pointer
+from webhook.core.decision import Problem
+from webhook.core.pointer import display
+from webhook.core.policy.fields import TABLE
+from webhook.core.source import SourceDocument
+from webhook.core.workload.definition_check import (
+    Count,
+    check_coverage,
+    check_sample,
+    check_schemas,
+)
+from webhook.core.workload.definition_paths import Text, texts
+from webhook.core.workload.infer_schema import Schema
+from webhook.core.workload.interface import is_interface
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.profile import check_profile
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE…", help="Definitions: files, folders, or - for stdin.")
+]
+Crds = Annotated[
+    list[str] | None,
+    typer.Option("--crd", metavar="PATH", help="CRDs of the kinds; may repeat."),
+]
+Samples = Annotated[
+    list[str] | None,
+    typer.Option("--sample", metavar="PATH", help="Objects of the kinds; may repeat."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit code 1 when there are warnings.")]
+Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
+Schemas = dict[tuple[str, str], dict[str, Schema]]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a check has found: problems, all jq texts, and what samples hold."""
+
+    problems: list[Problem] = field(default_factory=list)
+    texts: list[tuple[SourceDocument, Text]] = field(default_factory=list)
+    samples: list[tuple[SourceDocument, tuple[Count, ...]]] = field(default_factory=list)
+
+
+def check(
+    files: Files,
+    crd: Crds = None,
+    sample: Samples = None,
+    strict: Strict = False,
+    output: Output = "text",
+) -> None:
+    """Check definitions: structure, jq, ids; with --crd every path and all places of the schema;
+    with --sample what each component finds in an object.
+
+    Exit code 0: clean, or warnings without --strict, 1: warnings with --strict, 2: errors.
+    """
+    try:
+        loading.checked(output, ("text", "json"), "--output")
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    findings = Findings()
+    documents = own_documents(files, findings)
+    found, problems = definitions.assembled(documents)
+    findings.problems += problems
+    every = [each for several in found.values() for each in several]
+    check_fields(every, documents, findings)
+    findings.texts = [(each, text) for each in documents for text in texts(each.data)]
+    if crd:
+        check_crds(crd, documents, every, findings)
+    if sample and every:
+        check_samples(sample, every, findings)
+    findings.problems = sorted(
+        dict.fromkeys(findings.problems), key=lambda each: (each.origin, each.line, each.column)
+    )
+    (as_json if output == "json" else as_text)(findings)
+    raise typer.Exit(lint.exit_code(findings.problems, strict=strict))
+
+
+def own_documents(files: list[str], findings: Findings) -> list[SourceDocument]:
+    """The definitions of the files; anything else is a problem."""
+    documents, problems = read_all(files)
+    findings.problems += problems
+    own = []
+    for each in documents:
+        if definitions.is_definition(each.data):
+            own.append(each)
+            continue
+        line, column = each.position(())
+        fix = "write a ResourceInterface, a Karta or a WorkloadProfile"
+        found = "a document that defines no kind"
+        findings.problems.append(Problem(each.origin, "", found, fix, "wrong-kind", line, column))
+    return own
+
+
+def check_fields(
+    every: Sequence[Definition], documents: Sequence[SourceDocument], findings: Findings
+) -> None:
+    """Names of fields that the catalogue does not have."""
+    known = frozenset({*TABLE.fields, *TABLE.attributes})
+    for each in every:
+        source = profile_of(each, documents)
+        if source is not None:
+            findings.problems += check_profile(each.profile, each.interface, source, known)
+
+
+def profile_of(
+    definition: Definition, documents: Sequence[SourceDocument]
+) -> SourceDocument | None:
+    """The document of a definition's profile."""
+    wanted = (definition.interface.group, definition.interface.kind)
+    profiles = [each for each in documents if not is_interface(each.data)]
+    return next((each for each in profiles if kind_of(each)[:2] == wanted), None)
+
+
+def kind_of(document: SourceDocument) -> tuple[str, str, tuple[str, ...]]:
+    """Group, kind and versions that a document is about, as far as it says them."""
+    spec = pointer.read(document.data, ("spec",))
+    if is_interface(document.data):
+        spec = pointer.read(spec, ("structureDefinition", "rootComponent", "kind"))
+    body = spec if isinstance(spec, dict) else {}
+    listed = body.get("versions")
+    versions = listed if isinstance(listed, list) else [body.get("version")]
+    named = tuple(each for each in versions if isinstance(each, str))
+    return str(body.get("group")), str(body.get("kind")), named
+
+
+def check_crds(
+    paths: list[str],
+    documents: Sequence[SourceDocument],
+    every: Sequence[Definition],
+    findings: Findings,
+) -> None:
+    """Every path against the schema, and the places of the schema against the definitions."""
+    crds, problems = read_all(paths, kubernetes=True)
+    findings.problems += problems
+    schemas = definitions.schemas_in(crds)
+    for each in documents:
+        group, kind, _ = kind_of(each)
+        versions = versions_of(each, documents)
+        known = schemas.get((group, kind), {})
+        served = {version: known[version] for version in versions if version in known}
+        if not served:
+            findings.problems.append(no_schema(each, kind, versions))
+        findings.problems += check_schemas(each, served)
+    for definition in every:
+        known = schemas.get((definition.interface.group, definition.interface.kind), {})
+        source = interface_of(definition, documents) or documents[0]
+        for version in filter(known.__contains__, definition.versions):
+            findings.problems += check_coverage(definition, version, known[version], source)
+
+
+def versions_of(document: SourceDocument, documents: Sequence[SourceDocument]) -> tuple[str, ...]:
+    """The versions that a document is for.
+
+    An interface serves those versions of its profile too that have no interface of their own.
+    """
+    group, kind, versions = kind_of(document)
+    if not is_interface(document.data):
+        return versions
+    same = [each for each in documents if kind_of(each)[:2] == (group, kind)]
+    own = {name for each in same if is_interface(each.data) for name in kind_of(each)[2]}
+    of_profiles = [
+        name for each in same if not is_interface(each.data) for name in kind_of(each)[2]
+    ]
+    return (*versions, *(name for name in of_profiles if name not in own))
+
+
+def no_schema(document: SourceDocument, kind: str, versions: Sequence[str]) -> Problem:
+    """The CRD of a document's kind is not among those given."""
+    line, column = document.position(())
+    fix = "give the CRD of this kind and version, or leave --crd out"
+    found = f"no schema of {kind} {' or '.join(versions)}"
+    return Problem(document.origin, "", found, fix, "schema-missing", line, column, "warning")
+
+
+def interface_of(
+    definition: Definition, documents: Sequence[SourceDocument]
+) -> SourceDocument | None:
+    """The document of a definition's interface."""
+    raw = definition.interface.raw
+    return next((each for each in documents if each.data is raw), None)
+
+
+def check_samples(paths: list[str], every: Sequence[Definition], findings: Findings) -> None:
+    """What the definitions find in objects."""
+    samples, problems = read_all(paths, kubernetes=True)
+    findings.problems += problems
+    totals: Counter[tuple[str, str]] = Counter()
+    for each in samples:
+        definition = definitions.fitting(every, each.data)
+        if definition is None:
+            line, column = each.position(())
+            found = f"an object of {' '.join(definitions.kind_of_object(each.data)) or 'no kind'}"
+            fix = "give an object of a kind and version that the definitions are for"
+            findings.problems.append(
+                Problem(each.origin, "", found, fix, "sample-kind", line, column)
+            )
+            continue
+        counts, problems_of_sample = check_sample(definition, each)
+        findings.problems += problems_of_sample
+        findings.samples.append((each, counts))
+        totals.update({(definitions.label(definition), row.component): row.pods for row in counts})
+    tell_empty(totals, every, samples, findings)
+
+
+def tell_empty(
+    totals: Counter[tuple[str, str]],
+    every: Sequence[Definition],
+    samples: Sequence[SourceDocument],
+    findings: Findings,
+) -> None:
+    """Components that no sample has a pod of, of kinds that have samples."""
+    for (name, component), pods in totals.items():
+        definition = next(each for each in every if definitions.label(each) == name)
+        body = definition.interface.component(component)
+        if pods or body is None or body.form is None:
+            continue
+        fix = "add a sample that has one, or look at its path"
+        found = f"component `{component}` of {name} has no pod in any sample"
+        findings.problems.append(
+            Problem(samples[0].origin, "", found, fix, "component-empty", 0, 0, "warning")
+        )
+
+
+# Output
+
+
+def standing(text: Text) -> str:
+    """What can be done with a jq text."""
+    program = text.program
+    if program is None:
+        return "jq"
+    return "assignable" if program.assignable else "read-only"
+
+
+def as_text(findings: Findings) -> None:
+    """Problems as lint tells them, then the paths, then the samples."""
+    lint.as_text(findings.problems)
+    for document, text in findings.texts:
+        line, _ = document.position(text.at)
+        print(f"{document.origin}:{line}: {standing(text)}: {text.text}")
+    for document, counts in findings.samples:
+        print(f"{document.origin}: {definitions.kind_of_object(document.data)[2]}")
+        for each in counts:
+            if not each.pods and not each.scales:
+                continue
+            ids = "" if each.ids is None else f", {each.ids} ids"
+            replicas = "" if each.replicas is None else f", {each.replicas} replicas"
+            print(f"  {each.component}: {each.pods} pods{ids}{replicas}")
+
+
+def as_json(findings: Findings) -> None:
+    """One document."""
+    counts = Counter(each.severity for each in findings.problems)
+    lint.write_json(
+        {
+            "errors": counts["error"],
+            "warnings": counts["warning"],
+            "problems": [problem_json(each) for each in findings.problems],
+            "paths": [path_json(document, text) for document, text in findings.texts],
+            "samples": [
+                {
+                    "file": document.origin,
+                    "kind": definitions.kind_of_object(document.data)[2],
+                    "components": [each._asdict() for each in rows],
+                }
+                for document, rows in findings.samples
+            ],
+        }
+    )
+
+
+def path_json(document: SourceDocument, text: Text) -> dict[str, Any]:
+    """One jq text."""
+    line, column = document.position(text.at)
+    return {
+        "file": document.origin,
+        "line": line,
+        "column": column,
+        "path": display(text.at),
+        "text": text.text,
+        "native": text.program is not None,
+        "assignable": text.program is not None and text.program.assignable,
+        "of": "pod" if text.of_pod else "object",
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """One problem, as lint prints it."""
+    return {
+        "file": problem.origin,
+        "line": problem.line,
+        "column": problem.column,
+        "path": problem.path,
+        "severity": problem.severity,
+        "reason": problem.reason,
+        "meaning": lint.meaning(problem.reason),
+        "found": problem.found,
+        "fix": problem.fix,
+    }

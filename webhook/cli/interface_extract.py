@@ -1,0 +1,146 @@
+"""podgate interface extract: what a definition finds in one object."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from webhook.adapters.files import read_all
+from webhook.cli import definitions, loading
+from webhook.cli.lint import write_json
+from webhook.core.pointer import display
+from webhook.core.source import SourceDocument
+from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate
+from webhook.core.workload.scale import Scale, read_scales
+
+Given = Annotated[
+    str,
+    typer.Argument(metavar="FILE|KIND", help="Definitions in a file, or a shipped kind."),
+]
+Manifest = Annotated[str, typer.Argument(metavar="MANIFEST", help="The object; - is stdin.")]
+Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
+
+
+def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
+    """Print what is in an object by its kind's definition: instances, pod places, scales.
+
+    Exit code 0: printed, 1: it holds containers that the definition does not know, 2: the object
+    or the definition cannot be read.
+    """
+    try:
+        loading.checked(output, ("text", "json"), "--output")
+        found = definitions.definitions_of(given)
+        bodies = [read_one(found, each) for each in objects_of(manifest, found)]
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    if output == "json":
+        write_json(bodies[0] if len(bodies) == 1 else bodies)
+    else:
+        for number, body in enumerate(bodies):
+            as_text(body, first=not number)
+    raise typer.Exit(1 if any(body["uncovered"] for body in bodies) else 0)
+
+
+def objects_of(manifest: str, found: list[Definition]) -> list[SourceDocument]:
+    """The objects of a manifest that the definitions are for."""
+    documents, problems = read_all([manifest], kubernetes=True)
+    loading.tell(problems)
+    if problems:
+        raise loading.BadInput
+    fitting = [each for each in documents if definitions.fitting(found, each.data) is not None]
+    if not fitting:
+        kinds = [
+            " ".join(filter(None, definitions.kind_of_object(each.data))) for each in documents
+        ]
+        known = ", ".join(f"{definitions.label(each)} {'/'.join(each.versions)}" for each in found)
+        told = ", ".join(filter(None, kinds)) or "no object"
+        loading.complain(f"error: {manifest}: found {told}; the definition is of {known}")
+        raise loading.BadInput
+    return fitting
+
+
+def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any]:
+    """Everything of one object, ready for JSON."""
+    definition = definitions.fitting(found, document.data)
+    assert definition is not None
+    try:
+        pods = locate(definition, document.data)
+        scales = read_scales(definition, document.data)
+        others = uncovered(document.data, pods, definition)
+    except LocationError as error:
+        line, column = document.position(error.path)
+        loading.complain(f"error: {document.origin}:{line}:{column}: {error.text} [{error.reason}]")
+        raise loading.BadInput from None
+    metadata = document.data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return {
+        "kind": definition.interface.kind,
+        "name": name if isinstance(name, str) else "",
+        "pods": [pod_json(each) for each in pods],
+        "scales": [scale_json(each) for each in scales],
+        "uncovered": [{"path": display(path), "what": what} for path, what in others],
+    }
+
+
+def pod_json(pod: PodLocation) -> dict[str, Any]:
+    """One pod location."""
+    listed = pod.spec.get("containers")
+    return {
+        "component": pod.component,
+        "instance": pod.instance,
+        "path": display(pod.place),
+        "inPieces": pod.parts is not None,
+        "roles": list(pod.roles),
+        "children": pod.children,
+        "containers": len(listed) if isinstance(listed, list) else 0,
+        "containersOutside": [display(path) for path, _ in pod.extra],
+    }
+
+
+def scale_json(scale: Scale) -> dict[str, Any]:
+    """One instance's replicas."""
+    return {
+        "component": scale.component,
+        "instance": scale.instance,
+        "replicas": scale.replicas,
+        "minimum": scale.minimum,
+        "maximum": scale.maximum,
+        "path": display(scale.path) if scale.path else None,
+    }
+
+
+def as_text(body: dict[str, Any], *, first: bool) -> None:
+    """Tables for people."""
+    if not first:
+        print()
+    print(f"{body['kind']}/{body['name'] or '(unnamed)'}")
+    rows = [("COMPONENT", "INSTANCE", "ROLE", "CONTAINERS", "POD")]
+    for each in body["pods"]:
+        count = str(each["containers"] + len(each["containersOutside"]))
+        where = each["path"] + (" (in pieces)" if each["inPieces"] else "")
+        rows.append(
+            (each["component"], each["instance"] or "-", "/".join(each["roles"]), count, where)
+        )
+    table(rows)
+    rows_of_scales = [("COMPONENT", "INSTANCE", "REPLICAS", "LEAST", "MOST")]
+    for each in body["scales"]:
+        numbers = [each[key] for key in ("replicas", "minimum", "maximum")]
+        shown = ["-" if number is None else str(number) for number in numbers]
+        rows_of_scales.append(
+            (each["component"], each["instance"] or "-", shown[0], shown[1], shown[2])
+        )
+    if body["scales"]:
+        print()
+        table(rows_of_scales)
+    for each in body["uncovered"]:
+        print(f"not covered: a {each['what']} at {each['path']}")
+
+
+def table(rows: list[tuple[str, str, str, str, str]]) -> None:
+    """Rows in columns; the last one is not padded."""
+    widths = [max(len(row[at]) for row in rows) for at in range(4)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)]
+        print("  ".join([*cells, row[4]]).rstrip())

@@ -1,0 +1,80 @@
+"""podgate interface infer: drafts the definition of a kind from its CRD."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from webhook.adapters.files import read_all
+from webhook.cli import loading
+from webhook.core.decision import Problem
+from webhook.core.source import SourceDocument
+from webhook.core.workload import infer as drafting
+from webhook.core.workload.infer import Draft, NotACrdError
+
+CRD = "CustomResourceDefinition"
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="CRD.yaml…", help="CRDs: files, folders, or - for stdin."),
+]
+Kind = Annotated[
+    str | None, typer.Option("--kind", help="Only this kind, where the files hold several.")
+]
+
+
+def infer(files: Files, kind: Kind = None) -> None:
+    """Draft a ResourceInterface and a WorkloadProfile of each kind from its CRD's schema, as YAML.
+
+    Finds what can hold containers, ids, replicas, status, fields and defaults in every served
+    version. Each guess has a comment; look at all of them, then run `podgate interface check`.
+    Exit code 0: drafted, 1: no kind has a place for pods, 2: something cannot be read.
+    """
+    documents, problems = read_all(files, kubernetes=True)
+    drafts: list[Draft] = []
+    for each in documents:
+        if not is_wanted(each, kind):
+            continue
+        try:
+            drafts.append(drafting.infer(each.data))
+        except NotACrdError as error:
+            problems.append(problem_of(each, str(error)))
+    loading.tell(problems)
+    if problems:
+        raise typer.Exit(loading.BAD_INPUT)
+    if not drafts:
+        what = f"of kind {kind}" if kind else "at all"
+        loading.complain(f"error: {', '.join(files)}: no {CRD} {what}")
+        raise typer.Exit(loading.BAD_INPUT)
+    write(drafts)
+
+
+def is_wanted(document: SourceDocument, kind: str | None) -> bool:
+    """Whether a document is a CRD, and of the kind that was asked for."""
+    data = document.data
+    if not isinstance(data, dict) or data.get("kind") != CRD:
+        return False
+    spec = data.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    name = names.get("kind") if isinstance(names, dict) else None
+    return kind is None or str(name).casefold() == kind.casefold()
+
+
+def problem_of(document: SourceDocument, found: str) -> Problem:
+    """A CRD that cannot be read."""
+    line, column = document.position(())
+    fix = "give the CRD as the API server has it"
+    return Problem(document.origin, "", found, fix, "not-a-crd", line, column)
+
+
+def write(drafts: list[Draft]) -> None:
+    """The drafts as one stream; kinds without pods are told on stderr."""
+    made = [each for each in drafts if each.documents]
+    for each in drafts:
+        if not each.documents:
+            told = "its schema has no place for a container, and leaves none open"
+            loading.complain(f"{each.kind}.{each.group}: nothing to govern: {told}")
+    sys.stdout.write("---\n".join(each.text for each in made))
+    if not made:
+        raise typer.Exit(1)

@@ -1,0 +1,268 @@
+"""Components read and written for admission: every value belongs to an element of the object.
+
+Only native paths are followed. What is absent is no instance, names that stand twice are refused,
+and a write touches nothing that its value does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from webhook.core.patch import Draft, PatchError
+from webhook.core.pointer import Path, display
+from webhook.core.workload.access_errors import AccessError, NotDefinedError
+from webhook.core.workload.component_access import (
+    FORMS,
+    Access,
+    Form,
+    Replicas,
+    fragment_texts,
+    path_text,
+    scale_paths,
+)
+from webhook.core.workload.definition_model import ComponentModel
+from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
+from webhook.core.workload.interface import Component
+from webhook.core.workload.locations import LocationError
+from webhook.core.workload.profile_data import ScaleRules
+from webhook.core.workload.query import Match, Program, QueryError
+from webhook.core.workload.query_pairing import check_pairing, paired
+from webhook.core.workload.scale import scales_of
+from webhook.core.workload.status import Status, read_status
+from webhook.core.workload.typed import shown, sort
+
+LISTS: Final = frozenset({"resourceClaims", "containers"})
+TEXTS: Final = frozenset({"schedulerName", "priorityClassName", "image"})
+Bindings = tuple[Path, ...]
+
+
+class ElementAccess(Access):
+    """One object as admission sees it; the object handed in stays untouched."""
+
+    def __init__(self, document: Any, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.draft = Draft(document)
+
+    @property
+    def document(self) -> Any:
+        return self.draft.document
+
+    def ids(self, model: ComponentModel) -> list[str]:
+        if not model.instance_id_path:
+            raise NotDefinedError(model.name, "instanceIdPath")
+        return [name for name, _ in self.elements(model)]
+
+    def instance_ids(self, model: ComponentModel) -> list[str]:
+        """The names of the instances; absent ones have none."""
+        if model.instance_id_path:
+            return super().instance_ids(model)
+        for form in FORMS:
+            found = self.by_instance(model, form)
+            if found is not None:
+                return list(found)
+        return [""]
+
+    def by_instance(self, model: ComponentModel, form: Form) -> dict[str, Any] | None:
+        """The values of a form by instance; absent ones are left out."""
+        try:
+            if form == "scale":
+                return self.scales(model)
+            if form == "fragments":
+                found = self.fragments(model)
+                return {name: held for name, held in found if held}
+            return {name: each.value for name, each in self.matches(model, form)}
+        except NotDefinedError:
+            return None
+
+    def values(self, model: ComponentModel, form: Form) -> list[Any]:
+        return list((self.by_instance(model, form) or {}).values())
+
+    def status(self, model: ComponentModel) -> Status:
+        if model.status_definition is None:
+            raise NotDefinedError(model.name, "status")
+        return read_status(model.status_definition, self.document, self.evaluator)
+
+    def update(self, model: ComponentModel, form: Form, values: Mapping[str, Any]) -> None:
+        """Write the values of the instances that are named, and nothing else."""
+        places = self.places(model, form)
+        for name in values:
+            if name not in places:
+                text = f"`{shown(model.name)}` has no instance `{shown(name)}`"
+                raise AccessError("instance-unknown", text, id=name)
+        for name, value in values.items():
+            if form in ("fragments", "scale"):
+                self.set_parts(places[name], value)
+            else:
+                self.set_parts(places[name], {"": value})
+
+    def write(self, model: ComponentModel, form: Form, values: Sequence[Any]) -> None:
+        names = self.instance_ids(model)
+        self.update(model, form, dict(zip(names, values, strict=True)))
+
+    def assign(self, text: str, value: Any) -> None:
+        try:
+            places = self.evaluator.places(text, self.document, lenient=True)
+        except JqError as error:
+            raise AccessError("path-failed", str(error)) from error
+        for place in places:
+            self.set(place, value)
+
+    def set_parts(self, places: Mapping[str, Path | None], value: Any) -> None:
+        """Write the parts that a value has; null takes one away."""
+        if isinstance(value, Replicas):
+            parts = zip(("replicas", "minimum", "maximum"), spread(value), strict=True)
+            value = {name: number for name, number in parts if number is not None}
+        for name, part in value.items():
+            place = places.get(name)
+            if place is None:
+                raise AccessError("path-missing", f"no place for `{shown(name)}`", name=name)
+            if part is None:
+                self.draft.remove(place)
+            else:
+                self.set(place, part)
+
+    def set(self, place: Path, value: Any) -> None:
+        """Write one value; raises AccessError."""
+        try:
+            self.draft.set(place, value)
+        except PatchError as error:
+            raise AccessError("path-failed", str(error)) from error
+
+    def places(self, model: ComponentModel, form: Form) -> dict[str, dict[str, Path | None]]:
+        """For each instance its places; the one place of a whole value is under ""."""
+        if form == "fragments":
+            programs = {name: program(text) for name, text in fragment_texts(model).items()}
+        elif form == "scale":
+            programs = scale_programs(model)
+        else:
+            found = self.matches(model, form)
+            return {name: {"": place_of(each)} for name, each in found}
+        ids = self.id_program(model)
+        return {
+            name: {
+                part: next((each.path for each in self.of(what, ids, bindings)), None)
+                for part, what in programs.items()
+            }
+            for name, bindings in self.elements(model)
+        }
+
+    def scales(self, model: ComponentModel) -> dict[str, Replicas]:
+        """The numbers of each instance that states any."""
+        programs = scale_programs(model)
+        component = Component(
+            model.name,
+            ids=self.id_program(model),
+            replicas=programs.get("replicas"),
+            minimum=programs.get("minimum"),
+            maximum=programs.get("maximum"),
+        )
+        try:
+            found = list(scales_of(component, ScaleRules(), self.document))
+        except (LocationError, QueryError) as error:
+            raise AccessError(getattr(error, "reason", "path-failed"), str(error)) from error
+        return {
+            each.instance: Replicas(each.replicas, each.minimum, each.maximum) for each in found
+        }
+
+    def fragments(self, model: ComponentModel) -> list[tuple[str, dict[str, Any]]]:
+        """The fragments of every element that are there."""
+        programs = {name: program(text) for name, text in fragment_texts(model).items()}
+        ids = self.id_program(model)
+        return [
+            (name, self.parts(programs, ids, bindings)) for name, bindings in self.elements(model)
+        ]
+
+    def parts(
+        self, programs: Mapping[str, Program], ids: Program | None, bindings: Bindings
+    ) -> dict[str, Any]:
+        """The fragments of one element, checked."""
+        found = {}
+        for name, what in programs.items():
+            for each in self.of(what, ids, bindings):
+                if each.value is not None:
+                    checked(each, name, str if name in TEXTS else list if name in LISTS else dict)
+                    found[name] = each.value
+        return found
+
+    def matches(self, model: ComponentModel, form: Form) -> list[tuple[str, Match]]:
+        """The values of a form that is one path, by instance; unnamed ones are numbered."""
+        what, ids = program(path_text(model, form)), self.id_program(model)
+        try:
+            if ids is not None:
+                found = paired(what, ids, self.document)
+            else:
+                seen = what.matches_or_none(self.document)
+                given = [each for each in seen if each.value is not None]
+                names = [""] if len(given) == 1 else map(str, range(len(given)))
+                found = list(zip(names, given, strict=True))
+        except QueryError as error:
+            raise AccessError("path-failed", str(error)) from error
+        for _, each in found:
+            checked(each, form, dict)
+        return found
+
+    def elements(self, model: ComponentModel) -> list[tuple[str, Bindings]]:
+        """The instances with the elements that they are."""
+        ids = self.id_program(model)
+        if ids is None:
+            return [("", ())]
+        try:
+            return [(name, each.bindings) for name, each in paired(ids, ids, self.document)]
+        except QueryError as error:
+            raise AccessError("instance-ids", str(error)) from error
+
+    def id_program(self, model: ComponentModel) -> Program | None:
+        """The program of the ids."""
+        return program(model.instance_id_path) if model.instance_id_path else None
+
+    def of(self, what: Program, ids: Program | None, bindings: Bindings) -> list[Match]:
+        """What a path finds in one element, or in the object where there are no ids."""
+        why = check_pairing(what, ids) if ids is not None else None
+        if why:
+            raise AccessError("not-paired", why)
+        try:
+            if ids is None:
+                return what.matches_or_none(self.document)
+            return what.matches_of(self.document, bindings)
+        except QueryError as error:
+            raise AccessError("path-failed", str(error)) from error
+
+
+def spread(scale: Replicas) -> tuple[int | None, ...]:
+    """The numbers of a scale, in order."""
+    return scale.replicas, scale.minimum, scale.maximum
+
+
+def scale_programs(model: ComponentModel) -> dict[str, Program]:
+    """The programs of the numbers that the definition states."""
+    paths = scale_paths(model)
+    texts = {
+        "replicas": paths.replicas_path,
+        "minimum": paths.min_replicas_path,
+        "maximum": paths.max_replicas_path,
+    }
+    return {name: program(text) for name, text in texts.items() if text}
+
+
+def program(text: str) -> Program:
+    """The native program of a path; raises AccessError, since admission follows no other."""
+    found = native(text)
+    if found is None:
+        cause = NotNativeError(f"`{shown(text)}` is not native")
+        raise AccessError("not-native", str(cause)) from cause
+    return found
+
+
+def place_of(match: Match) -> Path:
+    """The place of a value; raises AccessError for a computed one."""
+    if match.path is None:
+        raise AccessError("not-a-place", "a computed value has no place")
+    return match.path
+
+
+def checked(match: Match, what: str, wanted: type) -> None:
+    """Raise AccessError where the object holds another type."""
+    if not isinstance(match.value, wanted):
+        text = f"{display(match.path or ())} is {sort(match.value)}, which is no {what}"
+        raise AccessError("wrong-type", text, path=match.path, what=what)

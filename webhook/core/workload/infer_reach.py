@@ -1,0 +1,54 @@
+"""Compares a definition with a CRD's schema: places it does not reach, paths the schema lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.core.pointer import Path
+from webhook.core.workload.infer_schema import Schema, Spot, spots
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.query import Program
+from webhook.core.workload.schema_places import SchemaPlace, given, is_below, is_known, sample
+
+
+def unreached(schema: Schema, definition: Definition) -> list[Spot]:
+    """The places that may hold containers and that the definition does not know.
+
+    A definition that says nothing of open subtrees is walked whole at run time and misses none.
+    """
+    if definition.profile.open_subtrees is None:
+        return []
+    return [each for each in spots(schema) if not is_reached(each, definition)]
+
+
+def is_reached(spot: Spot, definition: Definition) -> bool:
+    """Whether the definition locates the place, walks it, or lists it as no pods."""
+    what = "container" if spot.what == "pieces" else spot.what
+    place = SchemaPlace(spot.steps, what)
+    aside = [*(definition.profile.open_subtrees or ())]
+    aside += [each.place for each in definition.profile.not_pods]
+    if is_below(place, aside):
+        return True
+    whole: list[Program] = []
+    parts: list[Program] = []
+    for each in definition.everyone:
+        whole += [plan.places for plan in each.plans if plan.places is not None]
+        whole += [extra.place for extra in each.profile.extra_containers]
+        parts += [part.place for plan in each.plans for part in plan.parts]
+    if is_known(place, whole):
+        return True
+    return spot.what != "open" and any(holds(path, place) for path in stated(parts, place))
+
+
+def stated(parts: list[Program], place: SchemaPlace) -> Iterator[Path]:
+    """Where parts are in the smallest object that has something at a place."""
+    document, _ = sample(place)
+    yield from given(parts, document)
+
+
+def holds(path: Path, place: SchemaPlace) -> bool:
+    """Whether a part is the container at a place, its list, or one of its own keys."""
+    _, target = sample(place)
+    in_list = bool(target) and isinstance(target[-1], int) and path == target[:-1]
+    own = path[:-1] == target and str(path[-1]).casefold() == "image"
+    return path == target or own or in_list
