@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from webhook.core.policy import values
@@ -105,6 +106,33 @@ NO_DEFAULT = frozenset(
     }
 )
 
+# Values that are written where the table's own would be what an absent field means anyway, and
+# that a server would take.
+TELLING: dict[str, Any] = {
+    "workingDir": "/workspace",
+    "sshAuthMountPath": "/home/mpi/.ssh",
+    "mpiLauncherCreationPolicy": "WaitForWorkersReady",
+    "startupPolicy": "LeaderReady",
+    "servingPort.clusterLocalAccessOnly": True,
+    "terminateAfterPreemption": True,
+    "scheduling.nodeName": "node-1",
+    "security.readOnlyRootFilesystem": True,
+    "security.hostIpc": True,
+    "security.hostPid": True,
+    "security.hostNetwork": True,
+    "probes.readiness.handler.httpGet.path": "/ready",
+    "probes.readiness.handler.httpGet.host": "localhost",
+    "probes.readiness.successThreshold": 1,
+    "servingPort.container": 8080,
+    "servingPort.port": 8080,
+    "servingPort.grpcPort": 8081,
+    "servingPort.metricsPort": 8082,
+    "servingPort.exposedUrl": "llama.example.com",
+    "servingPort.exposeExternally": True,
+    "autoscaling.minReplicas": 1,
+    "modelStore.pvc.claimInfo.accessModes.readWriteOnce": True,
+}
+
 
 def put(tree: dict[str, Any], path: str, value: Any) -> None:
     """Set one leaf of a tree of nested sections."""
@@ -139,6 +167,14 @@ def defaults() -> dict[str, Any]:
             put(tree, path, {"instances": ITEMS[path]})
         elif row.path not in NO_DEFAULT:
             put(tree, path, default_of(row))
+    return tree
+
+
+def telling_defaults(more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The same, with values that leave a mark in the object."""
+    tree = defaults()
+    for path, value in {**TELLING, **(more or {})}.items():
+        put(tree, path, value)
     return tree
 
 

@@ -192,3 +192,47 @@ def test_values_of_env_args_command_and_annotations_are_never_shown(
     assert result.exit_code in (0, 1), result.output
     assert "TOKEN" in result.stdout
     assert MARKER not in result.stdout + result.stderr
+
+
+def test_numbers_that_no_machine_word_holds_are_told(tmp_path: Path) -> None:
+    policies = given(tmp_path, "policy.yaml", "rules: {scale: {replicas: {max: 9}}}")
+    spec = {"replicas": 10**30, "template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    file = given(tmp_path, "d.json", json.dumps(body))
+    result = run(file, "-o", "json", policies=policies)
+    assert result.exit_code == 1, result.output
+    assert "scale.replicas" in result.stdout
+
+
+def test_why_a_kind_cannot_carry_a_field_is_told_once(tmp_path: Path) -> None:
+    text = "rules: {exposedUrls: {instances: {canAdd: false}, attributes: {url: {options: [a]}}}}"
+    policies = given(tmp_path, "policy.yaml", text)
+    shown = run("--kind", "Pod", policies=policies).stdout
+    assert shown.count("not-native") == 1
+    assert "exposedUrls.url" in shown
+
+
+def test_objects_and_empty_values_read_like_values(tmp_path: Path) -> None:
+    terms = "[{matchExpressions: [{key: zone, operator: In, values: [a, b]}]}]"
+    text = (
+        f"defaults: {{nodeAffinityRequired: {{nodeSelectorTerms: {terms}}}, "
+        'scheduling: {nodeName: ""}}'
+    )
+    policies = given(tmp_path, "policy.yaml", text)
+    shown = run("--kind", "Pod", policies=policies).stdout
+    assert "default zone In a b - " in shown
+    assert 'default "" - ' in shown
+    manifest = given(tmp_path, "pod.yaml", POD)
+    assert "zone In a b - default, " in run(manifest, policies=policies).stdout
+
+
+def test_settings_of_the_installation_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    policies = given(tmp_path, "policy.yaml", "defaults: {nodeType: a100}")
+    before = run("--kind", "Service.serving.knative.dev", policies=policies).stdout
+    assert "kubernetes.podspec-nodeselector" in before
+    monkeypatch.setenv("PODGATE_FEATURES", "kubernetes.podspec-nodeselector")
+    after = run("--kind", "Service.serving.knative.dev", policies=policies).stdout
+    assert "kubernetes.podspec-nodeselector" not in after
+    assert "nodeType" in after

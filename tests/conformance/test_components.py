@@ -223,8 +223,9 @@ ALL: dict[str, Any] = {
 
 def test_C31_instances_with_all_that_they_have() -> None:
     one, two = component(**ALL).instances()
-    assert one == Instance("job-1", *([{"a": 1}] * 4), Replicas(3))
-    assert two == Instance("job-2", *([{"a": 2}] * 4), Replicas(5))
+    first, second = TWO
+    assert one == Instance("job-1", first, first, first, first, Replicas(3))
+    assert two == Instance("job-2", second, second, second, second, Replicas(5))
 
 
 def test_C32_what_is_not_defined_is_absent() -> None:
@@ -256,7 +257,7 @@ def test_one_form_that_fails_fails_all(form: Form) -> None:
     assert error.value.facts == {"form": form}
 
 
-def for_each(first: int) -> Any:
+def for_each(first: int) -> pytest.MarkDecorator:
     """The four forms with their ids, five rows apart."""
     forms = ("template", "spec", "metadata", "fragments")
     return pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import Field
 
 from tests.conformance.fixtures import compile_jq
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expression_rules import check_expressions, fault_in
+from webhook.core.workload.expressions import JqSyntaxError
 from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import Model, Report
 
@@ -240,3 +243,28 @@ def test_what_is_hidden_is_found(text: str, found: str) -> None:
     fault = fault_in(text)
     assert fault is not None
     assert fault.found == found
+
+
+PIECES = st.sampled_from(
+    [*'"\\(){}[]:,;|.#$@ \n', "env", "a", "del", ".b", "\\(", "1.", "é", "//="]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_any_text_is_judged(text: str) -> None:
+    fault_in(text)
+    fault_in(text, "parity")
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_nothing_that_jq_accepts_calls_env_unseen(text: str) -> None:
+    if fault_in(text) is not None:
+        return
+    marked = text.replace("env", "nowhere_defined")
+    try:
+        compile_jq(text)
+    except JqSyntaxError:
+        return
+    # Were `env` called, jq would know no function of the other name.
+    compile_jq(marked)

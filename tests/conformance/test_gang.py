@@ -459,6 +459,14 @@ def test_S14_the_definition_is_kept() -> None:
     assert summarize(TWO).definition is TWO
 
 
+def test_a_circle_of_owners_is_refused() -> None:
+    spec = spec_of(part("root"), part("a", "b", PODS), part("b", "a", PODS))
+    for name in ("root", "a"):
+        with pytest.raises(AccessError) as error:
+            total(spec, of_spec(), name)
+        assert error.value.reason == "owner-cycle"
+
+
 def test_W22_the_newer_group_counts_in_admission_only() -> None:
     near = {
         "topologyName": "t",

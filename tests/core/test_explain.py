@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import pytest
 
+from tests import everything
 from tests.core import building
 from tests.core.building import asset, container, deployment, policy, pytorchjob
+from webhook.adapters.yaml_source import read_documents
+from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.explain.findings import fields_of
@@ -17,8 +21,10 @@ from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import Entry, KindReport, LeafReport, ObjectReport
 from webhook.core.explain.objects import explain_object
 from webhook.core.pointer import ABSENT, display, read
-from webhook.core.policy.combine import COMBINATIONS, STRICTEST
+from webhook.core.policy.combine import COMBINATIONS, GUARDED, STRICTEST
+from webhook.core.policy.fields import TABLE
 from webhook.core.references import References
+from webhook.core.workload.vocabulary import Vocabulary
 from webhook.offline import Place, judge, request_of
 
 TEAM = Place("team")
@@ -31,6 +37,15 @@ def kind(catalog: Catalog, name: str, component: str = "") -> KindReport:
     definition, version = found
     plans = catalog.plans_for(definition, "team", References(), {})
     return explain_kind(definition, version, "team", plans, component)
+
+
+def catalog_of(words: Vocabulary, *documents: dict[str, Any]) -> Catalog:
+    """A catalog of policies in an installation with these words."""
+    found = [one for each in documents for one in read_documents(json.dumps(each), "p.yaml")[0]]
+    choices = Choices(GUARDED, words)
+    built, problems = assemble(building.shipped(), found, choices, building.table())
+    assert built is not None, problems
+    return built
 
 
 def leaf(report: KindReport, field: str, role: str = "worker") -> LeafReport:
@@ -417,3 +432,176 @@ def test_a_number_that_no_single_place_holds_is_told_as_computed() -> None:
     assert values(explained(rules, raw), "scale.replicas") == [(3, "request", None)]
     del raw["spec"]["replicas"]
     assert values(explained(rules, raw), "scale.replicas") == [(1, "server default", None)]
+
+
+# The whole catalogue
+
+
+def nimservice() -> dict[str, Any]:
+    """A NIMService, which states its pods in pieces."""
+    return {
+        "apiVersion": "apps.nvidia.com/v1alpha1",
+        "kind": "NIMService",
+        "metadata": {"name": "nim"},
+        "spec": {
+            "image": {"repository": "nvcr.io/nim/a", "tag": "1", "pullSecrets": ["ngc"]},
+            "env": [{"name": "TOKEN", "value": "S3CRET"}],
+            "multiNode": {"parallelism": {"pipeline": 4}},
+            "resources": {"limits": {"nvidia.com/gpu": 2}},
+        },
+    }
+
+
+def leaderworkerset(**workload: Any) -> dict[str, Any]:
+    """A LeaderWorkerSet of one template with that container's fields."""
+    pod = {"containers": [container(**workload)]}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "group"},
+        "spec": {"leaderWorkerTemplate": {"size": 4, "workerTemplate": {"spec": pod}}},
+    }
+
+
+@lru_cache(maxsize=1)
+def everything_at_once() -> Catalog:
+    """A catalog whose policies have a default and a rule of every field."""
+    body = everything.policy("all", defaults=everything.defaults(), scope="cluster")
+    other = everything.policy("rules", rules=everything.rules(), scope="tenant")
+    return catalog_of(everything.WORDS, body, other)
+
+
+@pytest.mark.parametrize(
+    "name", ["Pod", "Deployment", "Job", "NIMService", "LeaderWorkerSet", "RayCluster", "JobSet"]
+)
+def test_every_leaf_of_every_field_is_told_of_every_kind(name: str) -> None:
+    report = kind(everything_at_once(), name)
+    told_leaves = [one for each in report.components for one in each.leaves]
+    named = {TABLE.owner(each.field).path for each in (*told_leaves, *report.workload)}
+    assert named == set(TABLE.fields)
+    for each in (*told_leaves, *report.workload):
+        assert each.reach == "mapped" or each.why, each.field
+
+
+@pytest.mark.parametrize(
+    "field, reach, why",
+    [
+        ("category", "not-native", 'kept in metadata.labels["podgate.dev/category"], for others'),
+        ("exposedUrls", "not-native", 'kept in metadata.annotations["podgate.dev/exposed-urls"]'),
+        ("servingPort.authorizationType", "not-native", "no native object has a place for it"),
+        ("ports.toolType", "not-native", "no native object has a place for it"),
+        ("numWorkers", "unmapped", "for workloads of type distributed only"),
+        ("total.gpuDevices", "mapped", ""),
+    ],
+)
+def test_what_no_object_carries_and_what_is_for_other_types(
+    field: str, reach: str, why: str
+) -> None:
+    rules = building.catalog(
+        "{rules: {category: {required: true}, exposedUrls: {instances: {canAdd: false}}, "
+        "servingPort: {authorizationType: {required: true}}, numWorkers: {max: 1}, "
+        "total: {gpuDevices: {max: 1}}, ports: {attributes: {toolType: {required: true}}}}}"
+    )
+    found = leaf(kind(rules, "Deployment"), field)
+    assert found.reach == reach
+    assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize("features", [frozenset(), frozenset({"kubernetes.podspec-nodeselector"})])
+def test_a_field_that_a_feature_of_the_cluster_allows(features: frozenset[str]) -> None:
+    words = Vocabulary(features=features)
+    rules = catalog_of(words, policy("{defaults: {nodeType: a100}}"))
+    found = leaf(kind(rules, "Service.serving.knative.dev"), "nodeType")
+    assert found.reach == ("mapped" if features else "forbidden")
+    assert ("kubernetes.podspec-nodeselector" in found.why) is not bool(features)
+
+
+def test_places_of_pods_in_pieces_are_those_of_the_object() -> None:
+    rules = building.catalog(
+        "{defaults: {workingDir: /w, imagePullPolicy: Always, multiNode: {workers: 1}}}"
+    )
+    report = explained(rules, nimservice())
+    (image,) = entries(report, "image")
+    assert (image.value, image.derived) == ("nvcr.io/nim/a:1", True)
+    assert image.path == ("spec", "image", "repository")
+    (secret,) = entries(report, "imagePullSecrets")
+    assert (secret.key, secret.path) == ("ngc", ("spec", "image", "pullSecrets", 0))
+    assert values(report, "imagePullPolicy") == [("Always", "default", "rules-0")]
+    (unset,) = entries(report, "workingDir")
+    assert unset.value is ABSENT
+    assert unset.note == "NIMService states no such part of the pods of service"
+    (workers,) = entries(report, "multiNode.workers")
+    assert (workers.value, workers.note, workers.derived) == (3, "written 4", True)
+    assert "S3CRET" not in repr(report)
+
+
+def test_words_that_follow_from_other_values_are_told_as_derived() -> None:
+    rules = building.catalog(
+        "{defaults: {security: {runAsUid: 5}, compute: {largeShmRequest: true, "
+        "gpuDevicesRequest: 1}}, rules: {total: {gpuDevices: {max: 9}}}}"
+    )
+    report = explained(rules, deployment())
+    (source,) = entries(report, "security.uidGidSource")
+    assert (source.value, source.source, source.derived) == ("custom", "computed", True)
+    (shm,) = entries(report, "compute.largeShmRequest")
+    assert (shm.value, shm.source, shm.derived) == (True, "default", True)
+    (total,) = entries(report, "total.gpuDevices")
+    assert (total.value, total.source) == (1, "computed")
+
+
+def test_preemptibility_follows_from_the_priority_class() -> None:
+    raw = deployment()
+    raw["metadata"]["labels"] = {"priorityClassName": "very-high"}
+    (entry,) = entries(explained(building.catalog(), raw), "preemptibility")
+    assert (entry.value, entry.source) == ("non-preemptible", "computed")
+    assert entry.note == "follows from the priority class"
+
+
+def test_items_have_their_amounts_in_the_notation_of_the_field() -> None:
+    main = container(resources={"limits": {"example.com/fpga": 2}})
+    volumes = [{"name": "s", "emptyDir": {"sizeLimit": "2048Mi"}}]
+    report = explained(building.catalog(), deployment(main, volumes=volumes))
+    (device,) = entries(report, "compute.extendedResources")
+    assert (device.key, device.value) == ("example.com/fpga", {"quantity": "2"})
+    (scratch,) = entries(report, "storage.emptyDirVolume")
+    assert scratch.value["sizeLimit"] == "2Gi"
+
+
+def test_items_of_one_annotation_have_their_own_sources() -> None:
+    rules = building.catalog(
+        "{defaults: {exposedUrls: {instances: [{name: web, container: 8080}]}}}"
+    )
+    raw = deployment()
+    listed = json.dumps([{"name": "mine", "container": 8443}])
+    raw["metadata"]["annotations"] = {"podgate.dev/exposed-urls": listed}
+    found = entries(explained(rules, raw), "exposedUrls")
+    assert [each.source for each in found] == ["request", "default item"]
+
+
+def test_serving_ports_stand_at_the_port_of_the_pod_that_serves() -> None:
+    raw = leaderworkerset(ports=[{"containerPort": 8000, "name": "h2c"}])
+    report = explained(building.catalog("{rules: {servingPort: {port: {max: 9000}}}}"), raw)
+    assert values(report, "servingPort.port") == [(8000, "request", None)]
+    (protocol,) = entries(report, "servingPort.protocol")
+    assert (protocol.value, protocol.derived) == ("grpc", True)
+    (workers,) = entries(report, "workers")
+    assert (workers.value, workers.note) == (3, "written 4")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ports": 7},
+        {"ports": [None]},
+        {"env": {"a": "b"}},
+        {"resources": []},
+        {"volumeMounts": [7]},
+        {"readinessProbe": {"httpGet": 3}},
+        {"securityContext": "x"},
+    ],
+)
+@pytest.mark.parametrize("text", ["{}", "{defaults: {createHomeDir: true}}"])
+def test_what_cannot_be_read_is_told_and_never_raises(wrong: dict[str, Any], text: str) -> None:
+    rules = building.catalog(text)
+    report = explained(rules, deployment(container(**wrong)))
+    assert report.policies

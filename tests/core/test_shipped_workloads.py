@@ -1063,6 +1063,31 @@ ACCOUNT = "system:serviceaccount:kube-system:"
             "apps/v1 Deployment",
             "system:serviceaccount:knative-serving:controller",
         ),
+        (
+            "batch.volcano.sh/v1alpha1 Job",
+            "v1 Pod",
+            "system:serviceaccount:volcano-system:volcano-controllers",
+        ),
+        (
+            "apps.kruise.io/v1alpha1 CloneSet",
+            "v1 Pod",
+            "system:serviceaccount:kruise-system:kruise-manager",
+        ),
+        (
+            "argoproj.io/v1alpha1 Rollout",
+            "apps/v1 ReplicaSet",
+            "system:serviceaccount:argo-rollouts:argo-rollouts",
+        ),
+        (
+            "kubeflow.org/v1 Notebook",
+            "apps/v1 StatefulSet",
+            "system:serviceaccount:kubeflow:notebook-controller-service-account",
+        ),
+        (
+            "grove.io/v1alpha1 PodClique",
+            "v1 Pod",
+            "system:serviceaccount:grove-system:grove-operator",
+        ),
     ],
 )
 def test_children_that_controllers_make_are_exempt(owner: str, child: str, user: str) -> None:
@@ -1090,6 +1115,22 @@ def test_children_that_controllers_make_are_exempt(owner: str, child: str, user:
             "apps/v1 Deployment",
             "system:serviceaccount:nim-operator:k8s-nim-operator",
         ),
+        (
+            "trainer.kubeflow.org/v1alpha1 TrainJob",
+            "jobset.x-k8s.io/v1alpha2 JobSet",
+            "system:serviceaccount:kubeflow-system:kubeflow-trainer-controller-manager",
+        ),
+        ("argoproj.io/v1alpha1 Workflow", "v1 Pod", "system:serviceaccount:argo:argo"),
+        (
+            "sparkoperator.k8s.io/v1beta2 SparkApplication",
+            "v1 Pod",
+            "system:serviceaccount:spark-operator:spark-operator-controller",
+        ),
+        (
+            "serving.kserve.io/v1alpha1 LLMInferenceService",
+            "apps/v1 Deployment",
+            "system:serviceaccount:kserve:llmisvc-controller-manager",
+        ),
     ],
 )
 def test_children_of_kinds_that_leave_something_open_are_judged(
@@ -1105,3 +1146,122 @@ def test_children_of_kinds_that_leave_something_open_are_judged(
     grandchild = {**reference, "apiVersion": child.split()[0], "kind": child.split()[1]}
     data["metadata"]["ownerReferences"] = [grandchild]
     assert treatment(request(data, user=user), catalog) is not Treatment.CHILD
+
+
+WORKFLOW = "workflow.argoproj.io"
+
+
+def test_a_template_of_a_workflow_has_what_it_does_not_say_from_the_workflow() -> None:
+    spec = {
+        "hostNetwork": True,
+        "tolerations": [{"key": "a"}],
+        "podPriorityClassName": "low",
+        "templateDefaults": {"priorityClassName": "mid"},
+        "volumes": [{"name": "a"}],
+        "templates": [
+            {
+                "name": "own",
+                "container": {"image": "a"},
+                "sidecars": [{"image": "b"}],
+                "tolerations": [{"key": "b"}],
+                "volumes": [{"name": "b"}],
+            },
+            {"name": "none", "dag": {"tasks": []}},
+            {"name": "script", "script": {"image": "c", "source": "x"}},
+        ],
+    }
+    found = {each.instance: each for each in locate(definition(WORKFLOW), {"spec": spec})}
+    assert set(found) == {"own", "script"}
+    own, script = found["own"].spec, found["script"].spec
+    assert [each["image"] for each in own["containers"]] == ["a", "b"]
+    assert [each["image"] for each in script["containers"]] == ["c"]
+    assert (own["tolerations"], script["tolerations"]) == ([{"key": "b"}], [{"key": "a"}])
+    assert own["hostNetwork"]
+    assert own["priorityClassName"] == script["priorityClassName"] == "mid"
+    assert [each["name"] for each in own["volumes"]] == ["a", "b"]
+    parts = found["own"].parts
+    assert parts is not None
+    assert parts.real(("spec", "volumes", 1)) == ("spec", "templates", 0, "volumes", 0)
+    assert parts.real(("spec", "tolerations")) == ("spec", "templates", 0, "tolerations")
+    assert parts.real(("spec", "priorityClassName")) == (
+        "spec",
+        "templateDefaults",
+        "priorityClassName",
+    )
+
+
+def test_what_a_controller_stored_in_the_status_of_a_workflow_is_a_pod() -> None:
+    stored = {"a": {"name": "a", "container": {"image": "a"}}}
+    status = {
+        "storedTemplates": stored,
+        "storedWorkflowTemplateSpec": {"templates": [{"name": "b", "script": {"image": "b"}}]},
+    }
+    found = locate(definition(WORKFLOW), {"spec": {}, "status": status})
+    assert {each.component for each in found} == {"stored-template", "stored"}
+    assert uncovered({"spec": {}, "status": status}, found, definition(WORKFLOW)) == []
+    odd = {"storedTemplates": {"a": {"dag": {"tasks": [{"x": {"image": "a", "command": []}}]}}}}
+    assert uncovered({"spec": {}, "status": odd}, [], definition(WORKFLOW)) != []
+
+
+def test_a_workflow_nested_in_an_inline_template_is_outside_the_known_places() -> None:
+    inner = {"dag": {"tasks": [{"name": "b", "inline": {"container": {"image": "a", "env": []}}}]}}
+    task = {"name": "a", "inline": inner}
+    data = {"spec": {"templates": [{"name": "t", "dag": {"tasks": [task]}}]}}
+    found = locate(definition(WORKFLOW), data)
+    ((path, what),) = uncovered(data, found, definition(WORKFLOW))
+    assert what == "container"
+    assert path[-2:] == ("inline", "container")
+
+
+SPARK = "sparkapplication.sparkoperator.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("more", "driver", "wanted"),
+    [
+        ({"type": "Scala"}, {"memory": "4g"}, 4 * 2**30 + 4 * 2**30 // 10),
+        ({"type": "Scala"}, {"memory": "512m"}, (512 + 384) * 2**20),
+        ({"type": "Python"}, {"memory": "10g"}, 14 * 2**30),
+        ({"memoryOverheadFactor": "0.5"}, {"memory": "2g"}, 3 * 2**30),
+        ({}, {"memory": "1g", "memoryOverhead": "1g"}, 2 * 2**30),
+        ({}, {"memory": "1g", "memoryLimit": "3Gi"}, "3Gi"),
+        ({}, {"memory": "plenty"}, "plenty"),
+        ({}, {"cores": 1}, None),
+    ],
+)
+def test_the_memory_of_spark_is_the_heap_and_its_overhead(
+    more: dict[str, Any], driver: dict[str, Any], wanted: Any
+) -> None:
+    found = placed(SPARK, {**more, "driver": driver})["driver"]
+    amounts = found.spec["containers"][0].get("resources", {})
+    for part in ("requests", "limits"):
+        assert amounts.get(part, {}).get("memory") == (
+            str(wanted) if isinstance(wanted, int) else wanted
+        )
+
+
+def test_what_a_role_of_spark_says_goes_before_what_the_application_says() -> None:
+    spec = {
+        "image": "a",
+        "driver": {"image": "b", "gpu": {"name": "nvidia.com/gpu", "quantity": 2}},
+    }
+    found = placed(SPARK, {**spec, "executor": {"cores": 2}})
+    driver, executor = found["driver"], found["executor"]
+    assert driver.spec["containers"][0]["image"] == "b"
+    assert driver.spec["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert executor.spec["containers"][0]["image"] == "a"
+    assert executor.parts is not None
+    assert executor.parts.real(("spec", "containers", 0, "image")) == ("spec", "image")
+    assert (driver.roles, executor.roles) == (("master",), ("worker",))
+    assert {driver.children, executor.children} == {"merged"}
+
+
+def test_a_train_job_is_judged_with_all_that_goes_over_its_runtime() -> None:
+    overrides = [{"volumes": [{"name": "a"}]}, {"volumes": [{"name": "b"}], "containers": [{}]}]
+    spec = {"trainer": {"image": "a"}, "podSpecOverrides": overrides}
+    (found,) = locate(definition("trainjob.trainer.kubeflow.org"), {"spec": spec})
+    assert [each["name"] for each in found.spec["volumes"]] == ["a", "b"]
+    assert len(found.spec["containers"]) == 2
+    assert found.parts is not None
+    assert found.parts.real(("spec", "volumes", 1)) == ("spec", "podSpecOverrides", 1, "volumes", 0)
+    assert not found.parts.holds(("spec", "volumes", 1))

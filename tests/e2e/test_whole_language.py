@@ -19,6 +19,7 @@ from tests.e2e.served import offline
 from tests.e2e.test_twin import in_cluster, in_order
 from tests.e2e.test_zz_replay import answer, generation_of
 from webhook.core.assemble import Choices
+from webhook.core.policy.fields import NOTHING, TABLE
 from webhook.loader import Sources, load
 
 pytestmark = pytest.mark.e2e
@@ -27,6 +28,10 @@ MANIFESTS = {each.file.stem: each for each in w.EVERY_KIND}
 EVERY = pytest.mark.parametrize("name", MANIFESTS)
 WAYS = {w.CLIENT: (), w.SERVER: ("--server-side",)}
 OPERATOR = "system:serviceaccount:nim-operator:k8s-nim-operator"
+PORTION = {"compute.gpuPortionRequest", "compute.gpuPortionLimit"}
+MEMORY = {"compute.gpuMemoryRequest", "compute.gpuMemoryLimit"}
+OTHER_FORMS = {w.CLIENT: MEMORY | {"compute.gpuDevicesRequest"}, w.SERVER: MEMORY | PORTION}
+UNWRITTEN = {"x"}
 # What broken.yaml breaks, in the order of places.
 BROKEN = (
     "category",
@@ -129,6 +134,17 @@ def test_server_takes_and_keeps_every_default(whole: w.Whole, story: Story, name
         then = later.request["object"] if later else story.first[name]
         missing = set(lost(after, then)) - set(lost(before, then))
         assert not missing, "\n".join(sorted(missing))
+
+
+def test_every_field_is_written_on_some_kind(whole: w.Whole, story: Story) -> None:
+    written: set[str] = set()
+    for each in whole.recorder.recordings():
+        if each.request["namespace"] == story.space:
+            changes = each.response["auditAnnotations"].get("changes", "")
+            written.update(changes.partition(": ")[2].split(", "))
+    rows = [row for row in TABLE.fields.values() if row.shape != NOTHING and row.writes != "never"]
+    unwritten = {row.path for row in rows} - written
+    assert unwritten == UNWRITTEN | OTHER_FORMS[story.space]
 
 
 @EVERY

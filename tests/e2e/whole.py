@@ -43,37 +43,18 @@ CRDS = (
     "inferenceservices.serving.kserve.io",
     "nimservices.apps.nvidia.com",
 )
-# Values that are written where the table's own would be what an absent field means anyway, and
-# that a server would take.
-CHOSEN: dict[str, Any] = {
-    "workingDir": "/workspace",
-    "sshAuthMountPath": "/root/.ssh",
-    "terminateAfterPreemption": True,
-    "scheduling.nodeName": "node-1",
-    "security.readOnlyRootFilesystem": True,
-    "security.hostIpc": True,
-    "security.hostPid": True,
-    "security.hostNetwork": True,
-    "probes.readiness.handler.httpGet.path": "/ready",
-    "probes.readiness.handler.httpGet.host": "localhost",
-    "probes.readiness.successThreshold": 1,
-    "servingPort.container": 8080,
-    "servingPort.port": 8080,
-    "servingPort.grpcPort": 8081,
-    "servingPort.metricsPort": 8082,
-    "servingPort.exposedUrl": "llama.example.com",
-    "servingPort.exposeExternally": True,
-    "autoscaling.minReplicas": 1,
-    "modelStore.pvc.claimInfo.accessModes.readWriteOnce": True,
-}
-# A pod has its GPUs in one form: parts of one here, whole ones there.
-WHOLE_GPUS: dict[str, Any] = {
+# A pod has its GPUs in one form: a part of one by default, by memory or as whole ones elsewhere.
+NOT_AS_PARTS: dict[str, Any] = {
     "compute.gpuRequestType": None,
     "compute.gpuPortionRequest": None,
     "compute.gpuPortionLimit": None,
+    "compute.migProfile": None,
+}
+BY_MEMORY = {**NOT_AS_PARTS, "compute.gpuRequestType": "memory", "compute.gpuDevicesRequest": None}
+AS_WHOLE_ONES = {
+    **NOT_AS_PARTS,
     "compute.gpuMemoryRequest": None,
     "compute.gpuMemoryLimit": None,
-    "compute.migProfile": None,
 }
 
 
@@ -108,6 +89,7 @@ def manifests(folder: Path = HERE / "kinds", pattern: str = "*.yaml") -> list[Ma
 
 
 EVERY_KIND = manifests()
+
 
 @dataclass(slots=True)
 class Whole:
@@ -181,14 +163,6 @@ def versions(objects: Mapping[str, Json]) -> dict[str, tuple[str, int]]:
     return {name: version_of(each) for name, each in objects.items()}
 
 
-def every_default(chosen: Mapping[str, Any] = CHOSEN) -> Json:
-    """A default of every field."""
-    tree = everything.defaults()
-    for path, value in chosen.items():
-        everything.put(tree, path, value)
-    return tree
-
-
 def every_rule() -> Json:
     """A rule on every field; rules.yaml says which are not just there, but tight."""
     own = yaml.safe_load((HERE / "rules.yaml").read_text("utf-8"))
@@ -204,9 +178,9 @@ def merged(tree: Any, other: Any) -> Any:
 
 def policies() -> Iterator[Json]:
     """The policies of all namespaces."""
-    for space in (CLIENT, TWIN):
-        yield policy(space, defaults=every_default())
-    yield policy(SERVER, defaults=every_default({**CHOSEN, **WHOLE_GPUS}))
+    yield policy(CLIENT, defaults=everything.telling_defaults())
+    yield policy(SERVER, defaults=everything.telling_defaults(AS_WHOLE_ONES))
+    yield policy(TWIN, defaults=everything.telling_defaults(BY_MEMORY))
     yield policy(RULES, rules=every_rule())
     body = yaml.safe_load((HERE / "nim.yaml").read_text("utf-8"))
     yield policy(NIM, workloadTypes=["nimService"], **body)

@@ -73,7 +73,7 @@ def without_texts(document: Any) -> Any:
 
     What kubectl leaves there is a third of an object, and the dearest one to encode.
     """
-    metadata = document.get("metadata") if isinstance(document, dict) else None
+    metadata: Any = document.get("metadata") if isinstance(document, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(annotations, dict):
         return document

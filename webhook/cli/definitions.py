@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -106,10 +107,22 @@ def label(definition: Definition) -> str:
     return f"{definition.interface.kind}.{definition.interface.group or 'core'}"
 
 
+def unpacked(documents: Sequence[SourceDocument]) -> list[SourceDocument]:
+    """The documents, with the items of lists, as kubectl prints several objects, one by one."""
+    found: list[SourceDocument] = []
+    for each in documents:
+        items = each.data.get("items") if isinstance(each.data, dict) else None
+        if isinstance(items, list) and str(each.data.get("kind")).endswith("List"):
+            found += [replace(each, data=item, positions={}, texts={}) for item in items]
+        else:
+            found.append(each)
+    return found
+
+
 def schemas_in(documents: Sequence[SourceDocument]) -> dict[tuple[str, str], dict[str, Schema]]:
     """The schemas of CRDs by group and kind, and then by version."""
     found: dict[tuple[str, str], dict[str, Schema]] = {}
-    for document in documents:
+    for document in unpacked(documents):
         spec = document.data.get("spec") if isinstance(document.data, dict) else None
         names = spec.get("names") if isinstance(spec, dict) else None
         if not isinstance(spec, dict) or not isinstance(names, dict):

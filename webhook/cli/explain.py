@@ -57,29 +57,34 @@ def explain(
     component: ComponentName = "",
     output: Output = "text",
 ) -> None:
-    """Say what holds and why: for a kind (--kind) every leaf of the effective policy, with its
-    default, rules and items, the policy and scope that say each, and what lost to what; for
-    manifests every field's value in the completed object, its place and its source.
+    """Say what holds and why: for a kind (--kind) every leaf of the effective
+    policy, with its default, rules and items, the policy and scope that say
+    each, and what lost to what; for manifests every field's value in the
+    completed object, its place and its source.
 
-    A source is one of request, server default, default, defaultFrom, default item, attribute
-    default, imposed, kept, kind (follows from it), computed (follows from other fields), unset.
-    A leaf that a kind cannot carry is told as unmapped (no place for it), forbidden (the kind
-    refuses it) or not-native (no native object has it).
+    A source is one of request, server default, default, defaultFrom,
+    default item, attribute default, imposed, kept, kind (follows from it),
+    computed (follows from other fields), unset. A leaf that a kind cannot
+    carry is told as unmapped (no place for it), forbidden (the kind refuses
+    it) or not-native (no native object has it).
 
-    JSON of a kind: kind, group, version, workloadType, namespace, ruleCombination, policies,
-    components (component, role, pods, fields), workload (fields). A field there: field, reach,
-    why, secret, default (value), rules (rule, argument), items (key, attributes, locked, imposed,
-    asset), lost (what, value, reason, to), trial (what, value).
+    JSON of a kind: kind, group, version, workloadType, namespace,
+    ruleCombination, policies, components (component, role, pods, fields),
+    workload (fields). A field there: field, reach, why, secret, default
+    (value), rules (rule, argument), items (key, attributes, locked,
+    imposed, asset), lost (what, value, reason, to), trial (what, value).
 
-    JSON of a manifest: source, kind, name, allowed, judged, policies, pods (component, instance,
-    roles, path, fields), workload (fields), violations, warnings, audit. A field there: field,
-    secret, values (set, value, path, key, source, derived, note, attributes, violations,
-    warnings), policy (the leaves, as above). Whatever a policy says has policy, scope and
-    namespace beside it; derived values are not literally at their path.
+    JSON of a manifest: source, kind, name, allowed, judged, policies, pods
+    (component, instance, roles, path, fields), workload (fields),
+    violations, warnings, audit. A field there: field, secret, values (set,
+    value, path, key, source, derived, note, attributes, violations,
+    warnings), policy (the leaves, as above). Whatever a policy says has
+    policy, scope and namespace beside it; derived values are not literally
+    at their path.
 
-    Installation settings are read from PODGATE_* variables, as by the server. Values of env,
-    args, command and annotations are never shown: null in JSON. Exit code 0: told, 1: a manifest
-    is refused, 2: bad input.
+    Installation settings are read from PODGATE_* variables, as by the
+    server. Values of env, args, command and annotations are never shown:
+    null in JSON. Exit code 0: told, 1: a manifest is refused, 2: bad input.
     """
     try:
         place = Place(namespace or "default", loading.labels_of(namespace_labels))

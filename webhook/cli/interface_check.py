@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from webhook.adapters.files import read_all
-from webhook.cli import definitions, lint, loading
+from webhook.cli import definitions, interface_report, lint, loading
+from webhook.cli.interface_report import Findings
 from webhook.core import pointer
 from webhook.core.decision import Problem
-from webhook.core.pointer import display
 from webhook.core.policy.fields import TABLE
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition_check import (
-    Count,
     check_coverage,
     check_sample,
     check_schemas,
 )
-from webhook.core.workload.definition_paths import Text, texts
+from webhook.core.workload.definition_paths import texts
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
 from webhook.core.workload.locations import Definition
@@ -44,15 +42,6 @@ Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 Schemas = dict[tuple[str, str], dict[str, Schema]]
 
 
-@dataclass(slots=True)
-class Findings:
-    """What a check has found: problems, all jq texts, and what samples hold."""
-
-    problems: list[Problem] = field(default_factory=list)
-    texts: list[tuple[SourceDocument, Text]] = field(default_factory=list)
-    samples: list[tuple[SourceDocument, tuple[Count, ...]]] = field(default_factory=list)
-
-
 def check(
     files: Files,
     crd: Crds = None,
@@ -66,7 +55,7 @@ def check(
     Exit code 0: clean, or warnings without --strict, 1: warnings with --strict, 2: errors.
     """
     try:
-        loading.checked(output, ("text", "json"), "--output")
+        loading.checked(output, tuple(interface_report.FORMATS), "--output")
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     findings = Findings()
@@ -83,7 +72,7 @@ def check(
     findings.problems = sorted(
         dict.fromkeys(findings.problems), key=lambda each: (each.origin, each.line, each.column)
     )
-    (as_json if output == "json" else as_text)(findings)
+    interface_report.FORMATS[output](findings)
     raise typer.Exit(lint.exit_code(findings.problems, strict=strict))
 
 
@@ -231,81 +220,3 @@ def tell_empty(
         findings.problems.append(
             Problem(samples[0].origin, "", found, fix, "component-empty", 0, 0, "warning")
         )
-
-
-# Output
-
-
-def standing(text: Text) -> str:
-    """What can be done with a jq text."""
-    program = text.program
-    if program is None:
-        return "jq"
-    return "assignable" if program.assignable else "read-only"
-
-
-def as_text(findings: Findings) -> None:
-    """Problems as lint tells them, then the paths, then the samples."""
-    lint.as_text(findings.problems)
-    for document, text in findings.texts:
-        line, _ = document.position(text.at)
-        print(f"{document.origin}:{line}: {standing(text)}: {text.text}")
-    for document, counts in findings.samples:
-        print(f"{document.origin}: {definitions.kind_of_object(document.data)[2]}")
-        for each in counts:
-            if not each.pods and not each.scales:
-                continue
-            ids = "" if each.ids is None else f", {each.ids} ids"
-            replicas = "" if each.replicas is None else f", {each.replicas} replicas"
-            print(f"  {each.component}: {each.pods} pods{ids}{replicas}")
-
-
-def as_json(findings: Findings) -> None:
-    """One document."""
-    counts = Counter(each.severity for each in findings.problems)
-    lint.write_json(
-        {
-            "errors": counts["error"],
-            "warnings": counts["warning"],
-            "problems": [problem_json(each) for each in findings.problems],
-            "paths": [path_json(document, text) for document, text in findings.texts],
-            "samples": [
-                {
-                    "file": document.origin,
-                    "kind": definitions.kind_of_object(document.data)[2],
-                    "components": [each._asdict() for each in rows],
-                }
-                for document, rows in findings.samples
-            ],
-        }
-    )
-
-
-def path_json(document: SourceDocument, text: Text) -> dict[str, Any]:
-    """One jq text."""
-    line, column = document.position(text.at)
-    return {
-        "file": document.origin,
-        "line": line,
-        "column": column,
-        "path": display(text.at),
-        "text": text.text,
-        "native": text.program is not None,
-        "assignable": text.program is not None and text.program.assignable,
-        "of": "pod" if text.of_pod else "object",
-    }
-
-
-def problem_json(problem: Problem) -> dict[str, Any]:
-    """One problem, as lint prints it."""
-    return {
-        "file": problem.origin,
-        "line": problem.line,
-        "column": problem.column,
-        "path": problem.path,
-        "severity": problem.severity,
-        "reason": problem.reason,
-        "meaning": lint.meaning(problem.reason),
-        "found": problem.found,
-        "fix": problem.fix,
-    }

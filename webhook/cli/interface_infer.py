@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from webhook.adapters.files import read_all
-from webhook.cli import loading
+from webhook.cli import definitions, loading
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import infer as drafting
@@ -33,7 +33,7 @@ def infer(files: Files, kind: Kind = None) -> None:
     """
     documents, problems = read_all(files, kubernetes=True)
     drafts: list[Draft] = []
-    for each in documents:
+    for each in definitions.unpacked(documents):
         if not is_wanted(each, kind):
             continue
         try:

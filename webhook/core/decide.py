@@ -165,7 +165,9 @@ def refuse_location(ev: Evaluation, path: Path, reason: str, text: str) -> None:
 def concluded(ev: Evaluation) -> Decision:
     """The decision that the findings amount to."""
     findings = ev.findings
-    warnings = tuple(dict.fromkeys(findings.warnings))
+    warnings = tuple(findings.warnings)
+    if len(warnings) > 1:
+        warnings = tuple(dict.fromkeys(warnings))
     if findings.violations:
         return Denied(tuple(sorted(dict.fromkeys(findings.violations), key=sort_key)), warnings)
     if not ev.writes or not findings.changes:
@@ -356,10 +358,15 @@ def fill(
 
 def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
     """Defaults of one pod; the containers that some bring along get those of the others too."""
-    for binding in steps.fill:
+    bindings = iter(steps.fill)
+    for binding in bindings:
         binding.fill(view, ev)
-        if getattr(binding, "adds_containers", False) and ev.draft.changed:
+        if not getattr(binding, "adds_containers", False):
+            break  # those that bring containers come first
+        if ev.draft.changed:
             view = reread(view, ev)
+    for binding in bindings:
+        binding.fill(view, ev)
 
 
 def judge_unwritten(

@@ -43,11 +43,11 @@ class Violation:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Warning:  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
+class Warning(NamedTuple):  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
     """Something the user should know that refuses nothing; `reason` is stable, facts are texts.
 
-    `would_be` is the violation that a policy on trial would make of it.
+    `would_be` is the violation that a policy on trial would make of it. A tuple for the reason that
+    Change is one.
     """
 
     reason: str

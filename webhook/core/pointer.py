@@ -119,6 +119,9 @@ def display(path: Path) -> str:
 
 
 def _shown(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{step}" if PLAIN_KEY.fullmatch(step) else f"[{json.dumps(step)}]"
+    return f"[{step}]" if isinstance(step, int) else _named(step)
+
+
+@lru_cache(maxsize=4096)
+def _named(key: str) -> str:
+    return f".{key}" if PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key)}]"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.core.explain.items import item_entries
-from webhook.core.explain.model import UNSET, Entry
+from webhook.core.explain.model import COMPUTED, UNSET, Entry
 from webhook.core.explain.origins import Origins
 from webhook.core.pointer import ABSENT, Path, real
 from webhook.core.policy.fields import (
@@ -106,12 +106,14 @@ def of_gpus(asked: Asked) -> Iterator[Entry]:
 def of_gpu_forms(asked: Asked) -> Iterator[Entry]:
     """Every amount of one form that the pod states; what cannot be read is never shown."""
     binding, view = asked.binding, asked.view
-    found = binding.stated_values(view)
+    found, note = binding.stated_values(view), ""
     if not found and (binding.rules.final or binding.rules.prohibitions):
         # Rules look at what another form amounts to.
         found = binding.asked(view, asked.ev, binding.use(view, asked.ev))
+        note = "what another form of GPUs amounts to"
     for each in found:
         entry = asked.derived(each.path, each.native)
+        entry.note = note
         if each.native == UNREADABLE:
             entry.value, entry.note = None, "cannot be read"
         yield entry
@@ -120,12 +122,20 @@ def of_gpu_forms(asked: Asked) -> Iterator[Entry]:
 
 
 def of_identity(asked: Asked) -> Iterator[Entry]:
-    """Where the ids of the pod come from, at the first id that it states."""
-    ids = asked.binding.ids(asked.view)
-    path = next((each for each, _ in ids.values()), (*asked.view.spec_path, "securityContext"))
-    entry = asked.derived(path, asked.binding.source(asked.view, asked.ev))
+    """Where the ids of the pod come from, at the first id that it states.
+
+    That the image decides is told only where a policy asks.
+    """
+    binding, view = asked.binding, asked.view
+    ids, rules = binding.ids(view), binding.rules
+    path = next((each for each, _ in ids.values()), (*view.spec_path, "securityContext"))
+    asks = rules.default or rules.final or rules.prohibitions or rules.required
+    if not ids and not asks:
+        yield asked.unset(path)
+        return
+    entry = asked.derived(path, binding.source(view, asked.ev))
     if not ids:
-        entry.source, entry.by, entry.note = "computed", None, "the pod states no ids"
+        entry.source, entry.by, entry.note = COMPUTED, None, "the pod states no ids"
     yield entry
 
 
@@ -151,7 +161,7 @@ def of_node_pools(asked: Asked) -> Iterator[Entry]:
     own = [] if metadata is None else binding.of_pod(view, inside(view.metadata, metadata))
     for each in (*own, *binding.of_workload(view, asked.origins.document)):
         yield asked.derived(each.path, each.names)
-    yield asked.unset(asked.binding.target(asked.view, []))
+    yield asked.unset(view.location.place if metadata is None else binding.target(view, []))
 
 
 def of_node_type(asked: Asked) -> Iterator[Entry]:

@@ -84,9 +84,9 @@ def of_preemptibility(asked: Asked) -> Iterator[Entry]:
 
 
 def of_totals(asked: Asked) -> Iterator[Entry]:
-    """The GPUs that all pods may come to."""
-    total = asked.binding().total(asked.ev, asked.document, asked.views)
-    if total.unbounded or total.count or asked.leaf.constraints:
+    """The GPUs that all pods may come to, where a policy asks."""
+    if asked.leaf.constraints:
+        total = asked.binding().total(asked.ev, asked.document, asked.views)
         value = total.shown() if total.unbounded else total.count
         yield Entry((), value, COMPUTED, note=TOTAL, derived=True)
 
@@ -102,7 +102,7 @@ def of_places(asked: Asked) -> Iterator[Entry]:
     binding = asked.binding()
     if isinstance(binding, derived.DerivedField):
         note = "follows from the kind"
-        yield Entry(derived.KIND, binding.native, KIND, note=note, derived=True)
+        yield Entry((), binding.native, KIND, note=note, derived=True)
         return
     for place in binding.look(asked.ev, asked.document):
         if held is not None and held.scale_of is not None:

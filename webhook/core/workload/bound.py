@@ -14,6 +14,7 @@ from webhook.core.workload.component_access import FORMS, SPECS, Access, Form, R
 from webhook.core.workload.definition_model import ComponentModel, InterfaceSpec, PodSelector
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.interface import Interface, kind_of
+from webhook.core.workload.locations import Definition
 from webhook.core.workload.parity import ParityAccess
 from webhook.core.workload.status import Mode, Status
 from webhook.core.workload.typed import shown
@@ -178,19 +179,24 @@ class Bound:
 
 
 def bind(
-    definition: Interface | InterfaceSpec | None,
+    definition: Definition | Interface | InterfaceSpec | None,
     document: Any,
     evaluator: Evaluator | None = None,
     mode: Mode = "admission",
 ) -> Bound:
     """The components of an object; nothing is checked yet, and the object stays untouched.
 
+    A Definition brings its profile along, which says how scales are read for admission.
     `evaluator` is needed for jq that is not native. `mode` is admission, or parity for
     upstream's own behaviour.
     """
-    spec = definition.spec if isinstance(definition, Interface) else definition
-    access = ParityAccess if mode == "parity" else ElementAccess
-    return Bound(spec, access(document, evaluator or Evaluator()), document)
+    evaluator = evaluator or Evaluator()
+    profile = definition.profile if isinstance(definition, Definition) else None
+    interface = definition.interface if isinstance(definition, Definition) else definition
+    spec = interface.spec if isinstance(interface, Interface) else interface
+    if mode == "parity":
+        return Bound(spec, ParityAccess(document, evaluator), document)
+    return Bound(spec, ElementAccess(document, evaluator, profile), document)
 
 
 def defines_pods(model: ComponentModel) -> bool:

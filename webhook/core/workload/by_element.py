@@ -6,6 +6,7 @@ and a write touches nothing that its value does not name.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -21,14 +22,14 @@ from webhook.core.workload.component_access import (
     path_text,
     scale_paths,
 )
-from webhook.core.workload.definition_model import ComponentModel
+from webhook.core.workload.definition_model import ComponentModel, SpecPaths
 from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
 from webhook.core.workload.interface import Component
 from webhook.core.workload.locations import LocationError
-from webhook.core.workload.profile_data import ScaleRules
+from webhook.core.workload.profile_data import Profile, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import check_pairing, paired
-from webhook.core.workload.scale import scales_of
+from webhook.core.workload.scale import has_pods, scales_of
 from webhook.core.workload.status import Status, read_status
 from webhook.core.workload.typed import shown, sort
 
@@ -40,8 +41,9 @@ Bindings = tuple[Path, ...]
 class ElementAccess(Access):
     """One object as admission sees it; the object handed in stays untouched."""
 
-    def __init__(self, document: Any, evaluator: Evaluator) -> None:
+    def __init__(self, document: Any, evaluator: Evaluator, profile: Profile | None = None) -> None:
         self.evaluator = evaluator
+        self.profile = profile
         self.draft = Draft(document)
 
     @property
@@ -64,14 +66,14 @@ class ElementAccess(Access):
         return [""]
 
     def by_instance(self, model: ComponentModel, form: Form) -> dict[str, Any] | None:
-        """The values of a form by instance; absent ones are left out."""
+        """Copies of the values of a form by instance; absent ones are left out."""
         try:
             if form == "scale":
                 return self.scales(model)
             if form == "fragments":
                 found = self.fragments(model)
-                return {name: held for name, held in found if held}
-            return {name: each.value for name, each in self.matches(model, form)}
+                return {name: copy.deepcopy(held) for name, held in found if held}
+            return {name: copy.deepcopy(each.value) for name, each in self.matches(model, form)}
         except NotDefinedError:
             return None
 
@@ -125,7 +127,7 @@ class ElementAccess(Access):
     def set(self, place: Path, value: Any) -> None:
         """Write one value; raises AccessError."""
         try:
-            self.draft.set(place, value)
+            self.draft.set(place, copy.deepcopy(value))
         except PatchError as error:
             raise AccessError("path-failed", str(error)) from error
 
@@ -149,16 +151,21 @@ class ElementAccess(Access):
 
     def scales(self, model: ComponentModel) -> dict[str, Replicas]:
         """The numbers of each instance that states any."""
-        programs = scale_programs(model)
+        numbers, paths = scale_programs(model), model.spec_definition or SpecPaths()
         component = Component(
             model.name,
+            template=optional(paths.pod_template_spec_path),
+            spec=optional(paths.pod_spec_path),
             ids=self.id_program(model),
-            replicas=programs.get("replicas"),
-            minimum=programs.get("minimum"),
-            maximum=programs.get("maximum"),
+            replicas=numbers.get("replicas"),
+            minimum=numbers.get("minimum"),
+            maximum=numbers.get("maximum"),
         )
+        rules = self.profile.component(model.name).scale if self.profile else ScaleRules()
         try:
-            found = list(scales_of(component, ScaleRules(), self.document))
+            if rules.unlimited and not has_pods(component, self.document):
+                return {}
+            found = list(scales_of(component, rules, self.document))
         except (LocationError, QueryError) as error:
             raise AccessError(getattr(error, "reason", "path-failed"), str(error)) from error
         return {
@@ -214,7 +221,7 @@ class ElementAccess(Access):
 
     def id_program(self, model: ComponentModel) -> Program | None:
         """The program of the ids."""
-        return program(model.instance_id_path) if model.instance_id_path else None
+        return optional(model.instance_id_path)
 
     def of(self, what: Program, ids: Program | None, bindings: Bindings) -> list[Match]:
         """What a path finds in one element, or in the object where there are no ids."""
@@ -252,6 +259,11 @@ def program(text: str) -> Program:
         cause = NotNativeError(f"`{shown(text)}` is not native")
         raise AccessError("not-native", str(cause)) from cause
     return found
+
+
+def optional(text: str | None) -> Program | None:
+    """The same for a path that may be absent."""
+    return program(text) if text else None
 
 
 def place_of(match: Match) -> Path:

@@ -137,7 +137,8 @@ class Evaluation:
         self, reason: str, field: str, path: Path, *facts: str, source: Source | None = None
     ) -> None:
         """Record something to tell that refuses nothing."""
-        self.findings.warnings.append(Warning(reason, field, real(path), facts, source))
+        told = (reason, field, real(path), facts, source, None)
+        self.findings.warnings.append(_new_tuple(Warning, told))
 
     def can_write(self, path: Path) -> bool:
         """Whether a default may land there: not below a place that updates may not change."""

@@ -109,8 +109,12 @@ class Evaluator:
     def run(self, text: str, document: Any) -> list[Any]:
         """The outputs that jq gives."""
         run = self.compiled(text)
-        # libjq iterates in the order of insertion, native paths by sorted key: never mix them.
-        return self.limited(text, list(islice(run(in_key_order(document)), self.limit)))
+        try:
+            # libjq iterates in the order of insertion, native paths by sorted key: never mix them.
+            ordered = in_key_order(document)
+        except RecursionError as error:
+            raise JqError(f"`{shown(text)}`: the document is nested too deep") from error
+        return self.limited(text, list(islice(run(ordered), self.limit)))
 
     def limited(self, text: str, found: list[Any]) -> list[Any]:
         """The outputs themselves unless there are too many."""

@@ -97,11 +97,17 @@ def candidates_of(
     leaf: str, parents: Mapping[str, str], found: Iterable[Candidate]
 ) -> tuple[Candidate, ...]:
     """The candidates of a component: those of itself and of what it belongs to."""
-    line, owner = [leaf], parents.get(leaf)
+    line = line_of(leaf, parents)
+    return direct_first([each for each in found if each.component in line], leaf)
+
+
+def line_of(component: str, parents: Mapping[str, str]) -> list[str]:
+    """The component and what it belongs to, up to the root; a circle is gone round once."""
+    line, owner = [component], parents.get(component)
     while owner and owner not in line:
         line.append(owner)
         owner = parents.get(owner)
-    return direct_first([each for each in found if each.component in line], leaf)
+    return line
 
 
 def direct_first(found: Sequence[Candidate], component: str) -> tuple[Candidate, ...]:

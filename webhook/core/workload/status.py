@@ -110,16 +110,15 @@ def read_conditions(
     with told_as("conditions-failed", "the conditions cannot be read"):
         found = evaluator.values(paths.path, document, lenient=mode == "admission")
     # Upstream leaves defaults to the API server and so reads nothing that a definition omits.
-    named = (
-        paths.model_fields_set if mode == "parity" else {"reason_field_name", "message_field_name"}
-    )
+    named = paths.model_fields_set if mode == "parity" else type(paths).model_fields.keys()
+    reason = paths.reason_field_name if "reason_field_name" in named else ""
+    message = paths.message_field_name if "message_field_name" in named else ""
     return tuple(
         Condition(
             text_at(each, paths.type_field_name) or "",
             text_at(each, paths.status_field_name),
-            (text_at(each, paths.reason_field_name) if "reason_field_name" in named else "") or "",
-            (text_at(each, paths.message_field_name) if "message_field_name" in named else "")
-            or "",
+            text_at(each, reason) or "",
+            text_at(each, message) or "",
         )
         for each in flattened(found)
         if isinstance(each, dict)
@@ -133,8 +132,8 @@ def flattened(found: Sequence[Any]) -> Iterable[Any]:
 
 
 def text_at(condition: dict[str, Any], name: str) -> str | None:
-    """A text of a condition; None where there is something else."""
-    value = condition.get(name)
+    """A text of a condition; None where there is something else, or no field to read."""
+    value = condition.get(name) if name else None
     return value if isinstance(value, str) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, BoundComponent
 from webhook.core.workload.component_access import Replicas
-from webhook.core.workload.gang import Summary, summarize
+from webhook.core.workload.gang import Summary, line_of, summarize
 from webhook.core.workload.typed import shown
 
 
@@ -18,6 +18,8 @@ def subtree_scale(bound: Bound, component: str, instance: str | None = None) -> 
         raise AccessError("instance-empty", "the instance has no name")
     summary = summarize(bound.spec)
     found = bound.component(component)
+    if any(summary.parents.get(line_of(each, summary.parents)[-1]) for each in summary.parents):
+        raise AccessError("owner-cycle", "components belong to each other in a circle")
     if summary.scales:
         return scaled(bound, summary, found, instance)
     return counted(bound, summary, found, instance)

@@ -63,7 +63,9 @@ class Term(NamedTuple):
 
 def terms_of(spec: dict[str, Any], spec_path: Path) -> list[Term]:
     """Every term of pod affinity, required ones first; MalformedPod for what is none."""
-    affinity = mapping(spec.get("affinity"), (*spec_path, "affinity"))
+    if spec.get("affinity") is None:
+        return []
+    affinity = mapping(spec["affinity"], (*spec_path, "affinity"))
     path = (*spec_path, *POD_AFFINITY)
     held = mapping(affinity.get("podAffinity"), path)
     found = []

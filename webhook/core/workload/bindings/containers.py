@@ -20,6 +20,7 @@ from webhook.core.workload.podspec import Container, PodView
 ServerDefault = Callable[[dict[str, Any]], Any]
 
 
+TELLING = ("security.privileged", "security.runAsUid")  # also where no value is
 HOST_PROCESS = ("securityContext", "windowsOptions", "hostProcess")
 read_host_process = reader(HOST_PROCESS)
 
@@ -54,6 +55,7 @@ class ContainerField:
         "replaces",
         "rules",
         "server_default",
+        "silent",
     )
 
     def __init__(
@@ -75,6 +77,9 @@ class ContainerField:
         self.at_pod = field.writes == "pod" and at_pod
         self.every = field.writes in ("every", "pod")
         self.replaces = field.writes != "absent-main"
+        # Whether nothing is to be said of a value that is nowhere.
+        self.silent = self.absent is None and field.path not in TELLING
+        self.silent = self.silent and not self.rules.required
 
     def bound(self, view: PodView) -> Iterable[Container]:
         """The containers that rules look at: every list for safety fields, else ordinary ones."""
@@ -226,6 +231,8 @@ class ContainerField:
             native = self.get(container.body)
             if native is None:
                 native = inherited
+            if native is None and self.silent:
+                continue
             if native is None or view.windows or not rules.passes(native):
                 self.final_of(view, container, ev)
 

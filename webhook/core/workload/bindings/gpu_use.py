@@ -96,7 +96,7 @@ def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
     if not isinstance(resources, dict):
         return found
     for part in ("limits", "requests"):
-        held = resources.get(part)
+        held: Any = resources.get(part)
         for name in names.among(held):
             try:
                 amount = quantity.parse(held[name])

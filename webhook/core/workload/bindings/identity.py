@@ -58,9 +58,11 @@ class IdentityField:
         """What the requester's claims say."""
         return user_ids(ev.request.extra, self.keys)
 
-    def source(self, view: PodView, ev: Evaluation) -> str:
-        """Where the ids come from; ids that the requester's claims give are theirs."""
-        ids = self.ids(view)
+    def source(
+        self, view: PodView, ev: Evaluation, known: Mapping[Id, tuple[Path, Any]] | None = None
+    ) -> str:
+        """Where the ids come from, `known` or looked up; those that claims give are theirs."""
+        ids = self.ids(view) if known is None else known
         if not ids:
             return IMAGE
         claims = self.claims(ev)
@@ -187,7 +189,7 @@ class IdentityField:
         ids = self.ids(view)
         path = next((each for each, _ in ids.values()), (*view.spec_path, *USER))
         unchanged = view.old is not None and values_of(self.ids(view.old)) == values_of(ids)
-        self.rules.judge_value(ev, path, self.source(view, ev), unchanged=unchanged)
+        self.rules.judge_value(ev, path, self.source(view, ev, ids), unchanged=unchanged)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """Where the ids come from; None while nobody says any, which leaves it to the image."""

@@ -67,6 +67,7 @@ class ItemsField:
     __slots__ = (
         "attributes",
         "bound",
+        "called",
         "can_add",
         "closed",
         "completions",
@@ -105,6 +106,7 @@ class ItemsField:
             for rule in each.rules.prohibitions
         ]
         self.completions = {item.key: self.complete(item) for item in self.items}
+        self.called = {item.key: self.find_name(item) for item in self.items}
         self.locks = {item.key: self.find_lock(item) for item in self.items}
         self.guarded = [item for item in self.items if self.locks[item.key][1]]
         self.closed = any(each.rules.prohibitions for each in self.attributes)
@@ -153,19 +155,27 @@ class ItemsField:
 
     def same(self, item: EffectiveItem, native: NativeItem) -> bool:
         """Whether a native item has the identity of a policy item: key, else a fallback."""
-        named = item.attributes.get(self.row.key)
-        # An imposed item is known by its asset's name, which is not among its attributes.
-        # So is a volume without its mounts, whose other identity may be where it was mounted.
+        name, stated = self.called[item.key]
         volumes = isinstance(self.store, VolumeStore)
-        known = item.imposed or (volumes and not native.owners)
-        name = named.value if named is not None else item.key if known else None
-        key = "name" if volumes else self.row.key
-        if name is not None and native.has(key, native_name(self.store, name)):
+        # A volume without its mounts is known by its name alone: its other identity may be where it
+        # was mounted.
+        known = stated or (volumes and not native.owners)
+        if known and name is not None and native.has("name" if volumes else self.row.key, name):
             return True
         if isinstance(self.store, PortStore) and not self.store.is_tcp(native):
             return False
         fallbacks = self.row.fallbacks
         return bool(fallbacks) and any(self.same_by(names, item, native) for names in fallbacks)
+
+    def find_name(self, item: EffectiveItem) -> tuple[Any, bool]:
+        """What an item is called in a native object, and whether it is known by that name.
+
+        An imposed item is known by its asset's name, which is not among its attributes.
+        """
+        named = item.attributes.get(self.row.key)
+        name = named.value if named is not None else item.key
+        known = named is not None or item.imposed
+        return None if name is None else native_name(self.store, name), known
 
     def same_by(self, names: tuple[str, ...], item: EffectiveItem, native: NativeItem) -> bool:
         """Whether one fallback identity is complete on both sides and equal."""

@@ -78,6 +78,8 @@ class PodField:
         if native is not None and self.rules.passes(native):
             return
         path, native = self.read(view)
+        if native is None and self.absent is None and not self.rules.required:
+            return
         before = self.before(view)
         unchanged = before is not None and before[1] == native
         if native is None:

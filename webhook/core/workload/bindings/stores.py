@@ -228,8 +228,9 @@ class LabelStore:
             return []
         path = (*view.location.metadata_path, self.part)
         held = mapping(view.metadata.get(self.part), path)
-        if not all(isinstance(key, str) for key in held):
-            raise MalformedPod(path, "a map of texts", held)
+        for key in held:
+            if not isinstance(key, str):
+                raise MalformedPod(path, "a map of texts", held)
         return [
             NativeItem(key, {"name": (key,), "value": (value,)}, (*path, key), value)
             for key, value in held.items()

@@ -151,9 +151,10 @@ class WorkloadField:
     def tell_unmapped(self, ev: Evaluation) -> None:
         """Rules of a field that this object has no place for are told once."""
         rules = self.rules
-        for each in (*rules.required, *(each for each, _ in rules.final), *rules.prohibitions):
-            ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=each.source)
-            return
+        known = rules.required or [each for each, _ in rules.final[:1]] or rules.prohibitions
+        if known:
+            source = known[0].source
+            ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=source)
 
     def current(self, views: Any, ev: Evaluation) -> Any:
         """The native value of the first place that has one; None when unset."""

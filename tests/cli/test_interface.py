@@ -1,0 +1,260 @@
+"""podgate interface: drafts, checks, trees and extracts, as people run them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.running import podgate
+from tests.core.test_infer import OWN_OBJECT, own_crd
+
+
+@pytest.fixture
+def crd(tmp_path: Path) -> str:
+    """A CRD of our own, in a file."""
+    path = tmp_path / "crd.yaml"
+    path.write_text(yaml.safe_dump(own_crd()))
+    return str(path)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> str:
+    """An object of it."""
+    path = tmp_path / "object.yaml"
+    path.write_text(OWN_OBJECT)
+    return str(path)
+
+
+@pytest.fixture
+def draft(tmp_path: Path, crd: str) -> Path:
+    """The definition drafted from the CRD."""
+    result = podgate("interface", "infer", crd)
+    assert (result.exit_code, result.stderr) == (0, "")
+    path = tmp_path / "fleet.yaml"
+    path.write_text(result.stdout)
+    return path
+
+
+def changed(path: Path, before: str, after: str) -> str:
+    """The file with something else in it."""
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    return str(path)
+
+
+def test_a_draft_passes_its_own_check(draft: Path, crd: str, sample: str) -> None:
+    result = podgate(
+        "interface", "check", str(draft), "--crd", crd, "--sample", sample, "-o", "json"
+    )
+    body = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert {(each["reason"], each["severity"]) for each in body["problems"]} == {
+        ("component-empty", "warning")  # the sample has no odd-name
+    }
+    path = next(each for each in body["paths"] if each["path"].endswith("podTemplateSpecPath"))
+    assert (path["native"], path["assignable"], path["of"]) == (True, True, "object")
+    (rows,) = body["samples"]
+    counts = {each["component"]: each["pods"] for each in rows["components"]}
+    assert counts == {"fleet": 0, "members": 3, "gateway": 1, "odd-name": 0}
+
+
+def test_the_draft_says_what_it_rests_on(draft: Path) -> None:
+    text = draft.read_text()
+    for told in ("the schema requires `name`", "a guess by the name", "put its own here"):
+        assert told in text.replace("\n", " ").replace("  ", "")
+
+
+def test_infer_takes_one_kind_of_several(tmp_path: Path, crd: str) -> None:
+    other: dict[str, Any] = own_crd()
+    other["spec"]["names"] = {"kind": "Boat", "plural": "boats"}
+    both = tmp_path / "both.yaml"
+    both.write_text(yaml.safe_dump_all([own_crd(), other]))
+    text = podgate("interface", "infer", str(both), "--kind", "boat").stdout
+    assert [each["metadata"]["name"] for each in yaml.safe_load_all(text)] == [
+        "boat.example.com"
+    ] * 2
+    text = podgate("interface", "infer", str(both)).stdout
+    assert len(list(yaml.safe_load_all(text))) == 4
+    result = podgate("interface", "infer", str(both), "--kind", "car")
+    assert result.exit_code == 2
+    assert "no CustomResourceDefinition of kind car" in result.stderr
+
+
+def test_infer_and_check_take_a_list_as_kubectl_prints_it(tmp_path: Path, draft: Path) -> None:
+    path = tmp_path / "list.yaml"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [own_crd()]}))
+    assert podgate("interface", "infer", str(path)).stdout == draft.read_text()
+    assert problems(str(draft), "--crd", str(path)) == []
+
+
+def test_a_kind_without_pods_has_no_draft(tmp_path: Path) -> None:
+    body = own_crd()
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object"}
+    path = tmp_path / "crd.yaml"
+    path.write_text(yaml.safe_dump(body))
+    result = podgate("interface", "infer", str(path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing to govern" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [", "crd.yaml:2:1"),
+        ("kind: CustomResourceDefinition", "`spec.group`"),
+        ("kind: Pod", "no CustomResourceDefinition at all"),
+    ],
+)
+def test_infer_tells_what_it_cannot_read(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "crd.yaml"
+    path.write_text(text)
+    result = podgate("interface", "infer", str(path))
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def problems(*arguments: str) -> list[tuple[int, str, str]]:
+    """Line, severity and reason of what a check tells."""
+    result = podgate("interface", "check", *arguments, "-o", "json")
+    body = json.loads(result.stdout)
+    assert result.exit_code == (2 if body["errors"] else 0)
+    return [(each["line"], each["severity"], each["reason"]) for each in body["problems"]]
+
+
+def test_a_path_beside_the_schema_is_told_with_what_was_meant(draft: Path, crd: str) -> None:
+    path = changed(draft, ".spec.teams[].members[].replicas", ".spec.teams[].members[].replica")
+    result = podgate("interface", "check", path, "--crd", crd)
+    assert result.exit_code == 2
+    assert "did you mean `replicas`?" in result.stdout
+
+
+def test_a_path_that_ends_too_early_names_the_place_below(draft: Path, crd: str) -> None:
+    path = changed(draft, "podTemplateSpecPath: '.spec.\"odd-name\"'", "podTemplateSpecPath: .spec")
+    result = podgate("interface", "check", path, "--crd", crd)
+    assert result.exit_code == 2
+    assert "leads to no pod template in the schema; a pod template is at" in result.stdout
+    assert '.spec."odd-name"' in result.stdout
+
+
+def test_a_place_that_is_left_out_is_told(draft: Path, crd: str) -> None:
+    path = changed(draft, "openSubtrees: [.spec.anything]", "openSubtrees: []")
+    assert [each[1:] for each in problems(path, "--crd", crd)] == [("error", "place-uncovered")]
+
+
+def test_all_problems_are_told_at_once(draft: Path, crd: str) -> None:
+    text = draft.read_text().replace(".spec.teams[].members[].name", ".spec.others[].name")
+    draft.write_text(text.replace("backoffLimit:", "backofLimit:"))
+    reasons = {each[2] for each in problems(str(draft), "--crd", crd)}
+    assert reasons >= {"not-paired", "not-in-schema"}
+
+
+def test_a_field_that_does_not_exist_is_told(draft: Path) -> None:
+    assert [each[1:] for each in problems(changed(draft, "backoffLimit:", "backofLimit:"))] == [
+        ("error", "field-unknown")
+    ]
+
+
+def test_jq_that_is_not_native_is_told(draft: Path) -> None:
+    path = changed(draft, "replicasPath: .spec.gateway.instances", "replicasPath: '[.spec] | add'")
+    assert "not-native" in {each[2] for each in problems(path)}
+
+
+def test_a_sample_of_another_kind_and_one_with_equal_ids(
+    draft: Path, sample: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "pod.yaml"
+    other.write_text("apiVersion: v1\nkind: Pod\n")
+    assert [each[2] for each in problems(str(draft), "--sample", str(other))] == ["sample-kind"]
+    path = changed(Path(sample), "name: b", "name: a")
+    assert "instance-ids" in {each[2] for each in problems(str(draft), "--sample", path)}
+
+
+def test_what_defines_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\n")
+    assert [each[2] for each in problems(str(path))] == ["wrong-kind"]
+    assert podgate("interface", "check", str(tmp_path / "none")).exit_code == 2
+    assert podgate("interface", "check", str(path), "-o", "xml").exit_code == 2
+
+
+def test_strict_counts_warnings(draft: Path, sample: str) -> None:
+    arguments = ("interface", "check", str(draft), "--sample", sample)
+    assert podgate(*arguments).exit_code == 0
+    assert podgate(*arguments, "--strict").exit_code == 1
+
+
+@pytest.mark.parametrize("name", ["JobSet", "jobsets", "jobset.jobset.x-k8s.io"])
+def test_show_finds_a_shipped_kind_by_any_name(name: str) -> None:
+    result = podgate("interface", "show", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("JobSet.jobset.x-k8s.io v1alpha2 (distributed)\n")
+    assert ".spec.replicatedJobs[].template.spec.template" in result.stdout
+    assert "numWorkers: replicas of replicatedjob" in result.stdout
+
+
+def test_show_keeps_to_80_columns_where_words_allow_it() -> None:
+    for kind in ("raycluster.ray.io", "nimservice.apps.nvidia.com", "pod"):
+        lines = podgate("interface", "show", kind).stdout.splitlines()
+        assert not [each for each in lines if len(each) > 80 and " " in each.strip()]
+
+
+def test_show_draws_a_file_with_pieces_and_open_subtrees(draft: Path) -> None:
+    text = podgate("interface", "show", str(draft)).stdout
+    assert "gateway: worker, merged" in text
+    assert "spec.containers[0].image: .spec.gateway.image as image" in text
+    assert "searched for further containers\n    .spec.anything" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("Jobset5000", "did you mean"), ("x.yaml", "no such file"), ("-", "")]
+)
+def test_show_tells_what_it_does_not_know(name: str, told: str) -> None:
+    result = podgate("interface", "show", name, stdin="")
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_extract_prints_instances_places_and_scales(draft: Path, sample: str) -> None:
+    result = podgate("interface", "extract", str(draft), sample)
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["members", "0/a", "worker", "1", "spec.teams[0].members[0].template"] in lines
+    assert ["members", "0/a", "3", "-", "-"] in lines
+    assert ["gateway", "-", "worker", "2", "spec.gateway", "(in", "pieces)"] in lines
+
+
+def test_extract_as_json_and_what_is_not_covered(draft: Path, sample: str) -> None:
+    with Path(sample).open("a") as file:
+        file.write("  anything: {x: {image: i, command: [sh]}}\n")
+    result = podgate("interface", "extract", str(draft), sample, "-o", "json")
+    body = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert body["uncovered"] == [{"path": "spec.anything.x", "what": "container"}]
+    assert sorted(each["instance"] for each in body["pods"]) == ["", "0/a", "0/b", "1/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("apiVersion: v1\nkind: Pod\n", "found v1 Pod; the definition is of"),
+        ("a: [", ":1"),
+        ("apiVersion: example.com/v1\nkind: Fleet\nspec: {teams: 7}\n", "teams"),
+        ("apiVersion: 7\nkind: []\n", "found no object"),
+    ],
+)
+def test_extract_tells_what_it_cannot_read(draft: Path, text: str, told: str) -> None:
+    result = podgate("interface", "extract", str(draft), "-", stdin=text)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_every_command_has_help() -> None:
+    for name in ("infer", "check", "show", "extract"):
+        result = podgate("interface", name, "--help")
+        assert result.exit_code == 0
+        assert "Exit code" in result.stdout

@@ -1,0 +1,103 @@
+"""The outcome of `podgate interface check` for people and programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.cli import lint
+from webhook.cli.definitions import kind_of_object
+from webhook.core.decision import Problem
+from webhook.core.pointer import display
+from webhook.core.source import SourceDocument
+from webhook.core.workload.definition_check import Count
+from webhook.core.workload.definition_paths import Text
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a check has found: problems, all jq texts, and what samples hold."""
+
+    problems: list[Problem] = field(default_factory=list)
+    texts: list[tuple[SourceDocument, Text]] = field(default_factory=list)
+    samples: list[tuple[SourceDocument, tuple[Count, ...]]] = field(default_factory=list)
+
+
+def standing(text: Text) -> str:
+    """What can be done with a jq text."""
+    program = text.program
+    if program is None:
+        return "jq"
+    return "assignable" if program.assignable else "read-only"
+
+
+def as_text(findings: Findings) -> None:
+    """Problems as lint tells them, then the paths, then the samples."""
+    lint.as_text(findings.problems)
+    for document, text in findings.texts:
+        line, _ = document.position(text.at)
+        print(f"{document.origin}:{line}: {standing(text)}: {text.text}")
+    for document, counts in findings.samples:
+        print(f"{document.origin}: {kind_of_object(document.data)[2]}")
+        for each in counts:
+            if not each.pods and not each.scales:
+                continue
+            ids = "" if each.ids is None else f", {each.ids} ids"
+            replicas = "" if each.replicas is None else f", {each.replicas} replicas"
+            print(f"  {each.component}: {each.pods} pods{ids}{replicas}")
+
+
+def as_json(findings: Findings) -> None:
+    """One document."""
+    counts = Counter(each.severity for each in findings.problems)
+    lint.write_json(
+        {
+            "errors": counts["error"],
+            "warnings": counts["warning"],
+            "problems": [problem_json(each) for each in findings.problems],
+            "paths": [path_json(document, text) for document, text in findings.texts],
+            "samples": [
+                {
+                    "file": document.origin,
+                    "kind": kind_of_object(document.data)[2],
+                    "components": [each._asdict() for each in rows],
+                }
+                for document, rows in findings.samples
+            ],
+        }
+    )
+
+
+def path_json(document: SourceDocument, text: Text) -> dict[str, Any]:
+    """One jq text."""
+    line, column = document.position(text.at)
+    return {
+        "file": document.origin,
+        "line": line,
+        "column": column,
+        "path": display(text.at),
+        "text": text.text,
+        "native": text.program is not None,
+        "assignable": text.program is not None and text.program.assignable,
+        "of": "pod" if text.of_pod else "object",
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """One problem, as lint prints it."""
+    return {
+        "file": problem.origin,
+        "line": problem.line,
+        "column": problem.column,
+        "path": problem.path,
+        "severity": problem.severity,
+        "reason": problem.reason,
+        "meaning": lint.meaning(problem.reason),
+        "found": problem.found,
+        "fix": problem.fix,
+    }
+
+
+FORMATS: dict[str, Callable[[Findings], None]] = {"text": as_text, "json": as_json}

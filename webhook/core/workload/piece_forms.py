@@ -1,0 +1,228 @@
+"""The forms in which objects state pieces of pods: each put into a pod, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from webhook.core.pointer import Path, read
+from webhook.core.workload.pieces import (
+    CONTAINER,
+    Piece,
+    Pieces,
+    joined_image,
+    mapping,
+    put,
+)
+from webhook.core.workload.spark_memory import memory_of
+
+CONTAINER_KEYS: Final = ("name", "command", "args", "env", "workingDir")
+VOLUMES: Final[Path] = ("spec", "volumes")
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a mount path in somebody's pod
+Put = Callable[[Pieces, Any, Path, Path, Any], None]
+
+
+def put_same(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A piece as it is."""
+    parts.add(at, place, given=value is not None)
+    if value is None:
+        return
+    if at == CONTAINER and isinstance(value, dict):
+        pod["spec"]["containers"][0] = {**pod["spec"]["containers"][0], **value}
+    elif at == CONTAINER[:2] and isinstance(value, list):
+        pod["spec"]["containers"] = value
+    else:
+        put(pod, at, value)
+
+
+def put_image(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """An image of repository and tag."""
+    parts.add(at, place, "image", given=value is not None)
+    if (image := joined_image(value)) is not None:
+        put(pod, at, image)
+
+
+def put_names(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Names for references."""
+    parts.add(at, place, "names", given=value is not None)
+    if isinstance(value, list):
+        put(pod, at, [{"name": each} if isinstance(each, str) else each for each in value])
+    elif value is not None:
+        put(pod, at, value)
+
+
+def put_container(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A container whose image is in two parts."""
+    image = value.get("image") if isinstance(value, dict) else None
+    parts.add(at, place, "told")
+    for key in CONTAINER_KEYS:
+        parts.add((*at, key), (*place, key))
+    if not isinstance(value, dict):
+        if value is not None:
+            put(pod, at, value)
+        return
+    body = {key: held for key, held in value.items() if key != "image"}
+    if isinstance(image, dict):
+        parts.add((*at, "image"), (*place, "image"), "image")
+        parts.add((*at, "imagePullPolicy"), (*place, "image", "pullPolicy"))
+        if image.get("pullPolicy"):
+            body["imagePullPolicy"] = image["pullPolicy"]
+        image = joined_image(image)
+    put(pod, at, body if image is None else {**body, "image": image})
+
+
+def put_containers(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Further containers."""
+    if not isinstance(value, list):
+        if value is not None:
+            put_same(parts, pod, at, place, value)
+        return
+    for index, each in enumerate(value):
+        held = pod["spec"].setdefault(at[-1], [])  # one of its own after each `put`
+        here = (*at, len(held))
+        held.append({})
+        put_container(parts, pod, here, (*place, index), each)
+
+
+def add_volume(parts: Pieces, pod: Any, place: Path, volume: dict[str, Any]) -> None:
+    """A volume that the operator makes of a value."""
+    held = pod["spec"].setdefault("volumes", [])
+    parts.add((*VOLUMES, len(held)), place, "told")
+    held.append(volume)
+
+
+def put_host_path(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A directory of the node."""
+    if value not in (None, ""):
+        source = {"path": value} if isinstance(value, str) else value
+        add_volume(parts, pod, place, {"name": str(place[-1]), "hostPath": source})
+
+
+def put_claim(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A claim, by name."""
+    if isinstance(value, dict) and value:
+        source = {"claimName": value.get("name") or ""}
+        volume = {"name": str(place[-1]), "persistentVolumeClaim": source}
+        add_volume(parts, pod, place, volume)
+
+
+def put_empty_dir(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Scratch space."""
+    if isinstance(value, dict):
+        add_volume(parts, pod, place, {"name": str(place[-1]), "emptyDir": value})
+
+
+def put_memory(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Shared memory of a given size."""
+    if value is None:
+        return
+    source = {"medium": "Memory", "sizeLimit": value}
+    add_volume(parts, pod, place, {"name": "dshm", "emptyDir": source})
+    mount = {"name": "dshm", "mountPath": SHARED_MEMORY}
+    pod["spec"]["containers"][0].setdefault("volumeMounts", []).append(mount)
+    parts.add((*CONTAINER, "volumeMounts"), place, "told")
+
+
+def put_also(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Containers as they are; the first takes the place that no other piece has filled."""
+    if value is None:
+        return
+    several = isinstance(value, list)
+    held = pod["spec"].get(at[-1])
+    kept = [each for each in held if each != {}] if isinstance(held, list) else []
+    for index, each in enumerate(value if several else [value]):
+        parts.add((*at, len(kept)), (*place, index) if several else place, given=True)
+        kept.append(each)
+    pod["spec"][at[-1]] = kept
+
+
+def put_items(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Items of a list that several places add to."""
+    held = found if isinstance(found := read(pod, at), list) else []
+    if isinstance(value, list):
+        for index in range(len(value)):
+            parts.add((*at, len(held) + index), (*place, index), "told")
+        put(pod, at, [*held, *value])
+    elif value is not None:
+        put_same(parts, pod, at, place, value)
+
+
+def put_more(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Items of a list that several places add to, the last of which takes defaults."""
+    found = read(pod, at)
+    held = found if isinstance(found, list) else []
+    if value is not None and not isinstance(value, list):
+        put_same(parts, pod, at, place, value)
+        return
+    parts.pieces.append(Piece(at, place, "same", value is not None, len(held)))
+    if value is not None:
+        put(pod, at, [*held, *value])
+
+
+def put_variables(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Environment variables of a map; references are kept as what they are."""
+    held = found if isinstance(found := read(pod, at), list) else []
+    for name, each in value.items() if isinstance(value, dict) else ():
+        parts.add((*at, len(held)), (*place, name), "told")
+        source = (
+            {"valueFrom": {"secretKeyRef": each}} if isinstance(each, dict) else {"value": each}
+        )
+        held = [*held, {"name": name, **source}]
+    if held:
+        put(pod, at, held)
+
+
+def put_device(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A device plugin's resource, by name and number."""
+    name = value.get("name") if isinstance(value, dict) else None
+    if isinstance(name, str) and name:
+        put_resource(parts, pod, ("limits", name), (*place, "quantity"), value.get("quantity"))
+
+
+def put_quantities(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Processor and memory, for requests and limits alike."""
+    for name, each in value.items() if isinstance(value, dict) else ():
+        for part in ("requests", "limits"):
+            put_resource(parts, pod, (part, name), (*place, name), each)
+
+
+def put_resource(parts: Pieces, pod: Any, at: tuple[str, str], place: Path, value: Any) -> None:
+    """One amount of the first container, which can be read only."""
+    if value is None or not isinstance(pod["spec"]["containers"][0], dict):
+        return
+    container = pod["spec"]["containers"][0]
+    resources = mapping(container.get("resources"))
+    container["resources"] = {**resources, at[0]: {**mapping(resources.get(at[0])), at[1]: value}}
+    parts.add((*CONTAINER, "resources", *at), place, "told", given=True)
+
+
+def put_spark(role: str) -> Put:
+    """The memory of one role of a Spark application."""
+
+    def put_memory_of(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+        amount = memory_of(value, role)
+        for part in ("requests", "limits") if amount is not None else ():
+            put_resource(parts, pod, (part, "memory"), (*place, role, "memory"), amount)
+
+    return put_memory_of
+
+
+FORMS: Final[dict[str, Put]] = {
+    "same": put_same,
+    "image": put_image,
+    "names": put_names,
+    "container": put_container,
+    "containers": put_containers,
+    "hostPath": put_host_path,
+    "claim": put_claim,
+    "emptyDir": put_empty_dir,
+    "memory": put_memory,
+    "also": put_also,
+    "items": put_items,
+    "more": put_more,
+    "variables": put_variables,
+    "device": put_device,
+    "quantities": put_quantities,
+    "sparkDriver": put_spark("driver"),
+    "sparkExecutor": put_spark("executor"),
+}
