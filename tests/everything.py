@@ -129,6 +129,7 @@ TELLING: dict[str, Any] = {
     "servingPort.metricsPort": 8082,
     "servingPort.exposedUrl": "llama.example.com",
     "servingPort.exposeExternally": True,
+    "servingPort.exposedProtocol": "grpc",
     "autoscaling.minReplicas": 1,
     "modelStore.pvc.claimInfo.accessModes.readWriteOnce": True,
 }

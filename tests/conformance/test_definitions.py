@@ -31,8 +31,9 @@ def problems(data: Any) -> list[Any]:
 
 
 def errors(data: Any) -> list[str]:
-    """Their reasons."""
-    return [each.reason for each in problems(data)]
+    """Their reasons, each place's once: what loading tells is not told by the compiler again."""
+    told = dict.fromkeys((each.path, each.reason) for each in problems(data))
+    return [reason for _, reason in told]
 
 
 def changed(**component: Any) -> dict[str, Any]:

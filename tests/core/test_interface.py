@@ -316,6 +316,16 @@ def test_a_problem_inside_a_misspelt_field_names_it_as_written() -> None:
     assert found[-1].path.endswith("specDefinition.fragmentedPodDefinition.imagePath")
 
 
+@pytest.mark.parametrize("text", ["env.HOME", "input", "$ENV", "now", "input_filename"])
+def test_an_expression_that_reads_more_than_the_object_is_refused(text: str) -> None:
+    data = base()
+    mappings = root(data)["statusDefinition"]["statusMappings"]
+    mappings["running"] = [{"byExpression": {"expression": text, "expectedResult": "x"}}]
+    (found,) = [each for each in problems_of(data) if each.severity == "error"]
+    assert found.path.endswith("byExpression.expression")
+    assert text in found.found
+
+
 def test_the_wrong_spelling_beside_the_right_one_is_dropped() -> None:
     data = base()
     children(data)[0]["ownerName"] = "nobody"

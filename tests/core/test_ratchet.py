@@ -227,11 +227,12 @@ GUARDED: dict[str, Callable[[Any], Any]] = {
     "mounts": lambda each: each.update(volumeMounts=[{"name": "w", "mountPath": "/w"}]),
     "security context": lambda each: each["securityContext"].update(runAsUser=5),
     "name": lambda each: each.update(name="other"),
+    "hook": lambda each: each.update(lifecycle={"preStop": {"exec": {"command": ["sh"]}}}),
 }
 HARMLESS: dict[str, Callable[[Any], Any]] = {
     "resources": lambda each: each.update(resources={"requests": {"cpu": "1"}}),
     "working directory": lambda each: each.update(workingDir="/x"),
-    "probe": lambda each: each.update(livenessProbe={"exec": {"command": ["true"]}}),
+    "probe": lambda each: each.update(livenessProbe={"httpGet": {"port": 80}}),
 }
 
 

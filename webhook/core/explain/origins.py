@@ -33,6 +33,7 @@ SOURCES: Mapping[str, str] = {
     "kept": KEPT,
 }
 """Why a decision wrote something, in the words of an explanation."""
+OPERATORS = "what the operator uses where the object says nothing"
 Origin = tuple[str, Source | None]
 
 
@@ -78,7 +79,9 @@ class Origins:
             origin = COMPUTED, None
         # Words of the policy language are never the text of a place.
         shown = value if value in row.enum else shown_native(row, path, value)
-        return Entry(path, shown, *origin, key=key, derived=derived)
+        absent = in_pieces and read(self.document, path) is ABSENT
+        note = OPERATORS if absent else ""
+        return Entry(path, shown, *origin, key=key, note=note, derived=derived)
 
     def is_of_another(self, row: Field, path: Path) -> bool:
         """Whether the decision wrote a place for another field, from which this one follows."""

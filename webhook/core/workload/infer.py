@@ -174,7 +174,9 @@ def drafted(names: Names, version: Version) -> tuple[Document | None, Document]:
     empty = Document({})
     if not found.pods and not found.open:
         return None, empty
-    scales = {each.name: scaling(version.schema, each.steps) for each in found.pods}
+    scales = {
+        each.name: scaling(version.schema, each.steps, found.above(each)) for each in found.pods
+    }
     kind = infer_fields.Kind(version.schema, found.pods)
     interface = interface_of(names, version, found, scales, kind)
     spec, notes = profile_spec(kind, found, scales, version.scale)

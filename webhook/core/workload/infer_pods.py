@@ -63,6 +63,12 @@ class Places:
     pods: list[Pods]
     open: list[Steps]
 
+    def above(self, pods: Pods) -> int:
+        """How many steps lead to the pod in pieces that this one stands in; 0 outside of any."""
+        around = [each for each in self.pods if each.form == "pieces"]
+        depths = [len(each.steps) for each in around if is_inside(pods.steps, each.steps)]
+        return max(depths, default=0)
+
 
 def places(schema: Schema) -> Places:
     """Every place of the schema as a component, a container of one, or an open subtree."""

@@ -28,10 +28,10 @@ class Scaling:
     counts: list[Steps] = field(default_factory=list)
 
 
-def scaling(schema: Schema, place: Steps) -> Scaling:
-    """The replicas of the pods at a place."""
+def scaling(schema: Schema, place: Steps, above: int = 0) -> Scaling:
+    """The replicas of the pods at a place; numbers in the outermost `above` objects are not theirs."""
     made = Scaling()
-    made.counts = counts(schema, place)
+    made.counts = [each for each in counts(schema, place) if len(each) - 1 > above]
     depth = last_each(place)
     if made.counts:
         made.paths["replicasPath"] = product(schema, made.counts, depth)
@@ -42,7 +42,7 @@ def scaling(schema: Schema, place: Steps) -> Scaling:
         made.profile["absent"] = 1
     for key, name in (("minReplicasPath", "minReplicas"), ("maxReplicasPath", "maxReplicas")):
         bound = bound_of(schema, place, name)
-        if bound is None or last_each(bound) != depth:
+        if bound is None or last_each(bound) != depth or len(bound) - 1 <= above:
             continue
         made.paths[key] = expression(bound)
         made.used.append(bound)

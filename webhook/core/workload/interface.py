@@ -23,6 +23,7 @@ from webhook.core.workload.definition_model import (
     ScalePaths,
     SpecPaths,
 )
+from webhook.core.workload.expression_rules import check_expressions
 from webhook.core.workload.programs import place, program
 from webhook.core.workload.query import Program
 from webhook.core.workload.query_pairing import check_pairing
@@ -119,9 +120,18 @@ def parse_interface(document: SourceDocument) -> tuple[Interface | None, tuple[P
     interface_checks.check(spec, report)
     components = tuple(compiled(each, report) for each in interface_checks.placed(spec))
     compile_rest(spec, report)
+    refuse_forbidden(spec, report)
     if report.failed:
         return None, tuple(report.problems)
     return made(document, spec, components), tuple(report.problems)
+
+
+def refuse_forbidden(spec: InterfaceSpec, report: Report) -> None:
+    """Tell of jq that reads anything but the object, in whatever text; told once for each place."""
+    before = len(report.problems)
+    told = {problem.path for problem in report.problems}
+    check_expressions(spec, report, ("spec",))
+    report.problems[before:] = [each for each in report.problems[before:] if each.path not in told]
 
 
 def tell_envelope(data: Mapping[str, Any], report: Report) -> None:

@@ -28,11 +28,23 @@ Id = tuple[str, str, Path]
 class IdentityField:
     """The source of user and group ids: told by the ids themselves, written from claims."""
 
-    __slots__ = ("at_pod", "field", "has_uid", "keys", "rules")
+    __slots__ = ("at_pod", "defaults", "field", "has_uid", "keys", "rules")
 
     def __init__(
-        self, field: Field, leaf: Leaf, words: Vocabulary, uid: Leaf | None, *, at_pod: bool
+        self,
+        field: Field,
+        leaf: Leaf,
+        words: Vocabulary,
+        uid: Leaf | None,
+        gid: Leaf | None,
+        *,
+        at_pod: bool,
     ) -> None:
+        self.defaults = {
+            at: each.default.value
+            for at, each in ((USER, uid), (GROUP, gid))
+            if each is not None and each.default is not None
+        }
         self.field = field
         self.rules: ScalarRules = rules_of(field, leaf)
         self.keys = words.identity_claims
@@ -75,12 +87,20 @@ class IdentityField:
         same = isinstance(groups, list) and set(map(str, groups)) == set(map(str, claims.groups))
         return TOKEN if same else CUSTOM
 
+    def chosen(self, view: PodView) -> dict[Id, tuple[Path, Any]]:
+        """The ids that are not those which the same policies give by default."""
+        return {
+            key: (path, value)
+            for key, (path, value) in self.ids(view).items()
+            if key[2] not in self.defaults or value != self.defaults[key[2]]
+        }
+
     def intent(self, view: PodView, ev: Evaluation) -> None:
-        """Prohibitions on every id that is stated: it says where ids come from."""
+        """Prohibitions on every id that is chosen: it says where ids come from."""
         if not self.rules.prohibitions:
             return
         self.judge_claims(view, ev)
-        ids = self.ids(view)
+        ids = self.chosen(view)
         old = self.ids(view.old) if view.old is not None else {}
         source = self.source(view, ev) if ids else IMAGE
         for key, (path, value) in ids.items():
@@ -189,6 +209,8 @@ class IdentityField:
         ids = self.ids(view)
         path = next((each for each, _ in ids.values()), (*view.spec_path, *USER))
         unchanged = view.old is not None and values_of(self.ids(view.old)) == values_of(ids)
+        if ids and not self.chosen(view):
+            return
         self.rules.judge_value(ev, path, self.source(view, ev, ids), unchanged=unchanged)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:

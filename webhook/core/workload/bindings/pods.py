@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.fields import TABLE, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
@@ -102,11 +102,14 @@ class NodeTypeField(PodField):
     some, else the pod may go anywhere. Prohibitions and options look at all that is named.
     """
 
-    __slots__ = ("label",)
+    __slots__ = ("label", "own")
 
-    def __init__(self, field: Field, leaf: Leaf, label: str) -> None:
+    def __init__(self, field: Field, leaf: Leaf, label: str, terms: Leaf | None = None) -> None:
         super().__init__(field, leaf, ("nodeSelector", label), None)
         self.label = label
+        # The default node affinity, which is not the user's word on the label.
+        own = terms is not None and terms.default is not None
+        self.own = rules_of(TABLE.fields[terms.path], terms) if terms is not None and own else None
 
     def read(self, view: PodView) -> tuple[Path, Any]:
         """The selector's place unless only a required node affinity pins the label."""
@@ -123,7 +126,7 @@ class NodeTypeField(PodField):
         """Every value that is named, with its place; False for what other operators than In say."""
         path, value = super().read(view)
         found: list[tuple[Path, Any, bool]] = [] if value is None else [(path, value, True)]
-        if "affinity" not in view.spec:
+        if "affinity" not in view.spec or self.is_own(view.spec):
             return found
         for term in expressions(view.spec, self.label):
             for at, values, other in term:
@@ -132,6 +135,10 @@ class NodeTypeField(PodField):
                 if other:
                     found.append(((*place, "operator"), other, False))
         return found
+
+    def is_own(self, spec: dict[str, Any]) -> bool:
+        """Whether the required node affinity is the one that the same policies give by default."""
+        return self.own is not None and self.own.equals_default(reader(AFFINITY)(spec))
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on everything that is named."""

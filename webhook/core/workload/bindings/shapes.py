@@ -112,7 +112,8 @@ def identity_field(given: Given) -> IdentityField:
     """The binding of the source of ids, which writes them where the kind takes them."""
     at_pod = given.definition.profile.pod_security_context
     uid = given.effective.get("security.runAsUid")
-    return IdentityField(given.row, given.leaf, given.words, uid, at_pod=at_pod)
+    gid = given.effective.get("security.runAsGid")
+    return IdentityField(given.row, given.leaf, given.words, uid, gid, at_pod=at_pod)
 
 
 def items_field(given: Given) -> ItemsField:
@@ -162,7 +163,9 @@ POD_BINDINGS: dict[str, Callable[[Given], Any]] = {
     AMOUNT: lambda g: AmountField(g.row, g.leaf),
     GPU: lambda g: GpuDevicesField(g.row, g.leaf, g.words, g.effective),
     GPU_FORM: lambda g: gpu_form(g.row, g.leaf, g.words, g.effective),
-    NODE_TYPE: lambda g: NodeTypeField(g.row, g.leaf, g.words.node_type_label),
+    NODE_TYPE: lambda g: NodeTypeField(
+        g.row, g.leaf, g.words.node_type_label, g.effective.get("nodeAffinityRequired")
+    ),
     NODE_POOLS: lambda g: NodePoolsField(g.row, g.leaf, g.words),
     NODE_AFFINITY: lambda g: NodeAffinityField(g.row, g.leaf),
     POD_AFFINITY: lambda g: PodAffinityField(
