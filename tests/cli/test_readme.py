@@ -191,7 +191,7 @@ def test_the_workloads_page_has_a_row_for_every_kind() -> None:
     for (group, kind), definitions in sorted(catalog.definitions.items()):
         for each in definitions:
             version = ", ".join(sorted(each.versions))
-            start = f"| `{kind}` | {group or 'core'} | {version} | {each.profile.workload_type} |"
+            start = f"| `{kind}` | {group or 'core'} | {version} | {each.profile.workload_type or 'none'} |"
             assert start in page, f"docs/workloads.md lacks a row that begins with {start}"
 
 

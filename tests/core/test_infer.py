@@ -378,6 +378,18 @@ def test_a_kind_of_our_own_is_drafted_whole() -> None:
     assert profile.scale_subresource.component == "gateway"
 
 
+@needs_data
+def test_a_pod_in_the_object_of_another_one_has_not_its_replicas() -> None:
+    (definition,) = loaded(infer(crd("nimservices.apps.nvidia.com.yaml"))).popitem()[1]
+    picker = definition.interface.component("container")
+    assert picker is not None
+    assert not picker.scales
+    service = definition.interface.component("pods")
+    assert service is not None
+    assert service.maximum is not None
+    assert service.maximum.text == ".spec.scale.hpa.maxReplicas"
+
+
 def test_the_status_is_read_of_enumerations_and_printed_columns() -> None:
     text = infer(own_crd()).text
     root = yaml.safe_load(text.split("---\n")[0])["spec"]["structureDefinition"]["rootComponent"]

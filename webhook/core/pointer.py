@@ -76,7 +76,10 @@ def read(document: Any, path: Path) -> Any | Absent:
         elif isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
             node = node[step]
         else:
-            return ABSENT
+            node = ABSENT
+            break
+    if node is ABSENT and path and path[0].__class__ is Assembled:
+        return read(path[0].places.assemble(document), path[1:])
     return node
 
 

@@ -41,8 +41,8 @@ def scaling(schema: Schema, place: Steps, above: int = 0) -> Scaling:
     elif not made.counts:
         made.profile["absent"] = 1
     for key, name in (("minReplicasPath", "minReplicas"), ("maxReplicasPath", "maxReplicas")):
-        bound = bound_of(schema, place, name)
-        if bound is None or last_each(bound) != depth or len(bound) - 1 <= above:
+        bound = bound_of(schema, place, name, above)
+        if bound is None or last_each(bound) != depth:
             continue
         made.paths[key] = expression(bound)
         made.used.append(bound)
@@ -99,9 +99,9 @@ def default_of(schema: Schema, steps: Steps, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-def bound_of(schema: Schema, place: Steps, name: str) -> Steps | None:
+def bound_of(schema: Schema, place: Steps, name: str, above: int) -> Steps | None:
     """Where a bound of the replicas is: around the place or in an autoscaler beside it."""
-    for depth in range(len(place), 0, -1):
+    for depth in range(len(place), above, -1):
         for steps in holders(schema, place[:depth]):
             if takes(node_at(schema, (*steps, name)), "integer"):
                 return (*steps, name)

@@ -88,7 +88,13 @@ class IdentityField:
         return TOKEN if same else CUSTOM
 
     def chosen(self, view: PodView) -> dict[Id, tuple[Path, Any]]:
-        """The ids that are not those which the same policies give by default."""
+        """The ids that are not those which the same policies give by default.
+
+        Where ids of the token are the default, no other default stands in for them.
+        """
+        default = self.rules.default
+        if default is not None and default.value == TOKEN:
+            return self.ids(view)
         return {
             key: (path, value)
             for key, (path, value) in self.ids(view).items()
