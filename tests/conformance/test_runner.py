@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import copy
+import json
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.conformance.fixtures import DEFAULTS, ITEMS, RUNNER_POD, evaluator
+from webhook.adapters.jq_worker import JqCancelledError, JqDeadlineError, JqWorker
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.definition_model import ComponentModel
-from webhook.core.workload.expressions import JqError, JqLimitError, JqSyntaxError
+from webhook.core.workload.expressions import Evaluator, JqError, JqLimitError, JqSyntaxError
 from webhook.core.workload.parity import ParityAccess
 
 P, D = RUNNER_POD, DEFAULTS
@@ -85,6 +89,34 @@ def test_R13_as_many_results_as_the_limit_are_too_many() -> None:
 
 def test_R14_fewer_results_than_the_limit_are_fine() -> None:
     assert evaluator(limit=5).values(".items[0:3][].id", ITEMS) == [0, 1, 2]
+
+
+@pytest.fixture
+def worker() -> Iterator[JqWorker]:
+    """jq in a process that can be stopped."""
+    with JqWorker(deadline=10, patience=10) as found:
+        yield found
+
+
+def test_R12_a_call_that_was_cancelled_does_not_begin(worker: JqWorker) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(JqCancelledError, match="cancelled"):
+        worker.evaluate(".metadata.name", json.dumps(P).encode(), cancelled=cancelled)
+    assert worker.evaluate(".metadata.name", json.dumps(P).encode()) == ["test-pod"]
+
+
+def test_R15_a_deadline_ends_an_evaluation(worker: JqWorker) -> None:
+    items = [{"id": index, "nested": "x" * 100} for index in range(10_000)]
+    text = ".data | map(select(.nested | length > 50)) | length"
+    with pytest.raises(JqDeadlineError, match=r"0\.001 s"):
+        Evaluator(worker.compiler(deadline=0.001)).values(text, {"data": items})
+    assert Evaluator(worker.compile).values(text, {"data": items}) == [10_000]
+
+
+def test_R16_a_long_deadline_is_not_reached(worker: JqWorker) -> None:
+    found = worker.evaluate(".spec.containers[].name", json.dumps(P).encode(), deadline=10)
+    assert found == ["web", "sidecar"]
 
 
 def assigned(document: Any, text: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.core.patch import Draft
-from webhook.core.pointer import Path, real
+from webhook.core.pointer import Path, read, real
 from webhook.core.workload.parts import Part, joined_image, parts_of, split_image, step_of
 from webhook.core.workload.query import Program, compile_query
 
@@ -31,7 +31,7 @@ PARTS = (
 def pod(document: Any) -> tuple[dict[str, Any], Path]:
     parts = parts_of(PARTS, document, ())
     assert parts is not None
-    return parts.assemble(document), (step_of("service/", parts),)
+    return parts.settle(document), (step_of("service/", parts),)
 
 
 def test_what_the_object_says_is_in_the_pod_and_the_rest_is_not() -> None:
@@ -105,6 +105,15 @@ def test_writes_land_where_the_object_states_the_pieces() -> None:
         }
     }
     assert document == {"spec": {"image": {"repository": "x"}}}
+
+
+def test_reading_another_copy_leaves_the_places_as_they_are() -> None:
+    document = {"spec": {"image": {"repository": "x"}, "sidecars": [{"name": "s"}]}}
+    _, step = pod(document)
+    place = (*step, "spec", "containers", 1, "env")
+    for other in (None, {}, {"spec": {"env": [{"name": "A"}]}}):
+        read(other, place)
+        assert real(place) == ("spec", "sidecars", 0, "env")
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,10 @@ def test_the_protocol_is_the_route_that_is_on() -> None:
         defaults: {servingPort: {exposedProtocol: grpc}}
         rules: {servingPort: {exposedProtocol: {options: [grpc]}}}
     """
-    assert changes(judged(policy, gateway={})) == {"gateway.grpcRoutesEnabled": True}
+    assert changes(judged(policy, gateway={})) == {
+        "gateway.grpcRoutesEnabled": True,
+        "gateway.httpRoutesEnabled": False,
+    }
     assert changes(judged(policy, gateway={"grpcRoutesEnabled": True})) == {}
     both = {"grpcRoutesEnabled": True, "httpRoutesEnabled": True}
     assert violated(judged(policy, gateway=both)) == [("servingPort.exposedProtocol", "options")]

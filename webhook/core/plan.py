@@ -465,8 +465,8 @@ def plain_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
 
 def placed_binding(plan: Plan, row: Field, leaf: Leaf, held: FieldPlaces) -> WorkloadField:
     """The binding of a field that the profile has places for."""
-    filled = shadow(plan.definition, plan.server, held)
     form = form_of(row.reading(), held.written)
+    filled = form.filled(shadow(plan.definition, plan.server, held))
     if held.scale_of is not None:
         write = scale_writes(plan.definition, held.scale_of)
         return WorkloadField(row, leaf, sum_of_scales(held.scale_of), write, filled, form)

@@ -253,7 +253,7 @@ def locate_parts(plan: Plan, document: Any, found: list[PodLocation]) -> None:
 
 def assembled(plan: Plan, instance: str, parts: PodParts, document: Any) -> PodLocation:
     """The location of a pod in pieces; its paths begin with a step that knows them."""
-    pod = parts.assemble(document)
+    pod = parts.settle(document)
     step = step_of(f"{plan.component}/{instance}", parts)
     profile = plan.profile
     return PodLocation(

@@ -117,7 +117,11 @@ class PodParts:
         return {path: frozenset(keys) for path, keys in found.items()}
 
     def assemble(self, document: Any) -> dict[str, Any]:
-        """The pod of a document."""
+        """The pod of any copy of the document; paths go on meaning what they meant."""
+        return PodParts(self.parts, self.bindings, self.root).settle(document)
+
+    def settle(self, document: Any) -> dict[str, Any]:
+        """The pod of the document whose places paths are to mean from now on."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
         self.pieces = []
         for part in self.parts:

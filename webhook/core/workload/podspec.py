@@ -240,7 +240,7 @@ def reassembled(view: PodView, document: Any) -> PodView:
     """A pod in pieces as it will run: with what the operator uses for absent values."""
     parts, old = view.location.parts, view.old
     assert parts is not None
-    pod = parts.effective(parts.assemble(document))
+    pod = parts.effective(parts.settle(document))
     if old is not None and old.location.parts is not None:
         known = old.location.parts.effective({"metadata": old.metadata, "spec": old.spec})
         old = view_of(old.location, known["spec"], known["metadata"], (), None)

@@ -44,7 +44,8 @@ places are native jq paths from the object's root; a place may match several tim
         # how the object writes the value where that is not the field's own form, one word or a
         # list: text (a number as text), duration (seconds as "30s"), plusOne, clusterLocal (true as
         # that word), accessMode:<Mode> (true as that mode), metricName (throughput as rps),
-        # disruptionRule (true as a failure rule), anyTrue (one of several switches or objects),
+        # disruptionRule (true as a failure rule; disruptionRuleOfJob where the server fills in what
+        # goes with it), anyTrue (one of several switches or objects),
         # enabledRoute (http or grpc by the switch that is on), unlimitedZero (0 breaks any max)
         workers: {places: [.spec.size], as: plusOne}
         # several places: rules look at all, a default goes to `write` (a path or several);

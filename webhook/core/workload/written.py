@@ -47,7 +47,8 @@ class Form:
     `codec` reads native values and writes them (None: absence says it). `gather` tells what several
     places say, `together` that they are one value. `lands` is what goes to a place that now holds
     something (None: nothing does). `only_true`: false is no more than the absence of true. `beside`
-    is a neighbour that has to go with what is written.
+    is a neighbour that has to go with what is written; `filled` makes of what a server fills in what
+    `gather` makes of it.
     """
 
     codec: Codec
@@ -57,6 +58,7 @@ class Form:
     only_true: bool = False
     unlimited: bool = False
     beside: Beside | None = None
+    filled: Callable[[Any], Any] = lambda value: value
 
 
 def number_as_text(codec: Codec) -> Codec:
@@ -220,9 +222,14 @@ def enabled_routes(places: Sequence[Place]) -> list[Place]:
     ]
 
 
+def http_if_on(value: Any) -> Any:
+    """What the switch that a server puts on says."""
+    return "http" if value is True else None
+
+
 def route_of(path: Path, value: Any, now: Any) -> Any:
-    """The switch of that protocol is put on, the other stays as it is."""
-    return True if ROUTES.get(str(path[-1])) == value else None
+    """The switch of that protocol is put on, the other one off, which a server may have put on."""
+    return ROUTES.get(str(path[-1])) == value
 
 
 def unlimited_zero(codec: Codec) -> Codec:
@@ -256,7 +263,9 @@ TABLE: dict[str, Notation] = {
         lambda form: replace(form, gather=any_true, together=True),
     ),
     "enabledRoute": Notation(
-        form=lambda form: replace(form, gather=enabled_routes, lands=route_of, together=True)
+        form=lambda form: replace(
+            form, gather=enabled_routes, lands=route_of, together=True, filled=http_if_on
+        )
     ),
     "unlimitedZero": Notation(unlimited_zero, lambda form: replace(form, unlimited=True)),
     **{

@@ -86,7 +86,7 @@ class WorkloadField:
         if native is None:
             return
         document = ev.draft.document
-        if self.form.together and any(p.value is not None for p in self.look(ev, document)):
+        if self.form.together and any(self.is_said(ev, each) for each in self.look(ev, document)):
             return
         places = self.form.gather(self.write(ev, document)) if self.write is not None else []
         if not places:
@@ -94,6 +94,11 @@ class WorkloadField:
             ev.warn(reason, self.field.path, (), ev.request.kind)
         for place in places:
             self.fill_place(place, native, ev)
+
+    def is_said(self, ev: Evaluation, place: Place) -> bool:
+        """Whether a place has a value that no server filled in."""
+        value = place.value
+        return value is not None and ev.set_by_user(place.path, value, self.server_default)
 
     def fill_place(self, place: Place, native: Any, ev: Evaluation) -> None:
         """Write the old value, or the default, at one place where it is unset."""
