@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import yaml
 
 from webhook.adapters import files
-from webhook.core.assemble import Choices, assemble
+from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
+from webhook.core.policy.envelope import Context
 from webhook.core.server_defaults import ServerDefaults
 
 DEFAULT_MINOR = "1.36"
@@ -51,9 +53,21 @@ def shipped_paths() -> list[str]:
     return [str(folder / "system.yaml"), str(folder / "workloads")]
 
 
+def shipped_documents() -> tuple[Documents, Sequence[Problem]]:
+    """What the shipped files hold, and their problems; read again only when a file has changed."""
+    return read_shipped(files.fingerprint(shipped_paths()))
+
+
+@lru_cache(maxsize=2)
+def read_shipped(mark: object) -> tuple[Documents, Sequence[Problem]]:
+    """The same for one state of the files, which `mark` stands for."""
+    documents, problems = files.read_all(shipped_paths())
+    return parsed(documents, Context(), shipped=True), tuple(problems)
+
+
 def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[Problem, ...]]:
     """The catalog of everything the paths hold, None when something cannot be used; all problems."""
-    shipped, own_problems = files.read_all(shipped_paths())
+    shipped, own_problems = shipped_documents()
     given, problems = files.read_all(unrepeated(sources.paths))
     table = server_defaults(sources.kubernetes_minor)
     if isinstance(table, Problem):

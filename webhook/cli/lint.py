@@ -26,7 +26,7 @@ from webhook.core.policy.lint import lint as advise
 from webhook.core.policy.reasons import REASONS
 from webhook.core.source import SourceDocument
 from webhook.core.workload.locations import Definition
-from webhook.loader import Sources, shipped_paths, unrepeated
+from webhook.loader import Sources, shipped_documents, unrepeated
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 Paths = Annotated[
@@ -78,7 +78,7 @@ def exit_code(problems: Sequence[Problem], *, strict: bool) -> int:
 
 def problems_of(sources: Sources) -> list[Problem]:
     """What loading tells, and when everything loads the advice too; in order of place."""
-    shipped, broken = read_all(shipped_paths())
+    shipped, broken = shipped_documents()
     given, unread = read_all(unrepeated(sources.paths))
     catalog, found = assemble(shipped, given, sources.choices)
     problems = [*broken, *unread, *found]
