@@ -18,6 +18,7 @@ from webhook.core.policy.combine import GUARDED, Constraint, Leaf, constrains
 from webhook.core.policy.conflicts import levels
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import SERVING_PORT, TABLE, WORKLOAD, Binding, Field
+from webhook.core.policy.interplay import Meetings
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import (
     EVERYWHERE,
@@ -31,7 +32,7 @@ from webhook.core.policy.reach import Overlap, reaches
 from webhook.core.policy.report import Report
 from webhook.core.policy.selectors import NAME_LABEL, OPERATORS, contradict, implies
 from webhook.core.policy.spelling import closest
-from webhook.core.policy.together import COMPONENT, ROLE, kinds_of, namespace_cells, problem
+from webhook.core.policy.together import COMPONENT, ROLE, namespace_cells, problem
 from webhook.core.source import SourceDocument
 
 GUARDING = frozenset({"compute", "security", "scheduling", "total"})
@@ -389,7 +390,7 @@ def cells(policies: Sequence[Policy]) -> Iterator[tuple[Policy, ...]]:
     """Every set of policies that surely meet; those under trial meet the enforced ones too."""
     seen: set[frozenset[int]] = set()
     for members in namespace_cells(policies):
-        for kind in kinds_of(members):
+        for kind in Meetings(members).kinds:
             met = [each for each in members if each.governs_kind(*kind)]
             enforced = [each for each in met if each.enforcement == "Enforce"]
             for cell in (enforced, met) if len(enforced) != len(met) else (met,):

@@ -9,12 +9,12 @@ from webhook.core.policy import checks, combine
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.conflicts import conflicts, levels, place_in
 from webhook.core.policy.draft import holding
+from webhook.core.policy.interplay import Interplay, Meetings
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
 from webhook.core.policy.reach import Overlap, overlap, reaches
 
 Cell = tuple[Policy, ...]
-Kind = tuple[str, str, str]
 ROLE, COMPONENT = "role:", "component:"
 
 
@@ -112,18 +112,22 @@ def combined_problems(
 
 
 def cells(policies: Sequence[Policy]) -> list[Cell]:
-    """The sets of policies that surely meet: per namespace or selector, per type or kind.
+    """The sets of policies that surely meet and may say more together than alone.
 
-    Policies under trial are joined to the enforced ones, which are also looked at alone.
+    They meet per namespace or selector, per type or kind. Policies under trial are joined to the
+    enforced ones, which are also looked at alone.
     """
     found: dict[frozenset[int], Cell] = {}
+    known = Interplay()
     for members in namespace_cells(policies):
-        for kind in kinds_of(members):
-            met = [each for each in members if each.governs_kind(*kind)]
+        meetings = Meetings(members)
+        for kind in meetings.kinds:
+            met = meetings.of(kind)
             enforced = [each for each in met if each.enforcement == "Enforce"]
             for cell in (enforced, met):
-                if len(cell) > 1:
-                    found.setdefault(frozenset(map(id, cell)), tuple(cell))
+                key = frozenset(map(id, cell))
+                if len(cell) > 1 and key not in found and known.among(cell):
+                    found[key] = tuple(cell)
     return list(found.values())
 
 
@@ -144,15 +148,6 @@ def namespace_cells(policies: Sequence[Policy]) -> Iterator[list[Policy]]:
             if each.namespace_selector is None
             or frozenset(each.namespace_selector.requirements) <= wanted
         ]
-
-
-def kinds_of(policies: Iterable[Policy]) -> list[Kind]:
-    """Every type and kind that the policies name, and one that none of them names."""
-    named: set[Kind] = {("", "", "")}
-    for each in policies:
-        named |= {("", "", name) for name in each.workload_types or ()}
-        named |= {(group, kind, "") for group, kind in each.kinds or ()}
-    return sorted(named)
 
 
 LOST = {

@@ -11,9 +11,7 @@ SAID = ("default", "rule", "item", "attribute")
 POLICY_ONLY = frozenset({EXCLUDE, "name", "description"})
 """Attributes that mean something to the policy itself, or to people who read it."""
 OUTDATED = {
-    "compute.migProfile": (
-        "bound compute.gpuDevicesRequest instead, which counts MIG devices too"
-    ),
+    "compute.migProfile": ("bound compute.gpuDevicesRequest instead, which counts MIG devices too"),
 }
 KEPT = "know that it is only kept in a label or annotation, for others to act on"
 LOST = "remove it, unless a platform beside podgate reads the policy"
