@@ -73,10 +73,12 @@ class GpuField:
         return ev.as_it_stands(view) if ev.draft.changed else view
 
     def place(self, view: PodView) -> Path:
-        """Where the total is reported: the container with GPUs, else the main one, else the pod."""
+        """Where the total is told: the container with GPUs, the pod's claims, the main container."""
         places = resource_places(view, self.counter.names)
         if places:
             return places[0][0]
+        if view.spec.get("resourceClaims"):
+            return (*view.spec_path, "resourceClaims")
         at = ("resources", "limits", WHOLE_NAME)
         return (*view.main.path, *at) if view.main is not None else view.spec_path
 
