@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field, Items
-from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import comparable, written
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
@@ -89,22 +87,14 @@ class AnnotationItemStore:
         label = "" if self.row.key in values else f"number {index + 1}"
         return ListedItem(str(key), values, self.path, entry, label=label, index=index)
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
-        """Put the item behind those that are there."""
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
+        """Put the new.item behind those that are there."""
         entry = {
             attribute.name: written(attribute, default.value, default.raw)
             for attribute in self.row.attributes
-            if attribute.native and (default := attributes.get(attribute.name)) is not None
+            if attribute.native and (default := new.attributes.get(attribute.name)) is not None
         }
-        self.put(ev, row, entry, why, item)
+        self.put(ev, new.row, entry, new.why, new.item)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Put the old item there again."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from webhook.core import quantity
 from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy import values
-from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
-from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.gpu_use import GpuNames
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.bindings.totals import amount_of, effective_total
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
@@ -65,22 +62,14 @@ class ExtendedStore:
         at: dict[str, tuple[Path, ...]] = {"resource": (paths[0],), "quantity": (paths[0],)}
         return NativeItem(name, found, paths[0], total, at)
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Limit and request, equal, on the main container."""
-        name, amount = attributes["resource"].value, attributes.get("quantity")
+        name, amount = new.attributes["resource"].value, new.attributes.get("quantity")
         if amount is None or not self.is_extended(name):
-            ev.warn("unmapped-default", row.path, view.spec_path)
+            ev.warn("unmapped-default", new.row.path, view.spec_path)
             return
         text = values.AMOUNT_TEXT.write(amount.value, amount.raw)
-        self.put(view, ev, row, name, str(text), why, item.source)
+        self.put(view, ev, new.row, name, str(text), new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """The old total on the main container."""

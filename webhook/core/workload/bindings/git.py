@@ -13,7 +13,7 @@ from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import comparable
 from webhook.core.workload.bindings.git_sync import is_git_image, said, sync_container
 from webhook.core.workload.bindings.mounts import Mount, clean_path, dns_label
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.bindings.volumes import VolumeStore, listed
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView, mapping
@@ -114,35 +114,27 @@ class GitStore(VolumeStore):
         item.unseen = frozenset({"branch"} if "revision" in sync.stated else ())
         return item
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Append the container, its volume, and the volume's mount on the main container."""
-        method = attributes.get(METHOD)
+        method = new.attributes.get(METHOD)
         by_key = method is not None and method.value == "ssh-key"
-        if not self.image or by_key or "repository" not in attributes:
+        if not self.image or by_key or "repository" not in new.attributes:
             reason = "no-git-key" if by_key else "no-git-image"
-            ev.warn(reason, row.path, view.location.place, item.key, source=item.source)
+            ev.warn(reason, new.row.path, view.location.place, new.item.key, source=new.item.source)
             return
-        name = container_name(item, attributes)
-        wanted = attributes["path"].value if "path" in attributes else ""
+        name = container_name(new.item, new.attributes)
+        wanted = new.attributes["path"].value if "path" in new.attributes else ""
         volume = self.left_volume(view, ev, wanted) or self.free_name(view, ev)
         mount = {"name": volume, "mountPath": wanted} if wanted else {}
-        if self.taken(view, ev, row, item, name) or (
-            mount and self.mount_clashes(view, ev, row, item, mount)
+        if self.taken(view, ev, new.row, new.item, name) or (
+            mount and self.mount_clashes(view, ev, new.row, new.item, mount)
         ):
             return
-        container = sync_container(name, self.image, volume, attributes)
-        self.append(ev, row, (*view.spec_path, INIT), container, item, why)
-        self.put_volume(view, ev, row, volume, item, why)
+        container = sync_container(name, self.image, volume, new.attributes)
+        self.append(ev, new.row, (*view.spec_path, INIT), container, new.item, new.why)
+        self.put_volume(view, ev, new.row, volume, new.item, new.why)
         if mount:
-            self.mount(view, ev, row, mount, item, why)
+            self.mount(view, ev, new.row, mount, new.item, new.why)
 
     def append(
         self, ev: Evaluation, row: Field, path: Path, entry: Any, item: EffectiveItem, why: str
@@ -250,18 +242,15 @@ class GitStore(VolumeStore):
         self,
         view: PodView,
         ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
+        new: Addition,
         volume: str,
     ) -> None:
         """Mount the volume of a checkout that is there on the main container."""
         name = self.volume_named(view, volume)
-        if name and "path" in attributes:
-            mount = {"name": name, "mountPath": attributes["path"].value}
-            if not self.mount_clashes(view, ev, row, item, mount):
-                self.mount(view, ev, row, mount, item, why)
+        if name and "path" in new.attributes:
+            mount = {"name": name, "mountPath": new.attributes["path"].value}
+            if not self.mount_clashes(view, ev, new.row, new.item, mount):
+                self.mount(view, ev, new.row, mount, new.item, new.why)
 
     def volume_named(self, view: PodView, key: str) -> str:
         """The volume of the item of that key."""

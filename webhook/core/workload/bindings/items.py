@@ -13,7 +13,7 @@ from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import Unreadable, written
 from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
-from webhook.core.workload.bindings.stores import NativeItem, Store
+from webhook.core.workload.bindings.stores import Addition, NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView
@@ -554,7 +554,7 @@ class ItemsField:
                 continue
             if not locked and self.restored(view, ev, item, before):
                 continue
-            self.store.add(view, ev, self.field, item, self.completed(item), self.why(item))
+            self.store.add(view, ev, self.addition(item))
         if natives and self.row.attribute_defaults:
             self.fill_attributes(view, ev, natives)
 
@@ -564,6 +564,10 @@ class ItemsField:
         if not left_out <= set(known):
             listed = f"there is {', '.join(known)}" if known else "there is none"
             ev.warn("unknown-exclude", self.field.path, view.location.place, listed)
+
+    def addition(self, item: EffectiveItem) -> Addition:
+        """The item as it is to be written."""
+        return Addition(self.field, item, self.completed(item), self.why(item))
 
     def why(self, item: EffectiveItem) -> str:
         """Why an item is written."""
@@ -582,8 +586,7 @@ class ItemsField:
         """A volume is there without its mount, which a re-apply of the containers alone drops."""
         assert isinstance(self.store, VolumeStore)
         if locked:
-            attributes = self.completed(item)
-            self.store.add_mount(view, ev, self.field, item, attributes, self.why(item), native.key)
+            self.store.add_mount(view, ev, self.addition(item), native.key)
             return
         old = next((each for each in before if each.key == native.key and each.in_main), None)
         if old is not None and not ev.intent.shown_before(old.path):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.core.decision import Source
 from webhook.core.pointer import Path
-from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.fields import Field
-from webhook.core.policy.model import Default
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence
 
@@ -81,29 +78,21 @@ class PortStore:
         own = view.spec.get("hostNetwork") is True and body.get("hostPort") == body["containerPort"]
         return "hostPort" if body.get("hostPort") and not own else ""
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Append the port to the main container; a service has one port there, and has it."""
-        if view.main is None or "container" not in attributes:
+        if view.main is None or "container" not in new.attributes:
             return
         if view.location.component in self.serving and view.main.body.get("ports"):
-            ev.warn("forbidden-default", row.path, (*view.main.path, "ports"), ev.request.kind)
+            ev.warn("forbidden-default", new.row.path, (*view.main.path, "ports"), ev.request.kind)
             return
         entry: dict[str, Any] = {
-            "containerPort": attributes["container"].value,
+            "containerPort": new.attributes["container"].value,
             "protocol": TCP,
         }
-        name = self.native_name(attributes["name"].value) if "name" in attributes else None
+        name = self.native_name(new.attributes["name"].value) if "name" in new.attributes else None
         if name is not None:
             entry["name"] = name
-        self.put(view.main, ev, row, entry, why, item.source)
+        self.put(view.main, ev, new.row, entry, new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Append the old port to the main container, where it was."""

@@ -9,12 +9,11 @@ from typing import Any, Final
 from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy import values
-from webhook.core.policy.combine import EffectiveDefault, EffectiveItem, Leaf
+from webhook.core.policy.combine import EffectiveDefault, Leaf
 from webhook.core.policy.fields import Field
-from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.scalar import Before, ScalarRules
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import MalformedPod, PodView, mapping, sequence
 
@@ -38,17 +37,9 @@ class PullSecretStore:
                 found.append(NativeItem(name, {"name": (name,)}, place, entry, {"name": (at,)}))
         return found
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Append the reference."""
-        self.put(view, ev, row, {"name": item.key}, why, item.source)
+        self.put(view, ev, new.row, {"name": new.item.key}, new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Append the old reference."""

@@ -71,22 +71,24 @@ def in_order(owners: tuple[tuple[str, str], ...], mounts: list[Any]) -> list[Any
     return sorted(zip(owners, mounts, strict=True), key=lambda each: each[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A policy's item to be written: of which row, with which attributes, and why."""
+
+    row: Field
+    item: EffectiveItem
+    attributes: Mapping[str, Default]
+    why: str
+
+
 class Store(Protocol):
     """Where the items of one field live."""
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every item of the pod, in order."""
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
-        """Write one item into the copy."""
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
+        """Write one new.item into the copy."""
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Write an item of the old object again, as it was; False where it cannot be."""
@@ -169,17 +171,9 @@ class EnvironmentStore:
         value = attributes["value"].value if "value" in attributes else ""
         return {"name": name, "value": value}
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
-        """Put the entry before the user's, so that $(VAR) in theirs resolves; in item order."""
-        self.put(view, ev, row, self.entry(attributes), why, item.source)
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
+        """Put the entry before the user's, so that $(VAR) in theirs resolves; in new.item order."""
+        self.put(view, ev, new.row, self.entry(new.attributes), new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Put the old entry where a default's would go."""
@@ -236,24 +230,16 @@ class LabelStore:
             for key, value in held.items()
         ]
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Set the missing key."""
         if view.location.metadata_path is None:
-            ev.warn("unmapped-default", row.path, view.location.place)
+            ev.warn("unmapped-default", new.row.path, view.location.place)
             return
-        path = (*view.location.metadata_path, self.part, attributes["name"].value)
+        path = (*view.location.metadata_path, self.part, new.attributes["name"].value)
         if ev.can_write(path):
-            value = attributes["value"].value if "value" in attributes else ""
+            value = new.attributes["value"].value if "value" in new.attributes else ""
             ev.draft.set(path, value)
-            ev.note_item(row, path, value, why, item.source)
+            ev.note_item(new.row, path, value, new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Set the old value again."""
@@ -308,25 +294,18 @@ class TolerationStore:
             found.append(NativeItem(str(body.get("key") or "*"), values, place, entry, at))
         return found
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Append the toleration."""
         path = (*view.spec_path, "tolerations")
         if not ev.can_write(path):
             return
         entry = {
-            native: attributes[name].value
+            native: new.attributes[name].value
             for name, native in self.NATIVE
-            if name in attributes and not (name == "effect" and attributes[name].value == "Any")
+            if name in new.attributes
+            and not (name == "effect" and new.attributes[name].value == "Any")
         }
-        self.put(ev, row, path, entry, why, item.source)
+        self.put(ev, new.row, path, entry, new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
         """Append the old toleration."""

@@ -11,7 +11,7 @@ from webhook.core.policy.fields import Field, Items
 from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import written
 from webhook.core.workload.bindings.mounts import DEVICES, MOUNTS, clean_path, dns_label
-from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation, is_held
 from webhook.core.workload.podspec import PodView
 
@@ -33,22 +33,14 @@ class VolumeWriter:
         """The attributes of an item with what follows from them."""
         return attributes
 
-    def add(
-        self,
-        view: PodView,
-        ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
-    ) -> None:
+    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Append the volume, and its mount on the main container; a clash of names is refused."""
-        source = self.made(view, ev, row, item, attributes)
+        source = self.made(view, ev, new.row, new.item, new.attributes)
         if source is None:
             return
-        name = dns_label(attributes["name"].value if "name" in attributes else item.key)
-        mount = self.mount_body(name, attributes)
-        if self.clashes(view, ev, row, item, mount):
+        name = dns_label(new.attributes["name"].value if "name" in new.attributes else new.item.key)
+        mount = self.mount_body(name, new.attributes)
+        if self.clashes(view, ev, new.row, new.item, mount):
             return
         path = (*view.spec_path, "volumes")
         if not ev.can_write(path):
@@ -56,10 +48,10 @@ class VolumeWriter:
         volume = {"name": name, **source}
         index = len(ev.now(path) or [])
         ev.draft.append(path, volume)
-        ev.note_item(row, (*path, index), volume, why, item.source)
+        ev.note_item(new.row, (*path, index), volume, new.why, new.item.source)
         # A mount without its volume would be a pod that never starts.
         if self.path_of(mount) and is_held(path):
-            self.mount(view, ev, row, mount, item, why)
+            self.mount(view, ev, new.row, mount, new.item, new.why)
 
     def made(
         self,
@@ -129,16 +121,13 @@ class VolumeWriter:
         self,
         view: PodView,
         ev: Evaluation,
-        row: Field,
-        item: EffectiveItem,
-        attributes: Mapping[str, Default],
-        why: str,
+        new: Addition,
         volume: str,
     ) -> None:
         """Mount a volume that is there on the main container, which does not have it."""
-        mount = self.mount_body(volume, attributes)
-        if self.path_of(mount) and not self.mount_clashes(view, ev, row, item, mount):
-            self.mount(view, ev, row, mount, item, why)
+        mount = self.mount_body(volume, new.attributes)
+        if self.path_of(mount) and not self.mount_clashes(view, ev, new.row, new.item, mount):
+            self.mount(view, ev, new.row, mount, new.item, new.why)
 
     def mend(
         self,
