@@ -34,6 +34,7 @@ from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
+from webhook.core.workload.injected_items import parse_injected
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
 from webhook.offline import Place, judge, references_of
@@ -330,6 +331,11 @@ def words_of(case: Case) -> Vocabulary:
         if name not in known:
             raise BadCase(f"{case.file}: settings has no {key}")
         found[name] = tuple(value) if isinstance(value, list) else value
+    if "injected" in found:
+        injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
+        if problems:
+            raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+        found["injected"] = injected
     if "features" in found:
         found["features"] = frozenset(found["features"])
     return Vocabulary(**found)

@@ -14,6 +14,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.policy.envelope import Context
 from webhook.core.server_defaults import ServerDefaults
+from webhook.core.workload.injected_items import Injected, parse_injected
 
 DEFAULT_MINOR = "1.36"
 
@@ -63,6 +64,17 @@ def read_shipped(mark: object) -> tuple[Documents, Sequence[Problem]]:
     """The same for one state of the files, which `mark` stands for."""
     documents, problems = files.read_all(shipped_paths())
     return parsed(documents, Context(), shipped=True), tuple(problems)
+
+
+def injected_list(path: object) -> tuple[Injected, tuple[Problem, ...]]:
+    """The list of what other webhooks add, and everything that is wrong with the file."""
+    if path is None:
+        return Injected(), ()
+    documents, problems = files.read_all([str(path)])
+    if problems or len(documents) != 1:
+        found = Problem(str(path), "", "no single document", "write one list", "injected-items")
+        return Injected(), tuple(problems) or (found,)
+    return parse_injected(documents[0])
 
 
 def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[Problem, ...]]:

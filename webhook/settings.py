@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from webhook.core import wording
 from webhook.core.decision import Problem
+from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.vocabulary import Vocabulary
 
 PREFIX = "PODGATE_"
@@ -137,6 +138,9 @@ class Settings(BaseModel):
     identity_claims: tuple[Pair, ...] = setting(
         (), "keys of the user's extra fields as uid=key,gid=key,groups=key", listed=NAMES
     )
+    injected: Path | None = setting(
+        None, "the path of a list of containers and items that other webhooks add to pods"
+    )
     features: tuple[Name, ...] = setting(
         (),
         "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
@@ -165,8 +169,8 @@ class Settings(BaseModel):
         problems = (*strangers, *bad_ports(settings, found))
         return problems or settings
 
-    def vocabulary(self) -> Vocabulary:
-        """The words of the installation, as the decision takes them."""
+    def vocabulary(self, injected: Injected | None = None) -> Vocabulary:
+        """The words of the installation, as the decision takes them, with the list it names."""
         return Vocabulary(
             gpu_resources=self.gpu_devices,
             gpu_classes=self.gpu_device_classes,
@@ -182,6 +186,7 @@ class Settings(BaseModel):
             data_volumes=pairs(self.data_volumes),
             identity_claims=pairs(self.identity_claims),
             features=frozenset(self.features),
+            injected=injected or Injected(),
         )
 
     def unfit_to_serve(self) -> tuple[Problem, ...]:

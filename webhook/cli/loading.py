@@ -17,7 +17,7 @@ from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.fields import ALL_TYPES
 from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, Sources, load
+from webhook.loader import DEFAULT_MINOR, Sources, injected_list, load
 from webhook.settings import Settings
 
 BAD_INPUT = 2
@@ -129,7 +129,11 @@ def words_of_environment() -> Vocabulary:
     """The installation's words by PODGATE_* variables, as the server has them; faults are told."""
     settings = Settings.from_sources({}, os.environ)
     if isinstance(settings, Settings):
-        return settings.vocabulary()
+        injected, problems = injected_list(settings.injected)
+        if not problems:
+            return settings.vocabulary(injected)
+        tell(problems)
+        raise BadInput
     tell(settings)
     return Vocabulary()
 

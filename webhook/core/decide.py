@@ -133,6 +133,7 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
     """One pass over one object under one plan."""
     definition = plan.definition
     ev = Evaluation(request, references, definition)
+    ev.injected = plan.vocabulary.injected
     try:
         if ev.updating and request.object == request.old:
             return Allowed(request.object)
@@ -210,6 +211,7 @@ def completed_before(
         request, object=request.old, stage=Stage.MUTATE, treatment=Treatment.FULL, raw=None
     )
     ev = Evaluation(again, references, definition)
+    ev.injected = plan.vocabulary.injected
     views = [replace(view, old=view) for view in views_before(definition, request.old)]
     ev.immutable = immutable_places(definition, request.old)
     ev.excluded = excluded_items(ev)
@@ -387,6 +389,7 @@ def judge_unwritten(
         return
     again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
     scratch = Evaluation(again, ev.references, ev.definition)
+    scratch.injected = ev.injected
     scratch.immutable = ev.immutable
     fix = UNWRITTEN if ev.request.treatment is Treatment.FULL else OWNED
     for binding, subject in todo:

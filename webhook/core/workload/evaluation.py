@@ -13,6 +13,7 @@ from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.fields import Field
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
+from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.podspec import Container, PodView, refreshed
 from webhook.core.workload.scale import Scale, read_scales
@@ -64,6 +65,7 @@ class Evaluation:
         "final_object",
         "findings",
         "immutable",
+        "injected",
         "intent",
         "judges_intent",
         "old",
@@ -95,6 +97,7 @@ class Evaluation:
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
+        self.injected = Injected()
         self.steered = False
         self.complete: Callable[[], Views] | None = None
         self.completed_views: Views | None = None

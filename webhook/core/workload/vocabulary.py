@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from webhook.core.workload.injected_items import Injected
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -16,7 +18,8 @@ class Vocabulary:
     scheduler. `git_images` are images that check out repositories, beside `git_image`, which
     defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
     `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
-    userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits.
+    userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
+    what other webhooks add.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -38,3 +41,4 @@ class Vocabulary:
     data_volumes: Mapping[str, str] = field(default_factory=dict)
     identity_claims: Mapping[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
+    injected: Injected = field(default_factory=Injected)

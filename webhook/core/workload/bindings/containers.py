@@ -81,9 +81,12 @@ class ContainerField:
         self.silent = self.absent is None and field.path not in TELLING
         self.silent = self.silent and not self.rules.required
 
-    def bound(self, view: PodView) -> Iterable[Container]:
+    def bound(self, view: PodView, ev: Evaluation) -> Iterable[Container]:
         """The containers that rules look at: every list for safety fields, else ordinary ones."""
-        return view.everyone if self.all_lists else view.containers
+        found = view.everyone if self.all_lists else view.containers
+        if not ev.injected.containers:
+            return found
+        return [each for each in found if not ev.injected.has_container(each.body)]
 
     def effective(self, view: PodView, container: Container) -> Any:
         """Container value, else the pod's, else what the API means by absent; None for unset."""
@@ -112,7 +115,7 @@ class ContainerField:
             return
         if self.pod_get is not None:
             self.intent_of_pod(view, ev)
-        for container in self.bound(view):
+        for container in self.bound(view, ev):
             native = self.get(container.body)
             if native is None:
                 continue
@@ -152,7 +155,7 @@ class ContainerField:
         """Whether a container that is new, or may do something else now, takes the pod's value."""
         return self.all_lists and any(
             self.get(each.body) is None and self.touched(view, each, ev)
-            for each in self.bound(view)
+            for each in self.bound(view, ev)
         )
 
     def pod_before(self, view: PodView) -> Before:
@@ -225,7 +228,7 @@ class ContainerField:
         rules = self.rules
         if not rules.final and not rules.required:
             return
-        containers = self.bound(view) if self.all_lists else view.mains
+        containers = self.bound(view, ev) if self.all_lists else view.mains
         inherited = self.pod_get(view.spec) if self.pod_get is not None else None
         for container in containers:
             native = self.get(container.body)

@@ -255,6 +255,19 @@ class ItemsField:
                     name = f"{self.field.path}.{EXCLUDE}"
                     ev.violate(name, EXCLUDE_ANNOTATION, "true", "false", each, key=item.key)
 
+    def is_brought(self, native: NativeItem, view: PodView, ev: Evaluation) -> bool:
+        """Whether Kubernetes put an item there, or who may by the installation's own list."""
+        if is_injected(self.row.store, native, view, ev.request):
+            return True
+        if ev.injected.items and ev.injected.has_item(self.field.path, native.key, native.raw):
+            return True
+        if not ev.injected.containers or len(native.owners) != 1:
+            return False
+        return any(
+            (each.list, each.name) == native.owners[0] and ev.injected.has_container(each.body)
+            for each in view.everyone
+        )
+
     def judge_additions(
         self, view: PodView, ev: Evaluation, natives: list[NativeItem], before: list[NativeItem]
     ) -> None:
@@ -264,7 +277,7 @@ class ItemsField:
                 continue
             if any(self.same(item, native) for item in self.items):
                 continue
-            if is_injected(self.row.store, native, view, ev.request):
+            if self.is_brought(native, view, ev):
                 continue
             old = self.unchanged(view, ev, native, before)
             for each in self.can_add:
@@ -456,7 +469,7 @@ class ItemsField:
     ) -> None:
         """canEdit and blocked on attributes: against the same-key item, else the default."""
         item = next((each for each in self.items if self.same(each, native)), None)
-        if is_injected(self.row.store, native, view, ev.request):
+        if self.is_brought(native, view, ev):
             return
         old = self.unchanged(view, ev, native, before)
         for each in self.attributes:
@@ -621,7 +634,7 @@ class ItemsField:
         """Complete the user's items: from the same-key default item, then attribute defaults."""
         for native in natives:
             item = next((each for each in self.items if self.same(each, native)), None)
-            if is_injected(self.row.store, native, view, ev.request):
+            if self.is_brought(native, view, ev):
                 continue
             wanted = (
                 self.completed(item)
@@ -678,7 +691,7 @@ class ItemsField:
                 self.judge_locked(view, ev, item, natives, before)
         self.judge_presence(view, ev, natives, before)
         for native in natives if bound else ():
-            if is_injected(self.row.store, native, view, ev.request):
+            if self.is_brought(native, view, ev):
                 continue
             unchanged = self.unchanged(view, ev, native, before)
             for each in self.attributes:

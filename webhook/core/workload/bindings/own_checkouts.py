@@ -9,6 +9,7 @@ from webhook.core.policy.fields import Field
 from webhook.core.workload.bindings.containers import ContainerField, ServerDefault
 from webhook.core.workload.bindings.git import GitStore
 from webhook.core.workload.bindings.items import ItemsField
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
 
 
@@ -27,9 +28,9 @@ class ImageField(ContainerField):
         super().__init__(field, leaf, server_default)
         self.checkouts = checkouts
 
-    def bound(self, view: PodView) -> Iterable[Container]:
+    def bound(self, view: PodView, ev: Evaluation) -> Iterable[Container]:
         """The containers that rules look at: all but those that default items bring along."""
-        found = super().bound(view)
+        found = super().bound(view, ev)
         if self.checkouts is None:
             return found
         return [each for each in found if not self.is_own(view, each)]

@@ -76,7 +76,12 @@ class PodSetField:
         found: list[Element] = []
         for index, entry in enumerate(sequence(self.get(view.spec), path)):
             found += self.elements_of(mapping(entry, (*path, index)), (*path, index))
-        return [each for each in found if not is_injected(self.store, each, view, ev.request)]
+        return [
+            each
+            for each in found
+            if not is_injected(self.store, each, view, ev.request)
+            and not ev.injected.has_content(each.raw)
+        ]
 
     def elements_before(self, view: PodView, ev: Evaluation) -> list[Element] | None:
         """The same before the update, None on creation; what cannot be read excuses nothing."""

@@ -1,0 +1,88 @@
+"""The installation's list of what other webhooks add: whole content, and clear faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.adapters.yaml_source import read_documents
+from webhook.core import wording
+from webhook.core.workload.injected_items import Injected, alike, parse_injected
+
+SIDECAR: dict[str, Any] = {
+    "name": "istio-proxy",
+    "image": "docker.io/istio/proxyv2:*",
+    "securityContext": {"runAsUser": 1337},
+}
+
+
+def parsed(text: str) -> tuple[Injected, list[str]]:
+    documents, faults = read_documents(text.encode(), "injected.yaml", kubernetes=False)
+    assert not faults
+    found, problems = parse_injected(documents[0])
+    return found, [wording.problem_text(each) for each in problems]
+
+
+@pytest.mark.parametrize(
+    ("change", "excused"),
+    [
+        ({}, True),
+        ({"env": [{"name": "A"}], "ports": [], "resources": {}}, True),
+        ({"image": "docker.io/istio/pilot:1"}, False),
+        ({"name": "istio-proxy2"}, False),
+        ({"securityContext": {"runAsUser": 1337, "privileged": True}}, False),
+        ({"securityContext": {"runAsUser": "1337"}}, False),
+        ({"securityContext": None}, False),
+        ({"volumeMounts": [{"name": "root", "mountPath": "/host"}]}, False),
+        ({"lifecycle": {"postStart": {}}}, False),
+        ({"envFrom": [{"secretRef": {"name": "s"}}]}, False),
+    ],
+)
+def test_a_container_is_excused_by_image_mounts_and_privileges(
+    change: dict[str, Any], excused: bool
+) -> None:
+    body = {**SIDECAR, "image": "docker.io/istio/proxyv2:1.24", **change}
+    assert Injected((SIDECAR,)).has_container(body) is excused
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [(True, 1), (1, True), ("1", 1), ({}, []), ([], [1]), ({"a": 1}, {"a": 1, "b": 2}), (None, "")],
+)
+def test_what_differs_in_type_or_number_is_not_alike(pattern: Any, value: Any) -> None:
+    assert not alike(pattern, value)
+
+
+def test_a_volume_may_be_mounted_only_where_the_list_says() -> None:
+    found, told = parsed(
+        "items: [{field: storage.emptyDirVolume, content: {name: v, emptyDir: {}},"
+        " mounts: [{name: v, mountPath: /a}]}]"
+    )
+    assert not told
+    volume, mount = {"name": "v", "emptyDir": {}}, {"name": "v", "mountPath": "/a"}
+    assert found.has_item("storage.emptyDirVolume", "v", [volume, mount])
+    assert not found.has_item("storage.emptyDirVolume", "v", [volume, {**mount, "mountPath": "/"}])
+    assert not found.has_item("storage.hostPath", "v", [volume, mount])
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[]", ""),
+        ("{sidecars: []}", ""),
+        ("{containers: {}}", "containers"),
+        ("{containers: [{name: a}]}", "containers[0]"),
+        ("{containers: [{name: a, image: b, privileged: true}]}", "containers[0]"),
+        ("{items: [{field: image, content: x}]}", "items[0].field"),
+        ("{items: [{field: labels}]}", "items[0]"),
+        ("{items: [7]}", "items[0]"),
+    ],
+)
+def test_a_fault_names_its_place_and_what_to_write(text: str, place: str) -> None:
+    found, told = parsed(text)
+    assert found == Injected()
+    assert len(told) == 1
+    assert told[0].startswith("injected.yaml:1")
+    assert place in told[0]
+    assert "write" in told[0] or "name an" in told[0]
