@@ -87,6 +87,7 @@ class Explanation:
         self.definition = self.plan.definition
         self.leaves = Leaves(plans)
         self.ev = Evaluation(request, references, self.definition)
+        self.ev.injected = self.plan.vocabulary.injected
         self.before: list[PodView] = []
         self.views: list[PodView] = []
         try:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from webhook.core import quantity
 from webhook.core.policy.combine import Constraint, EffectiveDefault
-from webhook.core.policy.fields import Field
+from webhook.core.policy.fields import Attribute, Field
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.evaluation import Defaulting, Evaluation
 
@@ -34,7 +34,9 @@ class NumericBinding(Protocol):
         """The native value as it stands in the copy; None when unset."""
 
 
-def scaled(value: Any, source: Field, target: Field, factor: Fraction) -> int:
+def scaled(
+    value: Any, source: Field | Attribute, target: Field | Attribute, factor: Fraction
+) -> int:
     """Source value times factor in the target's unit, rounded as the target's type asks."""
     exact = Fraction(value) * factor
     if source.value == "integer" and target.value != "integer":

@@ -11,6 +11,7 @@ from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
 from webhook.core.policy.fields import Attribute, Field, Items
 from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import Unreadable, written
+from webhook.core.workload.bindings.computed import scaled
 from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import Addition, NativeItem, Store
@@ -146,7 +147,20 @@ class ItemsField:
             if each.rules.default is not None and each.attribute.native
         }
         result.update(item.attributes)
+        for each in self.attributes:
+            if each.attribute.name not in item.attributes:
+                self.compute(each, result)
         return self.store.meant(result) if isinstance(self.store, VolumeStore) else result
+
+    def compute(self, each: AttributeRules, result: dict[str, Default]) -> None:
+        """Put in an attribute's default that follows another attribute of the same item."""
+        for constraint in each.rules.computed:
+            name = constraint.argument.field.removeprefix(f"{self.field.path}.")
+            source = self.row.attribute(name)
+            if source is not None and name in result:
+                factor = constraint.argument.factor
+                value = scaled(result[name].value, source, each.attribute, factor)
+                result[each.attribute.name] = Default(value, None)
 
     @property
     def adds_containers(self) -> bool:
