@@ -134,3 +134,13 @@ def test_defaults_that_need_a_setting_find_it_in_the_environment(
     assert podgate("lint", str(file)).exit_code == 0
     monkeypatch.setenv("PODGATE_GPU_MEMORY_UNIT", "GB")
     assert "PODGATE_GPU_MEMORY_UNIT" in podgate("lint", str(file)).stderr
+
+
+def test_a_policy_without_a_namespace_is_refused_as_by_the_webhook(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "apiVersion: podgate.dev/v1alpha1\nkind: WorkloadPolicy\nmetadata: {name: a}\n"
+        "spec: {rules: {image: {required: true}}}\n"
+    )
+    assert podgate("lint", str(file)).exit_code == 2
+    assert podgate("lint", "--namespace", "team", str(file)).exit_code == 0

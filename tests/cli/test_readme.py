@@ -124,7 +124,7 @@ def walked(text: str, folder: Path) -> str:
         named = FILE_NAME.match(body)
         if kind == "yaml" and named:
             (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
-            (folder / named[1]).write_text(body.removeprefix(named[0]), "utf-8")
+            (folder / named[1]).write_text(body, "utf-8")
         if kind == "console":
             commands = [each[2:] for each in body.splitlines() if each.startswith("$ ")]
             body = "".join(f"$ {each}\n{output_of(each, folder)}" for each in commands)

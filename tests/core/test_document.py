@@ -931,3 +931,38 @@ def test_hostile_documents_give_problems_and_never_raise(data: Any) -> None:
 def test_each_reason_has_a_meaning() -> None:
     assert all(word.replace("-", "").replace(".", "").isalnum() for word in REASONS)
     assert all(meaning.endswith(".") for meaning in REASONS.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("defaults: {compute: {cpuMemoryRequest: 4}}", "few-bytes"),
+        ("rules: {image: {options: ['docker.io/*']}}", "literal-star"),
+        (
+            (
+                "apiVersion: podgate.dev/v1alpha1\nkind: ClusterWorkloadPolicy\n"
+                "metadata: {name: a, namespace: b}\nspec: {rules: {}}"
+            ),
+            "namespace-of-all",
+        ),
+    ],
+)
+def test_what_is_hardly_meant_is_a_warning(text: str, reason: str) -> None:
+    policy, problems = parse(text)
+    assert policy is not None
+    assert [(each.severity, each.reason) for each in problems] == [("warning", reason)]
+
+
+def test_amounts_in_plain_bytes_may_be_meant() -> None:
+    assert not reasons("defaults: {compute: {cpuMemoryRequest: 4294967296}}")
+    assert not reasons("defaults: {compute: {cpuMemoryRequest: 4k}}")
+
+
+def test_a_kind_that_is_nearly_ours_is_told_as_that() -> None:
+    _, problems = parse("apiVersion: podgate.dev/v1alpha1\nkind: WorkloadPolcy\nspec: {}")
+    assert [each.fix for each in problems] == ["did you mean WorkloadPolicy?"]
+
+
+def test_a_value_where_rules_belong_is_answered_with_the_usual_rule() -> None:
+    _, problems = parse("rules: {compute: {gpuDevicesRequest: 4}}")
+    assert "{max: …}" in problems[0].fix

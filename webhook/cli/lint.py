@@ -61,6 +61,7 @@ def lint(
             namespace=namespace,
             workload_type=workload_type,
             combination=rule_combination,
+            assumed=None,
         )
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None

@@ -114,11 +114,12 @@ def sources_of(
     workload_type: str | None = None,
     combination: str = GUARDED,
     minor: str = DEFAULT_MINOR,
+    assumed: str | None = "default",
 ) -> Sources:
-    """The options as sources for the loader."""
+    """The options as sources for the loader; `assumed` is the namespace where none is named."""
     checked(workload_type, ALL_TYPES, "--workload-type")
     checked(combination, COMBINATIONS, "--rule-combination")
-    context = Context(workload_type=workload_type, namespace=namespace or "default")
+    context = Context(workload_type=workload_type, namespace=namespace or assumed)
     choices = Choices(combination, words_of_environment(), context)
     return Sources(
         tuple(policies or ()), tuple(interfaces or ()), tuple(assets or ()), minor, choices

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib import metadata
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -30,6 +32,30 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Workload policies for every pod spec of any workload kind.",
 )
+
+
+def tell_version(asked: bool) -> None:
+    """Print the version, where it is asked for, and be done."""
+    if asked:
+        print(f"podgate {metadata.version('podgate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            is_eager=True,
+            callback=tell_version,
+        ),
+    ] = False,
+) -> None:
+    """Workload policies for every pod spec of any workload kind."""
+
+
 app.command()(apply)
 app.command()(review)
 app.command()(serve)

@@ -62,8 +62,8 @@ def tell(older: Policy, newer: Policy, difference: Difference, common: Overlap) 
     other, other_line, _ = place_in(older, difference.place)
     where = f"{older.origin}:{other_line}" if other_line else older.origin
     found = (
-        f"{newer.source.label()} and {older.source.label()} ({other} in {where}) "
-        f"say different things about {difference.what}"
+        f"{difference.what}, which {older.source.label()} says differently "
+        f"({where}, {other}) than {newer.source.label()}"
     )
     fix = "say it in one of them, or give them reaches without a common part"
     severity = "error" if certain else "warning"

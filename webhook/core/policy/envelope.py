@@ -128,6 +128,10 @@ def read_object(report: Report, data: Mapping[Any, Any], context: Context) -> En
     read_reach(report, envelope, spec, path)
     read_treatment(report, envelope, spec, path)
     if cluster:
+        if metadata.get("namespace"):
+            found = shown(metadata["namespace"])
+            fix = f"remove it, or write kind: {NAMESPACED_KIND} to govern that namespace alone"
+            report.warn(("metadata", "namespace"), "namespace-of-all", found, fix)
         read_cluster_scope(report, envelope, spec, path)
     else:
         read_namespace(report, envelope, metadata, context)

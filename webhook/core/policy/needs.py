@@ -17,9 +17,9 @@ GIT, S3, DATA_VOLUME = "storage.git", "storage.s3", "storage.dataVolume"
 DEVICES, PORTION = "compute.gpuDevicesRequest", "compute.gpuPortionRequest"
 SOURCE, FROM_TOKEN = "security.uidGidSource", "fromIdpToken"
 FIX = {
-    GIT: "set git-image to the git-sync image that is to check out repositories",
-    S3: "set s3-drivers to a CSI driver and its attribute for the bucket",
-    DATA_VOLUME: "set data-volumes to this id and the claim it stands for",
+    GIT: "set --git-image (PODGATE_GIT_IMAGE) to the git-sync image that is to check out repositories",
+    S3: "set --s3-drivers (PODGATE_S3_DRIVERS) to a CSI driver and its attribute for the bucket",
+    DATA_VOLUME: "set --data-volumes (PODGATE_DATA_VOLUMES) to this id and its claim",
 }
 BLIND = {
     GIT: "set git-image or git-images to the images that check out repositories",

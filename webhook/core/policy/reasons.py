@@ -86,6 +86,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "blocked-beside-rules": "Other rules stand beside blocked and never apply.",
         "max-off-grid": "The largest value is no step, so the last step below it is the cap.",
         "milli-memory": "The suffix m makes thousandths of a byte.",
+        "few-bytes": "A number without suffix is bytes, and so few of them are hardly meant.",
+        "literal-star": "Options are compared exactly: a * in one stands for itself.",
+        "namespace-of-all": "A cluster policy has no namespace: it governs all that it selects.",
         # between documents
         "duplicate-policy": "Two policies of one scope and namespace have one name.",
         "duplicate-asset": "Two assets have one id.",

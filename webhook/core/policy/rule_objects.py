@@ -21,6 +21,8 @@ from webhook.core.policy.spelling import (
     rule_word,
 )
 
+USUAL = ("max", "options", "canAdd", "canEdit")
+"""Rules that people mean most often when they write a value where rules belong."""
 FLAG = values.ValueType("boolean", frozenset(), values.BOOLEAN, "true or false")
 
 
@@ -29,7 +31,8 @@ def read_rules(
 ) -> None:
     """Note every rule of the object at `path`; `legal` are the rules that may stand there."""
     if raw is not None and not isinstance(raw, dict):
-        draft.report.wrong_type(path, raw, f"rules such as {{{min(legal, default='canEdit')}: …}}")
+        usual = next((each for each in USUAL if each in legal), "canEdit")
+        draft.report.wrong_type(path, raw, f"rules such as {{{usual}: …}}")
         return
     note_rules(draft, level, leaf, rule_words(draft, leaf, raw or {}, path, legal))
 
@@ -158,6 +161,9 @@ def read_options(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
         option = read_option(draft, leaf, raw, (*found.path, index))
         if option is not None:
             allowed.add(option)
+        if isinstance(option, str) and "*" in option and not leaf.secret:
+            fix = "list the values themselves: options are compared exactly"
+            report.warn((*found.path, index), "literal-star", shown(option), fix)
     return frozenset(allowed) or None
 
 

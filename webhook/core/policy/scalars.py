@@ -14,6 +14,7 @@ from webhook.core.policy.report import NOT_SHOWN, Report, shown
 from webhook.core.policy.spelling import closest
 
 DEEPEST_OBJECT = 32
+FEW_BYTES = 1024
 COUNTED = "compute.extendedResources"
 """Amounts of devices, not of bytes."""
 OCTAL = re.compile(r"[+-]?0[0-9_]+")
@@ -106,7 +107,11 @@ def inside_enum(report: Report, leaf: LeafType, value: Any, path: Path, use: str
 
 
 def warn_of_milli(report: Report, leaf: LeafType, value: Any, notation: Any, path: Path) -> None:
-    """Thousandths of a byte are legal and never meant."""
+    """Thousandths of a byte are legal and never meant; a few bytes neither."""
+    few = isinstance(value, int) and 0 < value < FEW_BYTES * quantity.NANO
+    if leaf.value == "quantity" and few and str(notation).isdigit():
+        fix = f"write {notation}Gi or {notation}Mi if that is meant"
+        report.warn(path, "few-bytes", f"{notation} bytes", fix)
     in_bytes = leaf.value == "quantity" or (
         leaf.codec is values.AMOUNT_TEXT and not leaf.path.startswith(COUNTED)
     )
