@@ -13,6 +13,7 @@ from webhook import cases
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed
 from webhook.core.policy import fields, rules
+from webhook.core.policy.row import NOTHING
 
 GOLDEN = Path(__file__).parent / "golden"
 TOLD = "not-enforceable"
@@ -40,7 +41,7 @@ class Seen:
 
 def leaves() -> Iterator[str]:
     """Fields that some object carries, and the attributes that take rules."""
-    yield from (path for path, row in fields.TABLE.fields.items() if row.shape != fields.NOTHING)
+    yield from (path for path, row in fields.TABLE.fields.items() if row.shape != NOTHING)
     for path, (_, attribute) in fields.TABLE.attributes.items():
         if attribute.takes_rules and attribute.native:
             yield path
@@ -48,7 +49,7 @@ def leaves() -> Iterator[str]:
 
 def untold() -> Iterator[str]:
     """Fields that nothing carries: each is to be told, by a rule and by a default."""
-    yield from (path for path, row in fields.TABLE.fields.items() if row.shape == fields.NOTHING)
+    yield from (path for path, row in fields.TABLE.fields.items() if row.shape == NOTHING)
 
 
 @cache

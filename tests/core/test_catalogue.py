@@ -10,8 +10,9 @@ import pytest
 
 from webhook.core.policy import rules
 from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.fields import ALL_TYPES, TABLE, Binding
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
+from webhook.core.policy.row import ALL_TYPES, Binding
 
 Row = dict[str, Any]
 ROLE_GROUPS = {"master": "masterSpec", "worker": "workerSpec"}

@@ -17,8 +17,9 @@ from tests.core.test_convert import CONTEXT, document, policies
 from webhook.adapters.files import read_all
 from webhook.cli.schema import schemas_of_all
 from webhook.core.policy import rules, schema, values
+from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.document import parse_policy
-from webhook.core.policy.fields import GROUPS, TABLE
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.source import SourceDocument
 

@@ -19,7 +19,8 @@ from tests.e2e.served import offline
 from tests.e2e.test_twin import in_cluster, in_order
 from tests.e2e.test_zz_replay import answer, generation_of
 from webhook.core.assemble import Choices
-from webhook.core.policy.fields import NOTHING, TABLE
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import NOTHING
 from webhook.loader import Sources, load
 
 pytestmark = pytest.mark.e2e

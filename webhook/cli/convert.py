@@ -14,7 +14,7 @@ from webhook.core.decision import Problem
 from webhook.core.policy.convert import INEXACT
 from webhook.core.policy.convert import convert as converted
 from webhook.core.policy.envelope import Context
-from webhook.core.policy.fields import ALL_TYPES
+from webhook.core.policy.row import ALL_TYPES
 from webhook.core.source import resolve, resolve_as_kubectl
 from webhook.core.wording import clean, cut
 

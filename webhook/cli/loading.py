@@ -15,7 +15,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
-from webhook.core.policy.fields import ALL_TYPES
+from webhook.core.policy.row import ALL_TYPES
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import DEFAULT_MINOR, Sources, injected_list, load
 from webhook.settings import Settings

@@ -16,7 +16,7 @@ from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning,
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import ABSENT, Path, read
-from webhook.core.policy.fields import Binding, Field
+from webhook.core.policy.row import Binding, Field
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.scale_review import decide_scale

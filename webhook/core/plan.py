@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
-from webhook.core.policy.fields import (
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import Asset, DefaultFrom, Policy
+from webhook.core.policy.row import (
     NOTHING,
     PREEMPTIBILITY,
     PRIORITY,
     SCALE,
     SERVING_PORT,
-    TABLE,
     TOTAL_GPUS,
     WORKLOAD,
     WORKLOAD_ITEMS,
     Field,
 )
-from webhook.core.policy.model import Asset, DefaultFrom, Policy
 from webhook.core.server_defaults import KindDefaults
 from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.computed import ComputedField

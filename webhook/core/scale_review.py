@@ -9,7 +9,8 @@ from webhook.core.decision import Allowed, Decision, Denied, sort_key
 from webhook.core.plan import Plan
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.scalar import INVALID, rules_of

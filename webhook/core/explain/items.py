@@ -14,7 +14,7 @@ from webhook.core.explain.model import (
 )
 from webhook.core.explain.origins import SOURCES, Origin, Origins
 from webhook.core.pointer import ABSENT, real
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.annotation_list import ListedItem
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.items import ItemsField

@@ -41,7 +41,8 @@ from webhook.core.plan import (
 )
 from webhook.core.pointer import ABSENT
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import AMOUNT, ITEMS, PULL_SECRETS, SCALE, TABLE, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import AMOUNT, ITEMS, PULL_SECRETS, SCALE, Field
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.computed import ComputedField

@@ -20,7 +20,7 @@ from webhook.core.explain.model import (
 )
 from webhook.core.intent import contains
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.request import Request
 from webhook.core.workload.secret_places import shown_native
 

@@ -10,7 +10,7 @@ from webhook.core.explain.items import item_entries
 from webhook.core.explain.model import COMPUTED, UNSET, Entry
 from webhook.core.explain.origins import Origins
 from webhook.core.pointer import ABSENT, Path, real
-from webhook.core.policy.fields import (
+from webhook.core.policy.row import (
     AMOUNT,
     CONTAINER,
     GPU,

@@ -7,7 +7,8 @@ from typing import Final
 from webhook.core.explain.model import FORBIDDEN, MAPPED, NOT_NATIVE, UNMAPPED
 from webhook.core.plan import Plan, concerns
 from webhook.core.pointer import Path, display
-from webhook.core.policy.fields import (
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import (
     AMOUNT,
     CONTAINER,
     GPU,
@@ -30,7 +31,6 @@ from webhook.core.policy.fields import (
     SCALE,
     SERVING_PORT,
     SHARED_MEMORY,
-    TABLE,
     TOTAL_GPUS,
     WORKLOAD,
     WORKLOAD_ITEMS,

@@ -12,7 +12,7 @@ from webhook.core.explain.origins import Origins
 from webhook.core.plan import Plan, workload_binding
 from webhook.core.pointer import ABSENT, read
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import (
+from webhook.core.policy.row import (
     NOTHING,
     PREEMPTIBILITY,
     PRIORITY,

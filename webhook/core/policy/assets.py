@@ -9,11 +9,12 @@ from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.policy.default_items import EXCLUDE, check_label, read_attributes
 from webhook.core.policy.envelope import GROUP, check_version
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import items_of
 from webhook.core.policy.members import choice_at, text_at
 from webhook.core.policy.model import SCOPES, Asset, Default
 from webhook.core.policy.report import Report, shown
+from webhook.core.policy.row import Field
 from webhook.core.policy.spelling import closest, unknown
 from webhook.core.source import SourceDocument
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from webhook.core.pointer import Path
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.fields import ALL_TYPES, SERVING_PORT, TABLE, Binding, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import role_level
 from webhook.core.policy.report import Report
+from webhook.core.policy.row import ALL_TYPES, SERVING_PORT, Binding, Field
 
 ROLE_TYPES = {
     role_level("master"): frozenset({"distributed"}),

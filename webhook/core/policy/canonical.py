@@ -19,10 +19,11 @@ from webhook.core.policy.envelope import (
     Context,
     Envelope,
 )
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import LeafType, attribute_names, items_of, leaf_names, leaf_type
 from webhook.core.policy.model import EVERYWHERE
 from webhook.core.policy.report import Report
+from webhook.core.policy.row import Field
 from webhook.core.policy.rule_objects import ITEM_RULES, rule_words
 from webhook.core.policy.scalars import read_value
 from webhook.core.policy.selectors import OPERATORS

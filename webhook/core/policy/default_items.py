@@ -8,10 +8,10 @@ from typing import Any
 
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.fields import Field, Items
 from webhook.core.policy.leaves import attribute_names, items_of, leaf_type
 from webhook.core.policy.model import Default, DefaultItem
 from webhook.core.policy.report import Report, shown
+from webhook.core.policy.row import Field, Items
 from webhook.core.policy.scalars import read_value
 from webhook.core.policy.spelling import join, picked, walk
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.default_from import ROLE_WORDS
-from webhook.core.policy.fields import ALL_TYPES
 from webhook.core.policy.leaves import FIELD_NAMES
 from webhook.core.policy.members import choice_at, text_at, texts_at
 from webhook.core.policy.model import SCOPES, Selector
 from webhook.core.policy.report import Report, label, shown
+from webhook.core.policy.row import ALL_TYPES
 from webhook.core.policy.selectors import read_selector
 from webhook.core.policy.spelling import Found, closest, picked, respelled, unknown, word
 

@@ -5,80 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from webhook.core.policy.catalogue import GROUPS, ROWS
-from webhook.core.policy.row import (
-    ALL_TYPES,
-    AMOUNT,
-    BATCH_TYPES,
-    CONTAINER,
-    GPU,
-    GPU_FORM,
-    HOME,
-    HOST_PORTS,
-    IDENTITY,
-    ITEMS,
-    NODE_AFFINITY,
-    NODE_POOLS,
-    NODE_TYPE,
-    NOTHING,
-    POD,
-    POD_AFFINITY,
-    POD_SET,
-    PREEMPTIBILITY,
-    PRIORITY,
-    PROBE,
-    PULL_SECRETS,
-    SCALE,
-    SERVING_PORT,
-    SHARED_MEMORY,
-    TOTAL_GPUS,
-    WORKLOAD,
-    WORKLOAD_ITEMS,
-    Attribute,
-    Binding,
-    Field,
-    Items,
-)
+from webhook.core.policy.catalogue import ROWS
+from webhook.core.policy.row import Attribute, Field
 from webhook.core.policy.values import Codec
-
-__all__ = [
-    "ALL_TYPES",
-    "AMOUNT",
-    "BATCH_TYPES",
-    "CONTAINER",
-    "GPU",
-    "GPU_FORM",
-    "GROUPS",
-    "HOME",
-    "HOST_PORTS",
-    "IDENTITY",
-    "ITEMS",
-    "NODE_AFFINITY",
-    "NODE_POOLS",
-    "NODE_TYPE",
-    "NOTHING",
-    "POD",
-    "POD_AFFINITY",
-    "POD_SET",
-    "PREEMPTIBILITY",
-    "PRIORITY",
-    "PROBE",
-    "PULL_SECRETS",
-    "SCALE",
-    "SERVING_PORT",
-    "SHARED_MEMORY",
-    "TABLE",
-    "TOTAL_GPUS",
-    "WORKLOAD",
-    "WORKLOAD_ITEMS",
-    "Attribute",
-    "Binding",
-    "Catalogue",
-    "Field",
-    "Items",
-    "attribute_leaves",
-    "build",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from webhook.core.pointer import Path
 from webhook.core.policy import object_names, ranges, storage_checks
 from webhook.core.policy.companions import Here
 from webhook.core.policy.draft import holding
-from webhook.core.policy.fields import TABLE, Field, Items
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.item_places import attribute_defaults, place_of
 from webhook.core.policy.leaves import LeafType, items_of, leaf_type
 from webhook.core.policy.model import Default, DefaultItem
+from webhook.core.policy.row import Field, Items
 
 Broken = Callable[[LeafType, Any, Mapping[str, Any]], list[str]]
 EXCLUSIVE = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from webhook.core.pointer import Path
 from webhook.core.policy.companions import Here
-from webhook.core.policy.fields import Field
 from webhook.core.policy.leaves import items_of
 from webhook.core.policy.model import Default, DefaultItem
+from webhook.core.policy.row import Field
 
 
 def attribute_defaults(here: Here, row: Field) -> dict[str, Default]:

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from webhook.core.policy import spelling, values
-from webhook.core.policy.fields import TABLE, Field, Items
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.report import NOT_SHOWN
+from webhook.core.policy.row import Field, Items
 from webhook.core.policy.spelling import Names
 from webhook.core.policy.values import Codec
 

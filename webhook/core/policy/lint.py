@@ -17,7 +17,7 @@ from webhook.core.policy import combine, rules
 from webhook.core.policy.combine import GUARDED, Constraint, Leaf, constrains
 from webhook.core.policy.conflicts import levels
 from webhook.core.policy.draft import holding
-from webhook.core.policy.fields import SERVING_PORT, TABLE, WORKLOAD, Binding, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.interplay import Meetings
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import (
@@ -30,6 +30,7 @@ from webhook.core.policy.model import (
 )
 from webhook.core.policy.reach import Overlap, reaches
 from webhook.core.policy.report import Report
+from webhook.core.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
 from webhook.core.policy.selectors import NAME_LABEL, OPERATORS, contradict, implies
 from webhook.core.policy.spelling import closest
 from webhook.core.policy.together import COMPONENT, ROLE, namespace_cells, problem

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webhook.core.policy.fields import TABLE, Binding, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Binding, Field
 
 
 @dataclass(frozen=True, slots=True)

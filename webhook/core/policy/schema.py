@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from webhook.core.policy import assets, forms, object_shapes, rules, values
+from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.default_from import ROLE_WORDS
 from webhook.core.policy.envelope import (
     BODY,
@@ -22,9 +23,10 @@ from webhook.core.policy.envelope import (
     OBJECT_MEMBERS,
     VERSION,
 )
-from webhook.core.policy.fields import ALL_TYPES, GROUPS, TABLE, Field, Items
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import LeafType, items_of, leaf_type
 from webhook.core.policy.model import ROLES, SCOPES
+from webhook.core.policy.row import ALL_TYPES, Field, Items
 from webhook.core.policy.rule_objects import ITEM_RULES
 from webhook.core.policy.selectors import OPERATORS
 from webhook.core.policy.spelling import join

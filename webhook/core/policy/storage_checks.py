@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from webhook.core.policy.companions import Here
 from webhook.core.policy.draft import holding
-from webhook.core.policy.fields import TABLE, Attribute, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.item_places import attribute_defaults, place_of
 from webhook.core.policy.leaves import items_of
 from webhook.core.policy.model import Default, DefaultItem
+from webhook.core.policy.row import Attribute, Field
 
 PVC, HOST_PATH = "storage.pvc", "storage.hostPath"
 PROPAGATION = "mountPropagation"

@@ -11,7 +11,7 @@ from webhook.core.policy import values
 from webhook.core.policy.default_from import ROLE_WORDS
 from webhook.core.policy.default_items import EXCLUDE, read_attributes, read_items
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import (
     attribute_names,
     field_names,
@@ -20,6 +20,7 @@ from webhook.core.policy.leaves import (
 )
 from webhook.core.policy.model import EVERYWHERE, component_level, role_level
 from webhook.core.policy.report import Report, label
+from webhook.core.policy.row import Field
 from webhook.core.policy.rule_objects import ITEM_RULES, read_rules
 from webhook.core.policy.scalars import read_value
 from webhook.core.policy.spelling import Found, join, members, picked, respelled, walk

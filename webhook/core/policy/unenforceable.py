@@ -5,7 +5,8 @@ from __future__ import annotations
 from webhook.core.pointer import Path
 from webhook.core.policy.default_items import EXCLUDE
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.fields import NOTHING, TABLE, Binding, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import NOTHING, Binding, Field
 
 SAID = ("default", "rule", "item", "attribute")
 POLICY_ONLY = frozenset({EXCLUDE, "name", "description"})

@@ -10,7 +10,7 @@ from webhook.core.intent import Intent
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.combine import Constraint, EffectiveDefault
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.injected_items import Injected

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.pods import AFFINITY, PodField
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation

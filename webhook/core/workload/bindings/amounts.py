@@ -7,7 +7,7 @@ from typing import Any
 from webhook.core import quantity
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, reader, rules_of
 from webhook.core.workload.bindings.totals import amount_of, pod_total
 from webhook.core.workload.evaluation import Evaluation, ratchets, view_before

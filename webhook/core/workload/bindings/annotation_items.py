@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from webhook.core.pointer import Path, display, read
 from webhook.core.policy.combine import EffectiveItem, Leaf
-from webhook.core.policy.fields import Field
 from webhook.core.policy.model import Default
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.annotation_list import (
     AnnotationItemStore,
     ListedItem,

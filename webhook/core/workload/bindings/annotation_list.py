@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
-from webhook.core.policy.fields import Field, Items
+from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.attribute_values import comparable, written
 from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.policy.fields import Attribute
+from webhook.core.policy.row import Attribute
 
 
 @dataclass(frozen=True, slots=True)

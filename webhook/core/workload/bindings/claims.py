@@ -7,8 +7,8 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
-from webhook.core.policy.fields import Field, Items
 from webhook.core.policy.model import Default
+from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.attribute_values import written
 from webhook.core.workload.bindings.mounts import DEVICES, Mount, mounts_of
 from webhook.core.workload.bindings.stores import NativeItem

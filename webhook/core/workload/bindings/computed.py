@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from webhook.core import quantity
 from webhook.core.policy.combine import Constraint, EffectiveDefault
-from webhook.core.policy.fields import Attribute, Field
+from webhook.core.policy.row import Attribute, Field
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.evaluation import Defaulting, Evaluation
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.mounts import Mount
 from webhook.core.workload.bindings.stores import NativeItem

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Binding, Field
+from webhook.core.policy.row import Binding, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import (
     Evaluation,

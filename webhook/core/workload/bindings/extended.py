@@ -8,7 +8,7 @@ from webhook.core import quantity
 from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy import values
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.gpu_use import GpuNames
 from webhook.core.workload.bindings.stores import Addition, NativeItem

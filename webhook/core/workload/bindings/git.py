@@ -8,8 +8,8 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
-from webhook.core.policy.fields import Field, Items
 from webhook.core.policy.model import Default
+from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.attribute_values import comparable
 from webhook.core.workload.bindings.git_sync import is_git_image, said, sync_container
 from webhook.core.workload.bindings.mounts import Mount, clean_path, dns_label

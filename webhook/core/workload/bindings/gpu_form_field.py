@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from webhook.core import quantity
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_annotations import FRACTION, annotation_path
 from webhook.core.workload.bindings.gpu_parts import Found
 from webhook.core.workload.bindings.gpu_use import GpuUse
@@ -29,9 +30,9 @@ class GpuFormField(GpuField):
         self.words = words
         self.effective = effective
 
+    @abstractmethod
     def asked(self, view: PodView, ev: Evaluation, use: GpuUse) -> list[Found]:
         """What the pod states of this field."""
-        raise NotImplementedError
 
     def unset(self, view: PodView) -> Path:
         """Where a default would go."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_annotations import is_gpu_annotation
 from webhook.core.workload.bindings.gpu_form_field import GpuFormField
 from webhook.core.workload.bindings.gpu_kinds import GpuTypeField, MigField

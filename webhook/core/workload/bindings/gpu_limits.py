@@ -7,7 +7,7 @@ from typing import Any
 from webhook.core import quantity
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_annotations import (
     FRACTION,
     FRACTION_LIMIT,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Effective, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_annotations import (
     CONTAINER_NAME,
     DEVICES,
@@ -42,7 +43,7 @@ SCHEDULERS: Final = ("runai-scheduler", "kai-scheduler")
 TOLD_BY: Final = {FRACTION: PORTION, MEMORY: GPU_MEMORY}
 
 
-class GpuField:
+class GpuField(ABC):
     """A field of GPUs. Whatever a policy says of GPUs, contradictions of forms are refused."""
 
     __slots__ = ("at", "counter", "defaults", "field", "rules")
@@ -82,9 +83,9 @@ class GpuField:
         at = ("resources", "limits", WHOLE_NAME)
         return (*view.main.path, *at) if view.main is not None else view.spec_path
 
+    @abstractmethod
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on what the user wrote."""
-        raise NotImplementedError
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Rules on the result, forms that exclude each other, parts that nobody hands out."""
@@ -93,9 +94,9 @@ class GpuField:
         self.tell_inert(view, ev, use)
         self.judge(view, ev, use)
 
+    @abstractmethod
     def judge(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """The final rules of this field."""
-        raise NotImplementedError
 
     def judge_forms(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Parts beside whole devices, or shares beside memory, are refused by the scheduler later."""

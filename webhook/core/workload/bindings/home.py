@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.mounts import clean_path, mounts_of
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation, is_held

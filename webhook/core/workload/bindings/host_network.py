@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.containers import host_process
 from webhook.core.workload.bindings.pods import PodField
 from webhook.core.workload.evaluation import Evaluation

@@ -8,8 +8,8 @@ from typing import Any
 from webhook.core.injected import is_injected
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
-from webhook.core.policy.fields import Attribute, Field, Items
 from webhook.core.policy.model import Default
+from webhook.core.policy.row import Attribute, Field, Items
 from webhook.core.workload.bindings.attribute_values import Unreadable, written
 from webhook.core.workload.bindings.computed import scaled
 from webhook.core.workload.bindings.ports import PortStore

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import MalformedPod, PodView

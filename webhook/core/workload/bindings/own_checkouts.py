@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.containers import ContainerField, ServerDefault
 from webhook.core.workload.bindings.git import GitStore
 from webhook.core.workload.bindings.items import ItemsField

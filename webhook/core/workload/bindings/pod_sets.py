@@ -9,7 +9,7 @@ from typing import Any
 from webhook.core.injected import is_injected
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.own_volumes import OwnVolumes
 from webhook.core.workload.bindings.scalar import ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets

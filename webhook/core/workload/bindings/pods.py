@@ -6,7 +6,8 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import TABLE, Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.core.decision import Source
 from webhook.core.pointer import Path
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence

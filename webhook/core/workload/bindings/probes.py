@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.containers import ContainerField, ServerDefault
 from webhook.core.workload.bindings.scalar import Before, reader
 from webhook.core.workload.evaluation import Evaluation, view_before

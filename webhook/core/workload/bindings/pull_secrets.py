@@ -10,7 +10,7 @@ from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy import values
 from webhook.core.policy.combine import EffectiveDefault, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.scalar import Before, ScalarRules
 from webhook.core.workload.bindings.stores import Addition, NativeItem

@@ -8,8 +8,8 @@ from typing import Any
 from webhook.core.pointer import Path
 from webhook.core.policy import rules as rule_table
 from webhook.core.policy.combine import Constraint, Leaf
-from webhook.core.policy.fields import Field
 from webhook.core.policy.model import DefaultFrom
+from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec
 from webhook.core.workload.evaluation import Defaulting, Evaluation, ratchets
 from webhook.core.workload.secret_places import is_hidden, is_secret_place

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy.fields import Items
+from webhook.core.policy.row import Items
 from webhook.core.workload.bindings.git_sync import is_git_image
 from webhook.core.workload.bindings.mounts import Mount, clean_path
 from webhook.core.workload.bindings.stores import NativeItem

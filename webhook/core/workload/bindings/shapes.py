@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook.core.policy.combine import Effective, Leaf
-from webhook.core.policy.fields import (
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import (
     AMOUNT,
     CONTAINER,
     GPU,
@@ -26,7 +27,6 @@ from webhook.core.policy.fields import (
     PULL_SECRETS,
     SERVING_PORT,
     SHARED_MEMORY,
-    TABLE,
     Field,
 )
 from webhook.core.server_defaults import KindDefaults

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webhook.core.policy.fields import Field, Items
+from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.annotations import AnnotationStore, label_store
 from webhook.core.workload.bindings.buckets import BucketStore
 from webhook.core.workload.bindings.claims import ClaimStore

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from webhook.core.policy.combine import Constraint, Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_use import GpuCounter
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.bindings.workloads import closer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.policy.fields import Attribute
+from webhook.core.policy.row import Attribute
 from webhook.core.workload.bindings.attribute_values import comparable
 from webhook.core.workload.bindings.mounts import (
     DEVICES,

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
-from webhook.core.policy.fields import Field
+from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.locations import LocationError
