@@ -31,6 +31,12 @@ PROJECTS = {
     "kuberay": Project(
         "github.com/ray-project/kuberay/ray-operator", "config/crd/bases", "config/samples"
     ),
+    "argo": Project(
+        "github.com/argoproj/argo-workflows/v3", "manifests/base/crds/full", "examples"
+    ),
+    "knative": Project("knative.dev/serving", "config/core/300-resources", "test/test_images"),
+    "kserve": Project("github.com/kserve/kserve", "config/crd/full", "docs/samples"),
+    "tekton": Project("github.com/tektoncd/pipeline", "config/300-crds", "examples"),
 }
 
 
@@ -62,6 +68,23 @@ def crds(name: str) -> list[dict[str, Any]]:
         if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition"
     ]
     return sorted(documents, key=lambda crd: str(crd["metadata"]["name"]))
+
+
+@functools.cache
+def crd(project: str, name: str) -> dict[str, Any]:
+    """Return one CustomResourceDefinition of a project by name; the others are not parsed.
+
+    Raises MissingTestbed where the archive cannot be had, LookupError where it lacks the CRD.
+    """
+    line = f"\n  name: {name}\n"
+    for path in sorted((module_dir(project) / PROJECTS[project].crds).rglob("*.yaml")):
+        text = path.read_text("utf-8")
+        if line not in text:
+            continue
+        for document in yaml.load_all(text, yaml.CSafeLoader):
+            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
+                return document
+    raise LookupError(f"the archive of {project} has no CRD {name}")
 
 
 def samples(name: str) -> list[Path]:
