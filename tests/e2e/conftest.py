@@ -56,6 +56,18 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
+def bare() -> Iterator[Cluster]:
+    """A second cluster, where podgate is not registered and every definition may be installed."""
+    cluster = Cluster()
+    with bed_or_skip():
+        cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
 def kinds(cluster: Cluster) -> Cluster:
     """The cluster, serving the custom kinds that podgate has definitions for."""
     with bed_or_skip():

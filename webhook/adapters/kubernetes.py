@@ -408,15 +408,29 @@ class Response:
 
 
 async def get(access: Access, path: str) -> tuple[int, bytes]:
-    """Status and body of one GET on a connection of its own."""
+    """Status and body of one GET for metadata on a connection of its own."""
+    return await request(access, "GET", path, accept=ACCEPT)
+
+
+async def request(
+    access: Access,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    content: str = "application/json",
+    accept: str = "application/json",
+) -> tuple[int, bytes]:
+    """Status and body of one request on a connection of its own; `content` is the body's type."""
     host = f"[{access.host}]" if ":" in access.host else access.host
     lines = [
-        f"GET {access.prefix}{path} HTTP/1.1",
+        f"{method} {access.prefix}{path} HTTP/1.1",
         f"Host: {host}:{access.port}",
-        f"Accept: {ACCEPT}",
+        f"Accept: {accept}",
         "User-Agent: podgate",
         "Connection: close",
         *([f"Authorization: Bearer {access.token}"] if access.token else []),
+        *([f"Content-Type: {content}", f"Content-Length: {len(body)}"] if body else []),
     ]
     reader, writer = await asyncio.open_connection(
         access.host,
@@ -425,7 +439,7 @@ async def get(access: Access, path: str) -> tuple[int, bytes]:
         server_hostname=access.server_name or access.host,
     )
     try:
-        writer.write("".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii"))
+        writer.write("".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii") + body)
         response = Response()
         parser = httptools.HttpResponseParser(response)
         while not response.complete:

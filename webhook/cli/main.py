@@ -14,6 +14,7 @@ import typer
 from webhook.cli.apply import apply
 from webhook.cli.certs import certs
 from webhook.cli.convert import convert
+from webhook.cli.crds import crds
 from webhook.cli.demo import demo
 from webhook.cli.explain import explain
 from webhook.cli.interface import interface
@@ -67,6 +68,7 @@ app.command()(convert)
 app.command()(schema)
 app.command()(explain)
 app.add_typer(interface, name="interface")
+app.add_typer(crds, name="crds")
 app.command("test")(run_cases)
 
 

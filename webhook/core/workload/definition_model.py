@@ -12,94 +12,136 @@ from webhook.core.workload.typed import Model
 class KindName(Model):
     """A group, version and kind; which of them must be set depends on the place."""
 
-    group: str | None = None
-    version: str | None = None
-    kind: str | None = None
+    group: str | None = Field(default=None, description="API group; empty for the core group.")
+    version: str | None = Field(default=None, description="Version in that group.")
+    kind: str | None = Field(default=None, description="Kind, as objects name it.")
 
 
 class FragmentPaths(Model):
     """Where the parts of a pod spec are that the kind spreads over its own fields."""
 
-    scheduler_name_path: str | None = None
-    labels_path: str | None = None
-    annotations_path: str | None = None
-    resources_path: str | None = None
-    resource_claims_path: str | None = None
-    pod_affinity_path: str | None = None
-    node_affinity_path: str | None = None
-    containers_path: str | None = None
-    container_path: str | None = None
-    priority_class_name_path: str | None = None
-    image_path: str | None = None
+    scheduler_name_path: str | None = Field(
+        default=None, description="jq path of the scheduler's name."
+    )
+    labels_path: str | None = Field(
+        default=None, description="jq path of the labels that the pods get."
+    )
+    annotations_path: str | None = Field(
+        default=None, description="jq path of the annotations that the pods get."
+    )
+    resources_path: str | None = Field(
+        default=None, description="jq path of a container's requests and limits."
+    )
+    resource_claims_path: str | None = Field(
+        default=None, description="jq path of the pod's resource claims."
+    )
+    pod_affinity_path: str | None = Field(default=None, description="jq path of the pod affinity.")
+    node_affinity_path: str | None = Field(
+        default=None, description="jq path of the node affinity."
+    )
+    containers_path: str | None = Field(
+        default=None, description="jq path of the list of containers."
+    )
+    container_path: str | None = Field(
+        default=None, description="jq path of the one container that matters."
+    )
+    priority_class_name_path: str | None = Field(
+        default=None, description="jq path of the name of the priority class."
+    )
+    image_path: str | None = Field(
+        default=None, description="jq path of the main container's image."
+    )
 
 
 class SpecPaths(Model):
     """Where the pods of a component are: one of three forms."""
 
-    pod_template_spec_path: str | None = None
-    pod_spec_path: str | None = None
-    metadata_path: str | None = None
+    pod_template_spec_path: str | None = Field(
+        default=None, description="jq path of pod templates (metadata and spec)."
+    )
+    pod_spec_path: str | None = Field(default=None, description="jq path of pod specs.")
+    metadata_path: str | None = Field(
+        default=None, description="jq path of the metadata that belong to podSpecPath."
+    )
     fragmented_pod_spec_definition: FragmentPaths | None = None
 
 
 class ScalePaths(Model):
     """Where the numbers of replicas are."""
 
-    replicas_path: str | None = None
-    min_replicas_path: str | None = None
-    max_replicas_path: str | None = None
+    replicas_path: str | None = Field(
+        default=None, description="jq path of the number that is wanted."
+    )
+    min_replicas_path: str | None = Field(
+        default=None, description="jq path of the smallest number."
+    )
+    max_replicas_path: str | None = Field(
+        default=None, description="jq path of the largest number."
+    )
 
 
 class PhasePath(Model):
     """Where the phase is."""
 
-    path: str
+    path: str = Field(description="jq path of the phase.")
 
 
 class ConditionsPath(Model):
     """Where the conditions are and how their members are called."""
 
-    path: str
-    type_field_name: str = "type"
-    status_field_name: str = "status"
-    message_field_name: str = "message"
-    reason_field_name: str = "reason"
+    path: str = Field(description="jq path of the list of conditions.")
+    type_field_name: str = Field(default="type", description="Key of a condition's type.")
+    status_field_name: str = Field(default="status", description="Key of a condition's status.")
+    message_field_name: str = Field(default="message", description="Key of a condition's message.")
+    reason_field_name: str = Field(default="reason", description="Key of a condition's reason.")
 
 
 class ConditionMatch(Model):
     """One condition that must be there."""
 
-    type: str
-    status: str | None = None
-    reason: str | None = None
+    type: str = Field(description="Type of the condition.")
+    status: str | None = Field(
+        default=None, description="Status that it must have; any when absent."
+    )
+    reason: str | None = Field(
+        default=None, description="Reason that it must have; any when absent."
+    )
 
 
 class ExpressionMatch(Model):
     """A jq expression and the text that it must give; kept as text."""
 
-    expression: str
-    expected_result: str
+    expression: str = Field(description="jq expression over the whole object.")
+    expected_result: str = Field(description="Text that its first result must equal.")
 
 
 class Matcher(Model):
     """All parts that are set must hold."""
 
-    by_phase: str | None = None
-    by_conditions: list[ConditionMatch] = Field(default_factory=list)
+    by_phase: str | None = Field(default=None, description="Phase that the workload must be in.")
+    by_conditions: list[ConditionMatch] = Field(
+        default_factory=list, description="Conditions that must all be there."
+    )
     by_expression: ExpressionMatch | None = None
 
 
 class StatusMappings(Model):
     """For each status its matchers, of which one must hold."""
 
-    initializing: list[Matcher] = Field(default_factory=list)
-    running: list[Matcher] = Field(default_factory=list)
-    completed: list[Matcher] = Field(default_factory=list)
-    failed: list[Matcher] = Field(default_factory=list)
-    degraded: list[Matcher] = Field(default_factory=list)
-    suspending: list[Matcher] = Field(default_factory=list)
-    suspended: list[Matcher] = Field(default_factory=list)
-    resuming: list[Matcher] = Field(default_factory=list)
+    initializing: list[Matcher] = Field(default_factory=list, description="When it is starting.")
+    running: list[Matcher] = Field(default_factory=list, description="When it runs.")
+    completed: list[Matcher] = Field(default_factory=list, description="When it has ended well.")
+    failed: list[Matcher] = Field(default_factory=list, description="When it has ended badly.")
+    degraded: list[Matcher] = Field(
+        default_factory=list, description="When it runs with parts missing."
+    )
+    suspending: list[Matcher] = Field(
+        default_factory=list, description="When it is being suspended."
+    )
+    suspended: list[Matcher] = Field(default_factory=list, description="When it is suspended.")
+    resuming: list[Matcher] = Field(
+        default_factory=list, description="When it goes on after a suspension."
+    )
 
 
 class StatusPaths(Model):
@@ -113,21 +155,25 @@ class StatusPaths(Model):
 class TypeSelector(Model):
     """Which pods are of the component."""
 
-    key_path: str | None = None
-    value: str | None = None
-    match_labels: dict[str, str] | None = Field(None, min_length=1)
+    key_path: str | None = Field(
+        default=None, description="jq path in a pod that finds something in pods of the component."
+    )
+    value: str | None = Field(default=None, description="What the path must find.")
+    match_labels: dict[str, str] | None = Field(
+        default=None, min_length=1, description="Labels that pods of the component have."
+    )
 
 
 class InstanceSelector(Model):
     """Where a pod names its instance."""
 
-    id_path: str
+    id_path: str = Field(description="jq path in a pod of the id of its instance.")
 
 
 class ReplicaSelector(Model):
     """Where a pod names its replica."""
 
-    key_path: str
+    key_path: str = Field(description="jq path in a pod of what tells its replica.")
 
 
 class PodSelector(Model):
@@ -141,27 +187,37 @@ class PodSelector(Model):
 class SuspendAction(Model):
     """A value to write; `value` is text that holds JSON, or the JSON itself."""
 
-    path: str
-    value: Any
+    path: str = Field(description="jq path of the value to change.")
+    value: Any = Field(description='JSON as text, such as "true" in quotes, or the JSON itself.')
 
 
 class SuspendPaths(Model):
     """What suspends the workload and what lets it go on."""
 
-    suspend_actions: list[SuspendAction] = Field(min_length=1)
-    resume_actions: list[SuspendAction] = Field(min_length=1)
+    suspend_actions: list[SuspendAction] = Field(
+        min_length=1, description="What is written to suspend, in this order."
+    )
+    resume_actions: list[SuspendAction] = Field(
+        min_length=1, description="What is written to go on, in this order."
+    )
 
 
 class ComponentModel(Model):
     """A part of the workload."""
 
-    name: str = ""
+    name: str = Field(default="", description="Name of the component, unique in the definition.")
     kind: KindName | None = None
-    owner_ref: str | None = None
+    owner_ref: str | None = Field(
+        default=None,
+        description="Name of the component that this one belongs to; the root has none.",
+    )
     spec_definition: SpecPaths | None = None
     scale_definition: ScalePaths | None = None
     status_definition: StatusPaths | None = None
-    instance_id_path: str | None = None
+    instance_id_path: str | None = Field(
+        default=None,
+        description="jq path of the ids of the instances, one for each of its pods' places.",
+    )
     pod_selector: PodSelector | None = None
     suspend_definition: SuspendPaths | None = None
 
@@ -169,45 +225,54 @@ class ComponentModel(Model):
 class Member(Model):
     """A component in a pod group; paths and filters are kept as text."""
 
-    component_name: str
-    group_by_key_paths: list[str] = Field(default_factory=list)
-    filters: list[str] = Field(default_factory=list)
+    component_name: str = Field(description="Name of a component.")
+    group_by_key_paths: list[str] = Field(
+        default_factory=list,
+        description="jq paths in a pod; pods with equal results are one group.",
+    )
+    filters: list[str] = Field(
+        default_factory=list, description="jq expressions in a pod, all of which must be true."
+    )
 
 
 class PodGroups(Model):
     """Pods that are scheduled together."""
 
-    name: str
-    members: list[Member]
+    name: str = Field(description="Name of the group.")
+    members: list[Member] = Field(description="Components whose pods are in the group.")
 
 
 class Topology(Model):
     """How close the pods are to be."""
 
-    topology_name: str
-    required_topology_level: str
-    preferred_topology_level: str
+    topology_name: str = Field(description="Name of the topology.")
+    required_topology_level: str = Field(description="Level that all pods must share.")
+    preferred_topology_level: str = Field(description="Level that pods should share.")
 
 
 class SubGroup(Model):
     """A component inside the newer pod group."""
 
-    component_name: str
+    component_name: str = Field(description="Name of the component.")
     topology: Topology | None = None
 
 
 class PodGroup(Model):
     """The newer form of a pod group."""
 
-    name: str
-    sub_groups: list[SubGroup] = Field(default_factory=list)
+    name: str = Field(description="Name of the group.")
+    sub_groups: list[SubGroup] = Field(
+        default_factory=list, description="Components inside the group."
+    )
     topology: Topology | None = None
 
 
 class GangScheduling(Model):
     """Both forms of pod groups."""
 
-    pod_groups: list[PodGroups] = Field(default_factory=list)
+    pod_groups: list[PodGroups] = Field(
+        default_factory=list, description="Groups of pods in the older form."
+    )
     pod_group: PodGroup | None = None
 
 
@@ -221,8 +286,12 @@ class StructureDefinition(Model):
     """The components of the kind."""
 
     root_component: ComponentModel
-    child_components: list[ComponentModel] = Field(default_factory=list)
-    additional_child_kinds: list[KindName] = Field(default_factory=list)
+    child_components: list[ComponentModel] = Field(
+        default_factory=list, description="All components but the root."
+    )
+    additional_child_kinds: list[KindName] = Field(
+        default_factory=list, description="Further kinds that the controller makes."
+    )
 
 
 class InterfaceSpec(Model):

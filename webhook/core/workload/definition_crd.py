@@ -1,0 +1,253 @@
+"""The CustomResourceDefinitions of resource interfaces, made from the model that reads them.
+
+Both kinds get the newer schema, which takes every document of the older one too. What a model
+cannot say, how lists are merged and what needs CEL, is in the tables below, by model and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.core.workload.definition_model import InterfaceSpec
+
+Schema = dict[str, Any]
+
+PROVIDED: Final = "podgate.dev/provided"
+"""The label by which a definition that we brought is told from its owner's."""
+
+ATOMIC: Final[Schema] = {"x-kubernetes-list-type": "atomic"}
+SET: Final[Schema] = {"x-kubernetes-list-type": "set"}
+
+
+def keyed(key: str) -> Schema:
+    """A list whose items are told apart by one key."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+
+
+STATES: Final = (
+    "initializing",
+    "running",
+    "completed",
+    "failed",
+    "degraded",
+    "suspending",
+    "suspended",
+    "resuming",
+)
+MORE: Final[Mapping[tuple[str, str], Schema]] = {
+    ("StructureDefinition", "childComponents"): keyed("name"),
+    # By the kind alone, as upstream has it: what passes here has to pass there.
+    ("StructureDefinition", "additionalChildKinds"): keyed("kind"),
+    **{("StatusMappings", state): ATOMIC for state in STATES},
+    ("Matcher", "byConditions"): ATOMIC,
+    ("TypeSelector", "keyPath"): {"minLength": 1},
+    ("SuspendPaths", "suspendActions"): ATOMIC,
+    ("SuspendPaths", "resumeActions"): ATOMIC,
+    ("SuspendAction", "value"): {"x-kubernetes-preserve-unknown-fields": True},
+    ("GangScheduling", "podGroups"): keyed("name"),
+    ("PodGroups", "members"): keyed("componentName"),
+    ("Member", "groupByKeyPaths"): SET,
+    ("Member", "filters"): SET,
+    ("PodGroup", "subGroups"): keyed("componentName"),
+}
+"""What a property has beside its type."""
+
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "KindName": ("group", "version", "kind"),
+    "ComponentModel": ("name",),
+    "ConditionsPath": ("path", "typeFieldName", "statusFieldName"),
+}
+"""Keys that a stored document has, where the model does without."""
+
+RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "TypeSelector": (
+        ("has(self.keyPath) || has(self.matchLabels)", "keyPath, matchLabels or both must be set"),
+        ("!has(self.value) || has(self.keyPath)", "value needs a keyPath to be compared with"),
+    ),
+}
+"""CEL rules of a map, each with what is told when it does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the API calls one of the two kinds."""
+
+    group: str
+    kind: str
+    plural: str
+    short: str
+
+    @property
+    def full(self) -> str:
+        """The name of the CustomResourceDefinition."""
+        return f"{self.plural}.{self.group}"
+
+
+NAMES: Final = (
+    Names("optimization.nvidia.com", "ResourceInterface", "resourceinterfaces", "ri"),
+    Names("run.ai", "Karta", "kartas", "krt"),
+)
+VERSION: Final = "v1alpha1"
+STRUCTURE: Final = ".spec.structureDefinition.rootComponent"
+COLUMNS: Final = (
+    {"name": "Framework", "type": "string", "jsonPath": f"{STRUCTURE}.kind.kind"},
+    {"name": "Root Component", "type": "string", "jsonPath": f"{STRUCTURE}.name"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+TEXT: Final[Schema] = {"type": "string"}
+STATUS: Final[Schema] = {
+    "type": "object",
+    "description": "What those who use the definition found out about it.",
+    "properties": {
+        "conditions": {
+            "type": "array",
+            "description": "One condition for each question.",
+            **keyed("type"),
+            "items": {
+                "type": "object",
+                "description": "The answer to one question.",
+                "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+                "properties": {
+                    "type": {**TEXT, "maxLength": 316, "description": "The question."},
+                    "status": {
+                        **TEXT,
+                        "enum": ["True", "False", "Unknown"],
+                        "description": "The answer.",
+                    },
+                    "reason": {
+                        **TEXT,
+                        "minLength": 1,
+                        "maxLength": 1024,
+                        "description": "The answer's reason, one word for programs.",
+                    },
+                    "message": {
+                        **TEXT,
+                        "maxLength": 32768,
+                        "description": "The answer's reason, a sentence for people.",
+                    },
+                    "lastTransitionTime": {
+                        **TEXT,
+                        "format": "date-time",
+                        "description": "When the answer last changed.",
+                    },
+                    "observedGeneration": {
+                        "type": "integer",
+                        "format": "int64",
+                        "minimum": 0,
+                        "description": "The generation of the object that was looked at.",
+                    },
+                },
+            },
+        }
+    },
+}
+
+
+def definitions() -> Iterator[Schema]:
+    """The CustomResourceDefinition of each kind."""
+    for names in NAMES:
+        yield definition(names)
+
+
+def definition(names: Names) -> Schema:
+    """The CustomResourceDefinition of one kind, as the API server takes it."""
+    made: Schema = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": names.full, "labels": {PROVIDED: "true"}},
+        "spec": {
+            "group": names.group,
+            "scope": "Cluster",
+            "names": {
+                "kind": names.kind,
+                "listKind": f"{names.kind}List",
+                "plural": names.plural,
+                "singular": names.kind.lower(),
+                "shortNames": [names.short],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": [dict(each) for each in COLUMNS],
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": body(names)},
+                }
+            ],
+        },
+    }
+    plain: Schema = unshared(made)
+    return plain
+
+
+def unshared(value: Any) -> Any:
+    """A copy in which no part is in two places, which YAML would write as a reference."""
+    if isinstance(value, dict):
+        return {key: unshared(each) for key, each in value.items()}
+    return [unshared(each) for each in value] if isinstance(value, list) else value
+
+
+def body(names: Names) -> Schema:
+    """The structural schema of a whole document."""
+    return {
+        "type": "object",
+        "description": f"A {names.kind} says where a kind has its pods, replicas and status.",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {**TEXT, "description": f"{names.group}/{VERSION}"},
+            "kind": {**TEXT, "description": names.kind},
+            "metadata": {"type": "object"},
+            "spec": spec(),
+            "status": STATUS,
+        },
+    }
+
+
+def spec() -> Schema:
+    """The structural schema of the spec, made from the model."""
+    given = InterfaceSpec.model_json_schema(by_alias=True)
+    models = given.pop("$defs")
+    return of_map("InterfaceSpec", given, models)
+
+
+def of_map(name: str, schema: Schema, models: Mapping[str, Schema]) -> Schema:
+    """The schema of one model."""
+    required = sorted({*schema.get("required", ()), *REQUIRED.get(name, ())})
+    result: Schema = {
+        "type": "object",
+        "description": schema["description"],
+        "properties": {
+            key: {**of_value(each, models), **MORE.get((name, key), {})}
+            for key, each in schema["properties"].items()
+        },
+    }
+    if required:
+        result["required"] = required
+    if name in RULES:
+        result["x-kubernetes-validations"] = [
+            {"rule": rule, "message": message} for rule, message in RULES[name]
+        ]
+    return result
+
+
+def of_value(schema: Schema, models: Mapping[str, Schema]) -> Schema:
+    """The schema of a property: without references, titles and null, which means absent."""
+    inner = dict(schema)
+    for title in ("title", "additionalProperties"):
+        if not isinstance(inner.get(title), dict):
+            inner.pop(title, None)
+    # What is absent is not stored as null or as empty text.
+    if inner.get("default", ...) in (None, ""):
+        del inner["default"]
+    if "anyOf" in inner:
+        (only,) = (each for each in inner.pop("anyOf") if each.get("type") != "null")
+        inner = {**of_value(only, models), **inner}
+    if "$ref" in inner:
+        name = inner.pop("$ref").rpartition("/")[2]
+        inner = {**of_map(name, models[name], models), **inner}
+    if "items" in inner:
+        inner["items"] = of_value(inner["items"], models)
+    return inner
