@@ -35,8 +35,9 @@ from webhook.core.request import Request, Stage
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.injected_items import parse_injected
+from webhook.core.workload.trusted_list import parse_trusted
 from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
+from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
 from webhook.offline import Place, judge, references_of
 
 FILE = "case.yaml"
@@ -336,6 +337,13 @@ def words_of(case: Case) -> Vocabulary:
         if problems:
             raise BadCase("; ".join(wording.problem_text(each) for each in problems))
         found["injected"] = injected
+    if "trusted" in found:
+        trusted, problems = parse_trusted(inline(case.document, ("settings", "trusted"), 1))
+    else:
+        trusted, problems = trusted_list(None)
+    if problems:
+        raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+    found["trusted"] = trusted
     if "features" in found:
         found["features"] = frozenset(found["features"])
     return Vocabulary(**found)

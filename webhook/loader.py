@@ -14,7 +14,10 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.policy.envelope import Context
 from webhook.core.server_defaults import ServerDefaults
+from webhook.core.source import SourceDocument
 from webhook.core.workload.injected_items import Injected, parse_injected
+from webhook.core.workload.trusted_list import parse_trusted
+from webhook.core.workload.trusted_mutators import TrustedMutators
 
 DEFAULT_MINOR = "1.36"
 
@@ -70,11 +73,24 @@ def injected_list(path: object) -> tuple[Injected, tuple[Problem, ...]]:
     """The list of what other webhooks add, and everything that is wrong with the file."""
     if path is None:
         return Injected(), ()
-    documents, problems = files.read_all([str(path)])
+    document, problems = single(str(path), "injected-items")
+    return parse_injected(document) if document is not None else (Injected(), problems)
+
+
+def trusted_list(path: object) -> tuple[TrustedMutators, tuple[Problem, ...]]:
+    """The list of trusted mutators, the shipped one without a path, and all that is wrong with it."""
+    file = files.shipped_folder() / "trusted-mutators.yaml" if path is None else path
+    document, problems = single(str(file), "trusted-mutators")
+    return parse_trusted(document) if document is not None else (TrustedMutators(), problems)
+
+
+def single(path: str, code: str) -> tuple[SourceDocument | None, tuple[Problem, ...]]:
+    """The only document of a file, None when it has none or several."""
+    documents, problems = files.read_all([path])
     if problems or len(documents) != 1:
-        found = Problem(str(path), "", "no single document", "write one list", "injected-items")
-        return Injected(), tuple(problems) or (found,)
-    return parse_injected(documents[0])
+        found = Problem(path, "", "no single document", "write one list", code)
+        return None, tuple(problems) or (found,)
+    return documents[0], ()
 
 
 def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[Problem, ...]]:

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from webhook.core import wording
 from webhook.core.decision import Problem
 from webhook.core.workload.injected_items import Injected
+from webhook.core.workload.trusted_mutators import TrustedMutators
 from webhook.core.workload.vocabulary import Vocabulary
 
 PREFIX = "PODGATE_"
@@ -141,6 +142,11 @@ class Settings(BaseModel):
     injected: Path | None = setting(
         None, "the path of a list of containers and items that other webhooks add to pods"
     )
+    trusted_mutators: Path | None = setting(
+        None,
+        "the path of a list of controllers that may change named fields of workloads, instead of"
+        " the shipped list",
+    )
     features: tuple[Name, ...] = setting(
         (),
         "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
@@ -169,8 +175,10 @@ class Settings(BaseModel):
         problems = (*strangers, *bad_ports(settings, found))
         return problems or settings
 
-    def vocabulary(self, injected: Injected | None = None) -> Vocabulary:
-        """The words of the installation, as the decision takes them, with the list it names."""
+    def vocabulary(
+        self, injected: Injected | None = None, trusted: TrustedMutators | None = None
+    ) -> Vocabulary:
+        """The words of the installation, as the decision takes them, with the lists it names."""
         return Vocabulary(
             gpu_resources=self.gpu_devices,
             gpu_classes=self.gpu_device_classes,
@@ -187,6 +195,7 @@ class Settings(BaseModel):
             identity_claims=pairs(self.identity_claims),
             features=frozenset(self.features),
             injected=injected or Injected(),
+            trusted=trusted or TrustedMutators(),
         )
 
     def unfit_to_serve(self) -> tuple[Problem, ...]:

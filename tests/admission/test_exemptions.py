@@ -112,6 +112,37 @@ def test_metadata_updates_are_exempt_and_others_are_not() -> None:
     assert reasons(answer(rules, request(changed, old, user=JOB_CONTROLLER))) == REFUSED
 
 
+DEPLOYMENTS = "system:serviceaccount:kube-system:deployment-controller"
+
+
+def replica_set(replicas: int, **spec: Any) -> Any:
+    def change(each: Any) -> None:
+        each["kind"] = "ReplicaSet"
+        each["spec"] = {
+            "replicas": replicas,
+            **{k: each["spec"][k] for k in ("selector", "template")},
+        }
+
+    return owned(edited(served(deployment(**spec)), change), "Deployment", "apps/v1")
+
+
+def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
+    """The number follows from its owner's, which is judged; a rollout needs none at its end."""
+    rules = catalog("rules: {scale: {replicas: {min: 2, max: 4}}}")
+    for old, new in ((2, 0), (0, 1), (3, 5)):
+        asked = request(replica_set(new), replica_set(old), user=DEPLOYMENTS)
+        assert treatment(asked, rules) is Treatment.EXEMPT
+        for user in ("alice", "system:serviceaccount:team:deployment-controller", JOB_CONTROLLER):
+            asked = request(replica_set(new), replica_set(old), user=user)
+            assert treatment(asked, rules) is Treatment.UNPATCHED
+    asked = request(replica_set(0), replica_set(2), user="alice")
+    assert reasons(answer(rules, asked)) == [("scale.replicas", "min")]
+    more = request(replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS)
+    assert treatment(more, rules) is Treatment.UNPATCHED
+    bare = request(served(deployment(replicas=9)), served(deployment(replicas=3)), user=DEPLOYMENTS)
+    assert reasons(answer(rules, bare)) == [("scale.replicas", "max")]
+
+
 @pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
 def test_subresources_are_never_exempt(subresource: str) -> None:
     rules = catalog(RULES)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from webhook.core.catalog import Catalog
 from webhook.core.decide import body_changed, controller_of
 from webhook.core.request import Request, Treatment
+from webhook.core.workload.locations import Definition, LocationError
 from webhook.core.workload.profile import Profile
+from webhook.core.workload.scale import read_scales
+from webhook.core.workload.trusted_mutators import take_out
 
 
 def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Profile]:
@@ -19,15 +25,45 @@ def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Prof
 
 
 def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """CREATE and metadata updates by an exact user name that the owner's profile lists.
+    """CREATE, and updates of metadata and replicas, by an exact user name of the owner's profile.
 
     Never an owner reference alone, which anybody can write, and never a subresource.
     """
     if request.subresource:
         return False
-    if request.operation == "UPDATE" and body_changed(request):
+    if request.operation == "UPDATE" and not changes_replicas_only(request, catalog):
         return False
     return any(request.user in profile.controllers for profile in profiles_of_owner(catalog, owner))
+
+
+def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
+    """Whether an update leaves the body as it is, but for numbers of pods that are made of it.
+
+    They follow from the owner's, which is judged: a rollout scales its ReplicaSets to none.
+    """
+    if not body_changed(request):
+        return True
+    definition = catalog.definition(request.group, request.kind, request.version)
+    if definition is None:
+        return False
+    left = replace(
+        request,
+        object=without_replicas(definition, request.object),
+        old=without_replicas(definition, request.old),
+    )
+    return not body_changed(left)
+
+
+def without_replicas(definition: Definition, document: Any) -> Any:
+    """A copy of the object without its numbers of replicas."""
+    left = copy.deepcopy(document)
+    try:
+        places = [each.path for each in read_scales(definition, document) if each.path]
+    except LocationError:
+        places = []
+    for path in places:
+        take_out(left, path)
+    return left
 
 
 def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
@@ -46,14 +82,28 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
     )
 
 
+def definition_for(request: Request, catalog: Catalog) -> Definition | None:
+    """The definition of the object, or of what a scale is the scale of."""
+    if request.subresource == "scale":
+        return catalog.definition_of_resource(
+            request.resource_group, request.resource, request.resource_version
+        )
+    return catalog.definition(request.group, request.kind, request.version)
+
+
 def treatment(request: Request, catalog: Catalog) -> Treatment:
-    """EXEMPT or CHILD for what controllers make, UNPATCHED for owned objects and subresources."""
+    """EXEMPT or CHILD for what controllers make, UNPATCHED for owned objects and subresources.
+
+    TRUSTED is who changes fields that the installation's list leaves to them, subresources too.
+    """
+    owner = None if request.subresource else controller_of(request.object)
+    if owner is not None and is_child_of_controller(request, catalog, owner):
+        return Treatment.CHILD if is_merged(request, catalog, owner) else Treatment.EXEMPT
+    if catalog.vocabulary.trusted.trusts(request, definition_for(request, catalog)):
+        return Treatment.TRUSTED
     if request.subresource:
         return Treatment.UNPATCHED
-    owner = controller_of(request.object)
     if owner is None:
         return Treatment.FULL
-    if is_child_of_controller(request, catalog, owner):
-        return Treatment.CHILD if is_merged(request, catalog, owner) else Treatment.EXEMPT
     # A Pod may be completed like any other; what controllers compare with a template may not.
     return Treatment.FULL if (request.group, request.kind) == ("", "Pod") else Treatment.UNPATCHED

@@ -17,7 +17,7 @@ from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.row import ALL_TYPES
 from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, Sources, injected_list, load
+from webhook.loader import DEFAULT_MINOR, Sources, injected_list, load, trusted_list
 from webhook.settings import Settings
 
 BAD_INPUT = 2
@@ -130,13 +130,19 @@ def words_of_environment() -> Vocabulary:
     """The installation's words by PODGATE_* variables, as the server has them; faults are told."""
     settings = Settings.from_sources({}, os.environ)
     if isinstance(settings, Settings):
-        injected, problems = injected_list(settings.injected)
-        if not problems:
-            return settings.vocabulary(injected)
-        tell(problems)
-        raise BadInput
+        return words_of(settings)
     tell(settings)
     return Vocabulary()
+
+
+def words_of(settings: Settings) -> Vocabulary:
+    """The words of the settings with the lists they name; BadInput once their faults are told."""
+    injected, faults = injected_list(settings.injected)
+    trusted, more = trusted_list(settings.trusted_mutators)
+    if faults or more:
+        tell((*faults, *more))
+        raise BadInput
+    return settings.vocabulary(injected, trusted)
 
 
 def catalog_of(sources: Sources) -> Catalog:

@@ -20,8 +20,8 @@ from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Treatment
-from webhook.core.workload.injected_items import Injected
-from webhook.loader import Sources, change_detector, injected_list, load
+from webhook.core.workload.vocabulary import Vocabulary
+from webhook.loader import Sources, change_detector, load
 from webhook.server import LoadError
 from webhook.server import serve as run_server
 from webhook.settings import Settings, variable
@@ -86,14 +86,14 @@ def depends_on_labels(policy: Policy, namespace: str) -> bool:
     return by_name.matches({NAME_LABEL: namespace})
 
 
-def sources_of(settings: Settings, injected: Injected | None = None) -> Sources:
-    """Where the documents are, as the settings say."""
+def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
+    """Where the documents are, as the settings say, and the installation's words."""
     return Sources(
         tuple(map(str, settings.policies)),
         tuple(map(str, settings.interfaces)),
         tuple(map(str, settings.assets)),
         settings.kubernetes_minor,
-        Choices(settings.rule_combination, settings.vocabulary(injected)),
+        Choices(settings.rule_combination, words or settings.vocabulary()),
     )
 
 
@@ -160,6 +160,7 @@ def serve(
     data_volumes: Annotated[list[str] | None, option("data_volumes")] = None,
     identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
     injected: Annotated[Path | None, option("injected")] = None,
+    trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,
     features: Annotated[list[str] | None, option("features")] = None,
     kubernetes_minor: Annotated[str | None, option("kubernetes_minor")] = None,
 ) -> None:
@@ -174,9 +175,8 @@ def serve(
         for problem in settings:
             loading.complain(f"error: {wording.problem_text(problem)}")
         raise typer.Exit(loading.BAD_INPUT)
-    known, problems = injected_list(settings.injected)
-    if problems:
-        loading.tell(problems)
-        raise typer.Exit(loading.BAD_INPUT)
-    sources = sources_of(settings, known)
+    try:
+        sources = sources_of(settings, loading.words_of(settings))
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
     raise typer.Exit(run_server(settings, lambda: judge_from(sources), change_detector(sources)))

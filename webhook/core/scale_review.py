@@ -80,7 +80,8 @@ def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
     before = (REPLICAS, old or 0) if ev.old is not None else None
     if before is not None and before[1] == native:
         return
-    rules.judge_intent(ev, REPLICAS, native, before, None)
+    if ev.judges_intent:
+        rules.judge_intent(ev, REPLICAS, native, before, None)
     value = rules.read(native)
     if value is INVALID:
         rules.refuse_invalid(ev, REPLICAS, native)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook.core.workload.injected_items import Injected
+from webhook.core.workload.trusted_mutators import TrustedMutators
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Vocabulary:
     defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
     `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
     userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
-    what other webhooks add.
+    what other webhooks add, `trusted` which controllers change fields of workloads.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -42,3 +43,4 @@ class Vocabulary:
     identity_claims: Mapping[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
     injected: Injected = field(default_factory=Injected)
+    trusted: TrustedMutators = field(default_factory=TrustedMutators)
