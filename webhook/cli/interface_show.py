@@ -172,7 +172,10 @@ def part_lines(component: Component, definition: Definition) -> Iterator[str]:
     for plan in plans:
         for part in plan.parts:
             form = "" if part.form == "same" else f" as {part.form}"
-            yield f"{display(part.pod)}: {part.place.text}{form}"
+            pod = display(part.pod)
+            if part.each is not None:
+                pod = pod.replace("[0]", "[]", 1)
+            yield f"{pod}: {part.place.text}{form}"
 
 
 def main_text(profile: ComponentProfile) -> str:

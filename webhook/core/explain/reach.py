@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from webhook.core.explain.model import FORBIDDEN, MAPPED, NOT_NATIVE, UNMAPPED
@@ -40,11 +41,16 @@ from webhook.core.policy.row import (
 from webhook.core.policy.unenforceable import POLICY_ONLY
 from webhook.core.workload.bindings.annotation_list import AnnotationItemStore
 from webhook.core.workload.locations import Definition
+from webhook.core.workload.parts import Part
 from webhook.core.workload.profile import FieldPlaces
 
 Reach = tuple[str, str]
-VOLUME_FORMS: Final = frozenset({"hostPath", "claim", "emptyDir", "memory"})
-"""Pieces that an operator makes volumes of: nothing else can be put there."""
+READ_FORMS: Final = frozenset(
+    {"hostPath", "claim", "emptyDir", "memory", "text", "devices", "amount"}
+)
+"""Pieces that the operator turns into something else: nothing can be put there."""
+NO_FORMS: Final = frozenset({"containers", "item", "told"})
+"""Pieces that hold nothing of the first container themselves."""
 OF_WORKLOAD: Final = frozenset(
     {WORKLOAD, WORKLOAD_ITEMS, PRIORITY, PREEMPTIBILITY, TOTAL_GPUS, NOTHING}
 )
@@ -161,16 +167,26 @@ def limits_of(held: FieldPlaces, kind: str) -> str:
 def of_pieces(plan: Plan, component: str, row: Field) -> Reach:
     """Whether a kind that states its pods piece by piece has a piece for a field."""
     found = next((each for each in plan.definition.plans if each.component == component), None)
+    parts = found.parts if found is not None else ()
     forms = {
         part.form
-        for part in (found.parts if found is not None else ())
         for at in places_in_pod(row)
-        if part.pod[: len(at)] == at[: len(part.pod)] and part.form != "containers"
+        for part in parts
+        if part.pod[: len(at)] == at[: len(part.pod)]
+        and part.form not in NO_FORMS
+        and len(part.pod) >= told_from(parts, at)
     }
     if not forms:
         kind = plan.definition.interface.kind
         return UNMAPPED, f"{kind} states no such part of the pods of {component}"
-    return MAPPED, "" if forms - VOLUME_FORMS else "judged, but a default has no place there"
+    return MAPPED, "" if forms - READ_FORMS else "judged, but a default has no place there"
+
+
+def told_from(parts: Iterable[Part], at: Path) -> int:
+    """How long the place is that cannot be written around `at`; 0 where there is none."""
+    return max(
+        (len(p.pod) for p in parts if p.form == "told" and at[: len(p.pod)] == p.pod), default=0
+    )
 
 
 def places_in_pod(row: Field) -> list[Path]:

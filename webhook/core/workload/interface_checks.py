@@ -129,9 +129,10 @@ def has_pods(body: ComponentModel) -> bool:
 
 
 def check_pods(components: list[Placed], report: Report) -> None:
-    """Somebody has pods, and pods of several components can be told apart."""
+    """Somebody has pods, or a kind that the workload makes; pods of several can be told apart."""
     with_pods = [each for each in components if has_pods(each.body)]
-    if not with_pods:
+    elsewhere = any(each.body.kind is not None for each in components if not each.root)
+    if not with_pods and not elsewhere:
         found = "no component says where its pods are"
         report.warn(STRUCTURE, found, "add `specDefinition`", "no-pods")
     if len(with_pods) < 2:

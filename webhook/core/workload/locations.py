@@ -73,6 +73,7 @@ class Plan:
     """How one component's pods are found: its programs and what its profile says."""
 
     __slots__ = (
+        "alone",
         "component",
         "extras",
         "ids",
@@ -100,6 +101,10 @@ class Plan:
         self.ids = component.ids
         self.profile = profile
         self.extras = extras
+        # Where a template would be that the object need not have.
+        places = component.places if profile.without_template else None
+        plain = places is not None and places.is_plain
+        self.alone = places.matches({})[0].path if places is not None and plain else None
         # Most components have one role whatever the instance is called.
         self.roles = None if profile.by_instance else profile.roles("")
         main = profile.main
@@ -172,8 +177,10 @@ def pod_parts(component: Component, profile: Profile) -> tuple[Part, ...]:
         for name, program in component.fragments.items()
         if UPSTREAM[name] not in named
     )
-    # A pod's first container comes before those that are put behind it.
-    return tuple(sorted((*others, *own), key=lambda part: part.form in BEHIND))
+    # A pod's first container comes before those that are put behind it, an item before its parts.
+    return tuple(
+        sorted((*others, *own), key=lambda each: (each.form in BEHIND, each.form != "item"))
+    )
 
 
 def union(definitions: Sequence[Definition]) -> Definition:
@@ -254,6 +261,8 @@ def locate_parts(plan: Plan, document: Any, found: list[PodLocation]) -> None:
 def assembled(plan: Plan, instance: str, parts: PodParts, document: Any) -> PodLocation:
     """The location of a pod in pieces; its paths begin with a step that knows them."""
     pod = parts.settle(document)
+    for place, what, value in parts.refused:
+        raise wrong_type(place, what, value)
     step = step_of(f"{plan.component}/{instance}", parts)
     profile = plan.profile
     return PodLocation(
@@ -279,6 +288,8 @@ def locate_component(plan: Plan, document: Any, found: list[PodLocation]) -> Non
         raise too_many(len(pairs))
     beside = metadata_beside(plan, document) if plan.metadata is not None else None
     extras = extra_containers(plan, document) if plan.extras else []
+    if extras and not pairs and plan.alone is not None:
+        pairs = [("", Match(plan.alone, {}, ()))]
     if extras and not pairs:
         path = extras[0].path
         text = f"{display(path)} is a container of {plan.component}, which has no pod"

@@ -18,7 +18,15 @@ A part says which place of a pod is where in the object, and in which form the o
     device      {name, quantity} for a limit of the first container
     quantities  {cpu, memory} for its requests and limits
     sparkDriver, sparkExecutor: the memory that Spark asks for, of an application's spec
+    item        one item of a list of the pod for each element, its keys are parts of their own
+    overrides   an object, or JSON text, that goes over the pod or container as a patch
+    text        a list of containers as JSON text, behind those that are there; read only
+    devices     a list of {deviceName}, one unit each, for limits of the first container
+    amount      an amount that holds where the pod states none; read only
+    told        what stands for a place of the pod, but cannot be read or written as such
 
+A place of the pod may have one `[]` (`.spec.containers[].image`). Its items are those that parts of
+form `item` found; a part belongs to the item whose elements of the object it goes through.
 Where several places are of one value, the last that is set counts; a default goes to the last.
 """
 
@@ -61,11 +69,20 @@ Form = Literal[
     "quantities",
     "sparkDriver",
     "sparkExecutor",
+    "item",
+    "overrides",
+    "text",
+    "devices",
+    "amount",
+    "told",
 ]
-BEHIND: Final = frozenset({"containers", "also", "items", "more", "variables"})
+BEHIND: Final = frozenset(
+    {"containers", "also", "items", "more", "variables", "text", "devices", "amount"}
+)
 """Forms that are put behind what other pieces have put there."""
 AROUND: Final = {"sparkDriver": "driver", "sparkExecutor": "executor"}
 """Forms that look at values around, and which of these states the pod."""
+NOTHING: Final = (ABSENT, None)
 UPSTREAM: Final[Mapping[str, Path]] = {
     "schedulerNamePath": ("spec", "schedulerName"),
     "priorityClassNamePath": ("spec", "priorityClassName"),
@@ -87,7 +104,8 @@ class Part:
     """One piece: a place of the pod, where it is in the object, in which form.
 
     `absent` is what the operator uses where the object says nothing. Where some parts of a
-    component `makes_pod`, there is a pod only with one of these.
+    component `makes_pod`, there is a pod only with one of these. `each` is the index in `pod` of
+    the step that stands for every item of a list.
     """
 
     pod: Path
@@ -95,16 +113,18 @@ class Part:
     form: Form = "same"
     absent: Any = None
     makes_pod: bool = False
+    each: int | None = None
 
 
 @dataclass(slots=True)
 class PodParts:
-    """The places of one assembled pod; `found` are the parts with what they found in the object."""
+    """The places of one assembled pod; `refused` are places of the object that cannot be read."""
 
     parts: Sequence[Part]
     bindings: tuple[Path, ...]
     root: Path
     pieces: list[Piece] = field(default_factory=list)
+    refused: list[tuple[Path, str, Any]] = field(default_factory=list)
 
     def known(self) -> dict[Path, frozenset[str | int]]:
         """The places that hold pieces, with the keys of these."""
@@ -123,22 +143,53 @@ class PodParts:
     def settle(self, document: Any) -> dict[str, Any]:
         """The pod of the document whose places paths are to mean from now on."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
-        self.pieces = []
+        self.pieces, self.refused = [], []
+        items: dict[tuple[Path, tuple[Path, ...]], int] = {}
         for part in self.parts:
             for match in matches_in(part, document, self.bindings):
+                at = part.pod if part.each is None else self.item_at(pod, items, part, match)
+                if at is None:
+                    continue
                 if match.path is not None:
-                    FORMS[part.form](self, pod, part.pod, match.path, match.value)
+                    FORMS[part.form](self, pod, at, match.path, match.value)
                 elif match.value is not None:
-                    put(pod, part.pod, match.value)  # computed: it can be read only
+                    put(pod, at, match.value)  # computed: it can be read only
         # A path is looked up by the first: the longest place, of several what counts, the last.
         self.pieces.reverse()
         self.pieces.sort(key=lambda piece: (-len(piece.pod), not piece.given))
         return pod
 
+    def item_at(
+        self,
+        pod: dict[str, Any],
+        items: dict[tuple[Path, tuple[Path, ...]], int],
+        part: Part,
+        match: Match,
+    ) -> Path | None:
+        """The part's place in the item that the match belongs to; None where there is no item."""
+        assert part.each is not None
+        listed = part.pod[: part.each]
+        key = (listed, match.bindings[len(self.bindings) :])
+        if key not in items:
+            if part.form != "item" or match.value is None:
+                return None
+            items[key] = self.open_item(pod, listed)
+        return (*listed, items[key], *part.pod[part.each + 1 :])
+
+    def open_item(self, pod: dict[str, Any], listed: Path) -> int:
+        """The index of a new item; the first container takes the place that nobody has filled."""
+        found = read(pod, listed)
+        held = found if isinstance(found, list) else []
+        untouched = not any(piece.pod[:3] == CONTAINER for piece in self.pieces)
+        if listed == CONTAINER[:2] and held == [{}] and untouched:
+            return 0
+        put(pod, listed, [*held, {}])
+        return len(held)
+
     def effective(self, pod: dict[str, Any]) -> dict[str, Any]:
         """A pod with what the operator uses for values that are absent."""
         for part in self.parts:
-            if part.absent is not None and read(pod, part.pod) in (ABSENT, None):
+            if part.each is None and part.absent is not None and read(pod, part.pod) in NOTHING:
                 draft = Draft(pod)
                 draft.set(part.pod, part.absent)
                 pod = draft.document
@@ -147,6 +198,10 @@ class PodParts:
     def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""
         self.pieces.append(Piece(pod, place, form, given))
+
+    def refuse(self, place: Path, what: str, value: Any) -> None:
+        """Remember that a place holds something else than `what`: whoever locates pods tells it."""
+        self.refused.append((place, what, value))
 
     def piece(self, path: Path) -> Piece | None:
         """The piece that a path of the pod lies in."""

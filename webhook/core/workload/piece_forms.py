@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.core.pointer import Path, read
+from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.workload.piece_patches import put_overrides, put_text
 from webhook.core.workload.pieces import (
     CONTAINER,
     Piece,
@@ -207,6 +208,38 @@ def put_spark(role: str) -> Put:
     return put_memory_of
 
 
+def put_item(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """An item of a list, whose keys are stated by other parts."""
+    parts.add(at, place, "told")
+
+
+def put_told(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """The place that messages name for something of the pod."""
+    parts.add(at, place, "told")
+
+
+def put_devices(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """Devices by name, one unit each; what a map of limits says of them is added."""
+    names = [
+        name
+        for each in (value if isinstance(value, list) else ())
+        if isinstance(each, dict) and isinstance(name := each.get("deviceName"), str) and name
+    ]
+    for name in dict.fromkeys(names):
+        before = str(read(pod, (*CONTAINER, "resources", "limits", name)))
+        known = int(before) if before.isdecimal() else 0
+        put_resource(parts, pod, ("limits", name), place, known + names.count(name))
+    if value is not None and not isinstance(value, list):
+        parts.refuse(place, "a list of devices", value)
+
+
+def put_amount(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """An amount of the first container that holds where none is stated."""
+    if read(pod, at) in (ABSENT, None):
+        part, name = at[-2:]
+        put_resource(parts, pod, (str(part), str(name)), place, value)
+
+
 FORMS: Final[dict[str, Put]] = {
     "same": put_same,
     "image": put_image,
@@ -225,4 +258,10 @@ FORMS: Final[dict[str, Put]] = {
     "quantities": put_quantities,
     "sparkDriver": put_spark("driver"),
     "sparkExecutor": put_spark("executor"),
+    "item": put_item,
+    "overrides": put_overrides,
+    "text": put_text,
+    "devices": put_devices,
+    "amount": put_amount,
+    "told": put_told,
 }

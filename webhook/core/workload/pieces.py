@@ -33,6 +33,9 @@ class Pieces(Protocol):
     def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""
 
+    def refuse(self, place: Path, what: str, value: Any) -> None:
+        """Remember that a place holds something else than `what`."""
+
 
 def named(value: Any) -> Any:
     """The name of {name}, and of a list of such the names."""

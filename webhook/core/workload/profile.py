@@ -23,6 +23,7 @@ places are native jq paths from the object's root; a place may match several tim
           children: derived             # derived: made verbatim | merged: filled in elsewhere
           mergedWith: .spec.x           # merged while this place is set
           leaderWith: .spec.y           # the role is leader while this place is set
+          withoutTemplate: true         # its extra containers make a pod where no template is
           standsInFor: leader           # its pods are also those of `leader`, with both roles,
                                         # while `leader` has none of its own in the object
           scale:
@@ -33,6 +34,8 @@ places are native jq paths from the object's root; a place may match several tim
             maximumOnlyWith: .spec.x    # the maximum holds only while this place is true
             unlimited: true             # a maximum that is absent or 0 is no bound at all
             text: true                  # the numbers are text, as in annotations
+            noneWhile: .spec.x | select(.y == "z")   # no pods while this finds something
+            unlimitedWhile: .spec.x     # no bound while this finds something
       fields:                           # workload-level fields of the catalogue, by name
         backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
         minReplicas:
@@ -66,6 +69,8 @@ places are native jq paths from the object's root; a place may match several tim
           pod: '.spec.containers[0]'
           place: .spec.container
           makesPod: true
+        - {component: replica, pod: '.spec.containers[]', place: '.spec.tools[]', form: item}
+        - {component: replica, pod: '.spec.containers[].image', place: '.spec.tools[].image'}
       notPods: [{place: .spec.x, reason: "a request body"}]
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator

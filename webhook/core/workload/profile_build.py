@@ -107,6 +107,7 @@ class Builder:
             self.place((*at, "mergedWith"), body.merged_with),
             self.place((*at, "leaderWith"), body.leader_with),
             body.stands_in_for or "",
+            body.without_template,
         )
 
     def main(self, at: Path, main: MainContainerModel) -> MainConvention:
@@ -127,6 +128,8 @@ class Builder:
             self.place((*at, "maximumOnlyWith"), scale.maximum_only_with),
             scale.unlimited,
             scale.text,
+            self.place((*at, "noneWhile"), scale.none_while),
+            self.place((*at, "unlimitedWhile"), scale.unlimited_while),
         )
 
     def field(self, name: str, body: FieldModel) -> FieldPlaces:
@@ -180,12 +183,14 @@ class Builder:
             found = self.place((*at, "place"), each.place)
             if pod is None or found is None:
                 continue
+            path, item = plain_path(pod), None
             if not pod.is_plain:
-                fix = "write keys and indices only"
+                path, item = path_of_items(each.pod)
+            if not pod.is_plain and item is None:
+                fix = "write keys and indices, and `[]` once at most"
                 self.add((*at, "pod"), f"`{shown(each.pod)}` is not plain", fix, "not-plain")
                 continue
-            path = plain_path(pod)
-            part = Part(path, found, each.form, each.absent, each.makes_pod)
+            part = Part(path, found, each.form, each.absent, each.makes_pod, item)
             made[each.component] = (*made.get(each.component, ()), part)
         return made
 
@@ -233,6 +238,18 @@ def plain_path(program: Program) -> Path:
         int(step[1:-1]) if step.startswith("[") else step
         for step in re.findall(r"\[\d+\]|[A-Za-z_][A-Za-z0-9_]*", program.text)
     )
+
+
+ITEMS = re.compile(r"(?:\.[A-Za-z_][A-Za-z0-9_]*)+\[\](?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+
+
+def path_of_items(text: str) -> tuple[Path, int | None]:
+    """`.a.b[].c` as the place of the first item, and which step of it stands for all items."""
+    if not ITEMS.fullmatch(text):
+        return (), None
+    before, _, after = text.partition("[]")
+    listed = tuple(before[1:].split("."))
+    return (*listed, 0, *after[1:].split(".")) if after else (*listed, 0), len(listed)
 
 
 def scale_of(body: ScaleOfModel | ScaleSubresourceModel | None) -> ScaleOf | None:

@@ -39,6 +39,8 @@ class ScaleRules:
     maximum_only_with: Program | None = None
     unlimited: bool = False
     text: bool = False
+    none_while: Program | None = None
+    unlimited_while: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class ComponentProfile:
 
     `merged_with` is the place that makes the children merged while it is set, `leader_with` the one
     that makes the role leader. While the component `stands_in_for` has no pods of its own, this
-    one's pods are its pods too.
+    one's pods are its pods too. `without_template`: its containers outside the template make a pod
+    where the object has none.
     """
 
     role: str = "worker"
@@ -58,6 +61,7 @@ class ComponentProfile:
     merged_with: Program | None = None
     leader_with: Program | None = None
     stands_in_for: str = ""
+    without_template: bool = False
 
     def roles(self, instance: str) -> tuple[str, ...]:
         """The roles of the component's instance of that name."""

@@ -63,6 +63,8 @@ class ScaleModel(Model):
     maximum_only_with: str | None = None
     unlimited: bool = False
     text: bool = False
+    none_while: str | None = None
+    unlimited_while: str | None = None
 
 
 class ComponentModel(Model):
@@ -75,6 +77,7 @@ class ComponentModel(Model):
     merged_with: str | None = None
     leader_with: str | None = None
     stands_in_for: str | None = None
+    without_template: bool = False
     scale: ScaleModel | None = None
 
 
