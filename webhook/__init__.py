@@ -4,6 +4,7 @@ The layers, top to bottom (import-linter holds them, see pyproject.toml):
 
     cli, server    composition: may import anything below
     settings       read once, by server and cli only
+    jq             the worker process for paths that are not native, started when first needed
     adapters       one foreign thing each: HTTP, files, TLS, telemetry; they do not know each other
     admission      the AdmissionReview protocol around the decision
     core           decide(request, catalog, references, facts) -> Allowed | Denied; pure

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from webhook import jq
 from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
@@ -375,10 +376,10 @@ def run_request(case: Case, catalog: Catalog, references: References) -> Outcome
     request = request_of(case)
     submitted = request.object
     stage = case.given["request"].get("stage")
-    decision = judge_review(request, catalog, references)
+    decision = judge_review(request, catalog, references, jq.evaluator())
     if stage is None and isinstance(decision, Allowed):
         final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second = judge_review(final, catalog, references)
+        second = judge_review(final, catalog, references, jq.evaluator())
         if isinstance(second, Denied):
             decision = second
     if isinstance(decision, Denied):

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import yaml
 
+from webhook import jq
 from webhook.adapters import files
 from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
@@ -100,7 +101,8 @@ def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[P
     table = server_defaults(sources.kubernetes_minor)
     if isinstance(table, Problem):
         return None, (*own_problems, *problems, table)
-    catalog, more = assemble(shipped, given, sources.choices, table, generation)
+    compile_jq = jq.evaluator().compile_jq
+    catalog, more = assemble(shipped, given, sources.choices, table, generation, compile_jq)
     found = (*own_problems, *problems, *more)
     if any(each.severity == "error" for each in found):
         return None, found

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from webhook import jq
 from webhook.admission import budget
+from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
 from webhook.core.carry import carry
 from webhook.core.catalog import Catalog
@@ -131,10 +133,11 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
     definition = catalog.definition(group, str(raw["kind"]), version)
     defaulted = raw if definition is None else catalog.server(definition).apply(raw)
     request = request_of(raw, defaulted, place)
-    decision = decide(request, catalog, references)
+    evaluator = jq.evaluator()
+    decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
     if isinstance(decision, Allowed):
         final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second = decide(final, catalog, references)
+        second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
         if isinstance(second, Denied):
             decision = replace(second, warnings=decision.warnings, audit=decision.audit)
     if isinstance(decision, Denied):

@@ -760,3 +760,36 @@ def test_the_stub_of_an_observer_that_fails_spoils_no_answer(running: Running) -
     status, payload = reviews.judged(review(), Stage.MUTATE, reviews.clock(), reviews.clock() + 1)
     assert status == 200
     assert orjson.loads(payload)["response"]["uid"] == UID
+
+
+class WaitingJudge:
+    """A judge that must wait before it judges some objects, as for jq."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def waits(self, request: Request) -> bool:
+        """Whether it does."""
+        return request.name == "waiting"
+
+    def __call__(self, request: Request) -> Decision:
+        """Wait for the test's word."""
+        if self.waits(request):
+            assert self.go_on.wait(20)
+        return judge(request)
+
+
+def test_a_judge_that_waits_holds_up_nobody_else(launch: Callable[..., Running]) -> None:
+    slow = WaitingJudge()
+    running = launch(Documents(slow))
+    answers: list[tuple[int, dict[str, Any]]] = []
+    waiting = threading.Thread(
+        target=lambda: answers.append(running.post(review(object=named("waiting"))))
+    )
+    waiting.start()
+    assert running.post(review(object=named("other")))[0] == 200
+    assert not answers
+    slow.go_on.set()
+    waiting.join(20)
+    ((status, answer),) = answers
+    assert (status, answer["response"]["allowed"]) == (200, True)

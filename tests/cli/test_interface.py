@@ -159,9 +159,29 @@ def test_a_field_that_does_not_exist_is_told(draft: Path) -> None:
     ]
 
 
-def test_jq_that_is_not_native_is_told(draft: Path) -> None:
-    path = changed(draft, "replicasPath: .spec.gateway.instances", "replicasPath: '[.spec] | add'")
-    assert "not-native" in {each[2] for each in problems(path)}
+def test_jq_that_is_not_native_is_evaluated_outside(draft: Path, sample: str) -> None:
+    computed = "replicasPath: '[.spec.gateway.instances, 5] | max'"
+    path = changed(draft, "replicasPath: .spec.gateway.instances", computed)
+    assert "error" not in {each[1] for each in problems(path)}
+    result = podgate("interface", "extract", path, sample, "-o", "json")
+    scales = json.loads(result.stdout)["scales"]
+    assert [each["replicas"] for each in scales if each["component"] == "gateway"] == [5]
+
+
+def test_what_is_no_jq_at_all_is_told(draft: Path) -> None:
+    path = changed(draft, "replicasPath: .spec.gateway.instances", "replicasPath: '.spec | ('")
+    assert "not-jq" in {each[2] for each in problems(path)}
+
+
+def test_extract_prints_the_status(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    conditions = [{"type": "Complete", "status": "True"}]
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}}
+    job.write_text(yaml.safe_dump({**body, "status": {"conditions": conditions}}))
+    result = podgate("interface", "extract", "job.batch", str(job))
+    assert "status: Completed (Complete=True)" in result.stdout
+    job.write_text(yaml.safe_dump(body))
+    assert "status" not in podgate("interface", "extract", "job.batch", str(job)).stdout
 
 
 def test_a_sample_of_another_kind_and_one_with_equal_ids(

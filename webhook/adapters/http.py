@@ -91,7 +91,7 @@ class Namespaces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A review that cannot be judged before the labels of its namespace are known."""
+    """A review that must wait for the labels of its namespace, or for jq, before it is judged."""
 
     judge: Judge
     generation: int
@@ -103,8 +103,9 @@ class Pending:
 class Reviews:
     """Answers reviews. `observe` is told of each one afterwards; `clock` is monotonic.
 
-    A judge never waits: it may have a method `lacks_labels(request)`, and where that says so the
-    request gets the `namespace_labels` of its namespace before the judge sees it.
+    A judge may have a method `lacks_labels(request)`: where that says so the request gets the
+    `namespace_labels` of its namespace before the judge sees it. Only where its method
+    `waits(request)` says so may it wait, and is then called in a thread.
     """
 
     state: State
@@ -112,7 +113,7 @@ class Reviews:
     limits: Limits = field(default_factory=Limits)
     clock: Callable[[], float] = time.monotonic
     pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(2, thread_name_prefix="large")
+        default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="large")
     )
     namespaces: Namespaces | None = None
 
@@ -180,50 +181,53 @@ class Reviews:
             self.told(Observation(stage, self.clock() - arrived, fault.uid, fault=fault.reason))
             return fault.http_status, review.fault_response(fault)
         assert judge is not None
-        lacks_labels = getattr(judge, "lacks_labels", None)
-        if lacks_labels is None:
-            return self.decided(judge, generation, fault, arrived)
-        return self.labelled(Pending(judge, generation, fault, arrived), lacks_labels)
+        return self.prepared(Pending(judge, generation, fault, arrived))
 
-    def labelled(
-        self, pending: Pending, lacks_labels: Callable[[Request], bool]
-    ) -> Answered | Pending:
-        """The answer where labels do not matter or are at hand, else what must wait for them."""
-        request = pending.request
+    def prepared(self, pending: Pending) -> Answered | Pending:
+        """The answer where nothing is to be waited for, else what must wait."""
+        request, judge = pending.request, pending.judge
         try:
-            if lacks_labels(request):
+            if asks(judge, "lacks_labels", request):
                 known = self.namespaces.known(request.namespace) if self.namespaces else None
                 if known is None:
                     return pending
                 request = replace(request, namespace_labels=known)
+            if asks(judge, "waits", request):
+                return replace(pending, request=request)
         except Exception as error:
             return self.failed(request, pending.arrived, error)
-        return self.decided(pending.judge, pending.generation, request, pending.arrived)
+        return self.decided(judge, pending.generation, request, pending.arrived)
 
     async def completed(self, pending: Pending, until: float, large: bool) -> Answered:
         """The answer once the labels are there; without them the failure policy has the word."""
         request, arrived = pending.request, pending.arrived
-        labels: Mapping[str, str] | str = "this server has nobody to ask"
+        judge, generation = pending.judge, pending.generation
         try:
-            if self.namespaces is not None:
-                seconds = max(0.0, until - self.clock())
-                labels = await self.namespaces.labels(request.namespace, seconds)
+            if asks(judge, "lacks_labels", request):
+                labels = await self.labels_of(request, until)
+                if isinstance(labels, ReviewFault):
+                    seconds, reason = self.clock() - arrived, labels.reason
+                    seen = Observation(request.stage, seconds, request.uid, request, fault=reason)
+                    self.told(seen)
+                    return labels.http_status, review.fault_response(labels)
+                request = replace(request, namespace_labels=labels)
+            waits = asks(judge, "waits", request)
         except Exception as error:
             return self.failed(request, arrived, error)
-        if isinstance(labels, str):
-            fault = unknown_namespace(request, labels)
-            seconds = self.clock() - arrived
-            seen = Observation(request.stage, seconds, request.uid, request, fault=fault.reason)
-            self.told(seen)
-            return fault.http_status, review.fault_response(fault)
-        request = replace(request, namespace_labels=labels)
-        judge, generation = pending.judge, pending.generation
-        if large:
+        if large or waits:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(
                 self.pool, self.decided, judge, generation, request, arrived
             )
         return self.decided(judge, generation, request, arrived)
+
+    async def labels_of(self, request: Request, until: float) -> Mapping[str, str] | ReviewFault:
+        """The labels of a request's namespace, or the fault that they cannot be had."""
+        if self.namespaces is None:
+            return unknown_namespace(request, "this server has nobody to ask")
+        seconds = max(0.0, until - self.clock())
+        labels = await self.namespaces.labels(request.namespace, seconds)
+        return unknown_namespace(request, labels) if isinstance(labels, str) else labels
 
     def decided(self, judge: Judge, generation: int, request: Request, arrived: float) -> Answered:
         """The answer to a request; the one place where our own bugs are caught.
@@ -252,6 +256,12 @@ class Reviews:
             self.observe(observation)
         except Exception:
             log.exception("counting a review failed")
+
+
+def asks(judge: Judge, name: str, request: Request) -> bool:
+    """Whether the judge has such a question about a request, and answers it with yes."""
+    question = getattr(judge, name, None)
+    return question is not None and bool(question(request))
 
 
 def unknown_namespace(request: Request, why: str) -> ReviewFault:

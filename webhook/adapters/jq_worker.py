@@ -43,6 +43,8 @@ class JqDeadlineError(JqError):
 class JqDiedError(JqError):
     """The process ended: killed, out of memory, or libjq gave up."""
 
+    passes = True
+
 
 @lru_cache(maxsize=KNOWN)
 def refused(text: str) -> Fault | None:

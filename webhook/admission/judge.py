@@ -1,20 +1,29 @@
-"""One review's request through treatment and decision; shared by the webhook and `podgate review`."""
+"""One review's request through treatment, facts and decision; for webhook and `podgate review`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from webhook.admission.exemptions import treatment
+from webhook.admission.facts import facts_of
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import Decision
 from webhook.core.references import References
-from webhook.core.request import Request
+from webhook.core.request import Request, Treatment
+from webhook.core.workload.expressions import Evaluator
 
 
-def judge_review(request: Request, catalog: Catalog, references: References) -> Decision:
-    """The decision on a request as an API server sends it."""
+def judge_review(
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    evaluator: Evaluator | None = None,
+) -> Decision:
+    """The decision on a request as an API server sends it; `evaluator` is asked for facts."""
     treated = treatment(request, catalog)
     if treated is not request.treatment:
         request = replace(request, treatment=treated)
-    return decide(request, catalog, references)
+    exempt = request.treatment is Treatment.EXEMPT
+    facts = None if exempt else facts_of(request, catalog, evaluator)
+    return decide(request, catalog, references, facts)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from webhook import jq
 from webhook.adapters.files import STDIN, read_all
 from webhook.cli import loading
 from webhook.core.assemble import Choices, assemble
@@ -31,7 +32,8 @@ def assembled(
     documents: Sequence[SourceDocument],
 ) -> tuple[dict[KindName, tuple[Definition, ...]], list[Problem]]:
     """Definitions by group and kind, none when a document has an error; all problems."""
-    catalog, problems = assemble([], documents, Choices())
+    compile_jq = jq.evaluator().compile_jq
+    catalog, problems = assemble([], documents, Choices(), compile_jq=compile_jq)
     return (dict(catalog.definitions) if catalog else {}), list(problems)
 
 

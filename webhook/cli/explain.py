@@ -10,8 +10,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 import yaml
 
+from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.admission import budget
+from webhook.admission.facts import facts_of
 from webhook.cli import loading
 from webhook.cli.explain_json import kind_json, object_json
 from webhook.cli.explain_text import Page, kind_text, object_text
@@ -25,6 +27,7 @@ from webhook.core.explain.model import KindReport, ObjectReport
 from webhook.core.explain.objects import explain_object
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References
+from webhook.core.workload.foreign import Facts, given
 from webhook.core.workload.suggestions import closest
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of, request_of
@@ -171,9 +174,10 @@ def told_object(
     plans = catalog.plans_for(
         definition, request.namespace, references, place.labels or None, owner_of(request)
     )
-    return ToldObject(
-        verdict, explain_object(request, plans, references, verdict.decision, component)
-    )
+    facts = facts_of(request, catalog, jq.evaluator()) or Facts()
+    with given(facts, request.object):
+        report = explain_object(request, plans, references, verdict.decision, component)
+    return ToldObject(verdict, report)
 
 
 Told = KindReport | ToldObject

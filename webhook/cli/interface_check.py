@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, interface_report, lint, loading
 from webhook.cli.interface_report import Findings
@@ -196,7 +197,7 @@ def check_samples(paths: list[str], every: Sequence[Definition], findings: Findi
                 Problem(each.origin, "", found, fix, "sample-kind", line, column)
             )
             continue
-        counts, problems_of_sample = check_sample(definition, each)
+        counts, problems_of_sample = check_sample(definition, each, jq.evaluator())
         findings.problems += problems_of_sample
         findings.samples.append((each, counts))
         totals.update({(definitions.label(definition), row.component): row.pods for row in counts})

@@ -6,12 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
 from webhook.cli.lint import write_json
 from webhook.core.pointer import display
 from webhook.core.source import SourceDocument
+from webhook.core.workload.access_errors import AccessError
+from webhook.core.workload.bound import bind
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.expressions import Evaluator
+from webhook.core.workload.foreign import evaluate, given
 from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate
 from webhook.core.workload.scale import Scale, read_scales
 
@@ -24,7 +29,7 @@ Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 
 
 def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
-    """Print what is in an object by its kind's definition: instances, pod places, scales.
+    """Print what is in an object by its kind's definition: instances, pod places, scales, status.
 
     Exit code 0: printed, 1: it holds containers that the definition does not know, 2: the object
     or the definition cannot be read.
@@ -65,10 +70,13 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
     """Everything of one object, ready for JSON."""
     definition = definitions.fitting(found, document.data)
     assert definition is not None
+    evaluator = jq.evaluator()
+    facts = evaluate(definition.foreign, evaluator, (document.data,))
     try:
-        pods = locate(definition, document.data)
-        scales = read_scales(definition, document.data)
-        others = uncovered(document.data, pods, definition)
+        with given(facts, document.data):
+            pods = locate(definition, document.data)
+            scales = read_scales(definition, document.data)
+            others = uncovered(document.data, pods, definition)
     except LocationError as error:
         line, column = document.position(error.path)
         loading.complain(f"error: {document.origin}:{line}:{column}: {error.text} [{error.reason}]")
@@ -80,7 +88,29 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
         "name": name if isinstance(name, str) else "",
         "pods": [pod_json(each) for each in pods],
         "scales": [scale_json(each) for each in scales],
+        "status": status_json(definition, document, evaluator),
         "uncovered": [{"path": display(path), "what": what} for path, what in others],
+    }
+
+
+def status_json(
+    definition: Definition, document: SourceDocument, evaluator: Evaluator
+) -> dict[str, Any] | None:
+    """What the object says of itself; None where it says nothing yet, or the kind never does."""
+    if not document.data.get("status"):
+        return None
+    try:
+        found = bind(definition, document.data, evaluator).root.status()
+    except AccessError as error:
+        return {"state": None, "problem": str(error)}
+    if found is None:
+        return None
+    conditions = {each.type: each.status for each in found.conditions}
+    return {
+        "state": found.resolved,
+        "matching": list(found.matching),
+        "phase": found.phase,
+        "conditions": conditions,
     }
 
 
@@ -134,6 +164,9 @@ def as_text(body: dict[str, Any], *, first: bool) -> None:
     if body["scales"]:
         print()
         table(rows_of_scales)
+    if body["status"] is not None:
+        print()
+        print(status_text(body["status"]))
     for each in body["uncovered"]:
         print(f"not covered: a {each['what']} at {each['path']}")
 
@@ -144,3 +177,14 @@ def table(rows: list[tuple[str, str, str, str, str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)]
         print("  ".join([*cells, row[4]]).rstrip())
+
+
+def status_text(status: dict[str, Any]) -> str:
+    """The state that counts, the others that hold, and what it was told by."""
+    if status["state"] is None:
+        return f"status: {status['problem']}"
+    others = [each for each in status["matching"] if each != status["state"]]
+    told = [f"also {', '.join(others)}"] if others else []
+    told += [f"phase {status['phase']}"] if status["phase"] else []
+    told += [f"{name}={value}" for name, value in status["conditions"].items()]
+    return f"status: {status['state']}" + (f" ({'; '.join(told)})" if told else "")

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from webhook import jq
 from webhook.admission.exemptions import treatment
+from webhook.admission.facts import foreign_paths
 from webhook.admission.judge import judge_review
 from webhook.cli import loading
 from webhook.core import wording
@@ -68,7 +70,11 @@ class CatalogJudge:
         name = request.namespace
         # The API server gives every namespace this label, so that it needs no look-up.
         labels = {**request.namespace_labels, NAME_LABEL: name} if name else {}
-        return judge_review(request, self.catalog, References({name: labels}))
+        return judge_review(request, self.catalog, References({name: labels}), jq.evaluator())
+
+    def waits(self, request: Request) -> bool:
+        """Whether jq must be asked, in another process, before the decision."""
+        return bool(foreign_paths(request, self.catalog))
 
 
 def selects_by_labels(policy: Policy) -> bool:

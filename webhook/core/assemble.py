@@ -16,6 +16,7 @@ from webhook.core.policy.needs import check_settings
 from webhook.core.policy.together import check_together
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
+from webhook.core.workload.expressions import Compile
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
 from webhook.core.workload.locations import Definition, union
 from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
@@ -47,10 +48,17 @@ class Choices:
     context: Context = field(default_factory=Context)
 
 
-def add(documents: Documents, document: SourceDocument, context: Context, *, shipped: bool) -> None:
+def add(
+    documents: Documents,
+    document: SourceDocument,
+    context: Context,
+    *,
+    shipped: bool,
+    compile_jq: Compile | None = None,
+) -> None:
     """Parse one document by what it is; one that is nothing of ours is a problem."""
     if is_interface(document.data):
-        interface, problems = parse_interface(document)
+        interface, problems = parse_interface(document, compile_jq)
         if interface is not None:
             documents.interfaces.append((interface, shipped))
     elif is_profile(document.data):
@@ -154,12 +162,16 @@ def check_profiles(documents: Documents) -> Iterable[Problem]:
 
 
 def parsed(
-    sources: Sequence[SourceDocument], context: Context, *, shipped: bool = False
+    sources: Sequence[SourceDocument],
+    context: Context,
+    *,
+    shipped: bool = False,
+    compile_jq: Compile | None = None,
 ) -> Documents:
     """What documents hold, with all their problems; to be given to `assemble` as often as wanted."""
     documents = Documents()
     for each in sources:
-        add(documents, each, context, shipped=shipped)
+        add(documents, each, context, shipped=shipped, compile_jq=compile_jq)
     return documents
 
 
@@ -169,12 +181,13 @@ def assemble(
     choices: Choices,
     server_defaults: ServerDefaults | None = None,
     generation: int = 1,
+    compile_jq: Compile | None = None,
 ) -> tuple[Catalog | None, tuple[Problem, ...]]:
     """The catalog of shipped and given documents, None when one of them has an error; all problems.
 
-    A given policy of scope system replaces the shipped one.
+    A given policy of scope system replaces the shipped one. `compile_jq` tells what is no jq.
     """
-    documents = parsed(given, choices.context)
+    documents = parsed(given, choices.context, compile_jq=compile_jq)
     own = (
         shipped
         if isinstance(shipped, Documents)

@@ -7,7 +7,7 @@ validating pass judges the final object and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from webhook.core.workload.conflicts import judge_conflicts, pairs_written
 from webhook.core.workload.coverage import pod_like, uncovered
 from webhook.core.workload.evaluation import Evaluation, Immutable
 from webhook.core.workload.exclude import excluded_items
+from webhook.core.workload.foreign import Facts, before_update, given
 from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate, matches
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 from webhook.core.workload.restore import restore_immutable
@@ -39,12 +40,20 @@ def decide(
     request: Request,
     catalog: Catalog,
     references: References,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> Decision:
     """Judge one object; pure: the same arguments give the same decision.
 
-    `facts` are results of foreign jq programs by their text, none while all paths are native.
+    `facts` are the results of paths that only jq can evaluate, None where there are no such paths.
     """
+    if facts is None:
+        return decided(request, catalog, references)
+    with given(facts, request.object, request.old):
+        return decided(request, catalog, references)
+
+
+def decided(request: Request, catalog: Catalog, references: References) -> Decision:
+    """The decision by what is to be judged: a scale, a child, or the object itself."""
     if request.treatment is Treatment.EXEMPT or request.operation not in ("CREATE", "UPDATE"):
         return Allowed(request.object, judged=False)
     if request.subresource == "scale":
@@ -216,11 +225,13 @@ def completed_before(
     ev.immutable = immutable_places(definition, request.old)
     ev.excluded = excluded_items(ev)
     try:
-        for view in views:
-            fill_pod(ev, plan.pod(view.location.component, view.location.roles), view)
-        return {
-            (view.location.component, view.location.instance): reread(view, ev) for view in views
-        }
+        with before_update():
+            for view in views:
+                fill_pod(ev, plan.pod(view.location.component, view.location.roles), view)
+            return {
+                (view.location.component, view.location.instance): reread(view, ev)
+                for view in views
+            }
     except (MalformedPod, PatchError):
         return {}
 

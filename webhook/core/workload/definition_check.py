@@ -12,6 +12,8 @@ from webhook.core.pointer import Path
 from webhook.core.source import SourceDocument
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.definition_paths import Text, texts
+from webhook.core.workload.expressions import Evaluator
+from webhook.core.workload.foreign import Facts, evaluate, given
 from webhook.core.workload.infer_reach import unreached
 from webhook.core.workload.infer_schema import Schema, expression, spots
 from webhook.core.workload.locations import Definition, LocationError, locate
@@ -110,9 +112,18 @@ def check_coverage(
 
 
 def check_sample(
-    definition: Definition, sample: SourceDocument
+    definition: Definition, sample: SourceDocument, evaluator: Evaluator | None = None
 ) -> tuple[tuple[Count, ...], tuple[Problem, ...]]:
     """What each component is in a sample, and what cannot be read of it."""
+    facts = evaluate(definition.foreign, evaluator, (sample.data,)) if evaluator else Facts()
+    with given(facts, sample.data):
+        return checked_sample(definition, sample)
+
+
+def checked_sample(
+    definition: Definition, sample: SourceDocument
+) -> tuple[tuple[Count, ...], tuple[Problem, ...]]:
+    """The same, with what jq says of the sample at hand."""
     report = Report(sample)
     try:
         found = locate(definition, sample.data)

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from webhook.core.pointer import Path
 from webhook.core.workload.expressions import Compile, JqError, JqSyntaxError, native
+from webhook.core.workload.query import Unsupported, compile_query
 from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import Report, shown
 
@@ -187,8 +188,24 @@ def check_expressions(
         if fault is not None:
             found = f"`{shown(text)}`: `{shown(fault.found)}` is not allowed"
             if fault.reason == "not-jq":
-                found = f"`{shown(text)}` cannot be read as jq"
-            report.add(place, found, "write a path that only reads", fault.reason)
+                found = f"`{shown(text)}` cannot be read as jq{stop(text)}"
+            report.add(place, found, fix_of(text, fault), fault.reason)
+
+
+def fix_of(text: str, fault: Fault) -> str:
+    """What to write instead."""
+    first = text.split(".", 1)[0]
+    if first.isidentifier() and fault.found == first and first not in UPSTREAM:
+        return f"begin a path with a dot, `.{shown(text)}`"
+    return "write a path that only reads"
+
+
+def stop(text: str) -> str:
+    """Where our own reading of the text ended, which is mostly where its fault is."""
+    result = compile_query(text)
+    if not isinstance(result, Unsupported):
+        return ""
+    return f": look at position {result.position} (`{shown(result.found)}`)"
 
 
 def broken(text: str, compile_jq: Compile | None) -> Fault | None:

@@ -21,9 +21,13 @@ Compile = Callable[[str], Run]
 
 
 class JqError(Exception):
-    """An expression that cannot be evaluated on a document; `reason` is stable."""
+    """An expression that cannot be evaluated on a document; `reason` is stable.
+
+    Where `passes`, the same call may succeed when it is made again.
+    """
 
     reason = "path-failed"
+    passes = False
 
 
 class JqSyntaxError(JqError):

@@ -1,13 +1,13 @@
 """A resource interface: the document that says where a kind's pods and replicas are, compiled.
 
 Two spellings of the same format are read, `ResourceInterface` of optimization.nvidia.com/v1alpha1
-and `Karta` of run.ai/v1alpha1. Paths that admission follows (pods, metadata, fragments, ids,
-scale) must be native jq; `byExpression`, `filters` and `groupByKeyPaths` stay text in `spec`.
+and `Karta` of run.ai/v1alpha1. Paths that admission follows (pods, metadata, fragments, ids, scale)
+become programs; `byExpression`, `filters` and `groupByKeyPaths` stay text in `spec`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,7 +24,13 @@ from webhook.core.workload.definition_model import (
     SpecPaths,
 )
 from webhook.core.workload.expression_rules import check_expressions
-from webhook.core.workload.programs import place, program
+from webhook.core.workload.expressions import Compile
+from webhook.core.workload.foreign import ForeignProgram
+from webhook.core.workload.programs import (
+    by_number,
+    of_interface,
+    place_of_interface,
+)
 from webhook.core.workload.query import Program
 from webhook.core.workload.query_pairing import check_pairing
 from webhook.core.workload.suggestions import closest
@@ -65,6 +71,15 @@ class Component:
         return self.template or self.spec
 
     @property
+    def foreign(self) -> Iterator[ForeignProgram]:
+        """The paths that need jq."""
+        numbers = (self.replicas, self.minimum, self.maximum)
+        paths = (self.template, self.spec, self.metadata, self.ids, *numbers)
+        for each in (*paths, *self.fragments.values()):
+            if isinstance(each, ForeignProgram):
+                yield each
+
+    @property
     def scales(self) -> bool:
         """Whether the definition says how many replicas there are."""
         return bool(self.replicas or self.minimum or self.maximum)
@@ -101,8 +116,13 @@ def is_interface(document: Any) -> bool:
     )
 
 
-def parse_interface(document: SourceDocument) -> tuple[Interface | None, tuple[Problem, ...]]:
-    """The definition, None when it cannot be used, and all problems, warnings included."""
+def parse_interface(
+    document: SourceDocument, compile_jq: Compile | None = None
+) -> tuple[Interface | None, tuple[Problem, ...]]:
+    """The definition, None when it cannot be used, and all problems, warnings included.
+
+    Whether a text that is not native is jq at all is told only with `compile_jq`.
+    """
     report = Report(document)
     data = document.data
     if not is_interface(data):
@@ -118,19 +138,19 @@ def parse_interface(document: SourceDocument) -> tuple[Interface | None, tuple[P
     if spec is None:
         return None, tuple(report.problems)
     interface_checks.check(spec, report)
-    components = tuple(compiled(each, report) for each in interface_checks.placed(spec))
-    compile_rest(spec, report)
-    refuse_forbidden(spec, report)
+    placed = interface_checks.placed(spec)
+    components = tuple(compiled(each, report, compile_jq) for each in placed)
+    refuse_forbidden(spec, report, compile_jq)
     if report.failed:
         return None, tuple(report.problems)
     return made(document, spec, components), tuple(report.problems)
 
 
-def refuse_forbidden(spec: InterfaceSpec, report: Report) -> None:
+def refuse_forbidden(spec: InterfaceSpec, report: Report, compile_jq: Compile | None) -> None:
     """Tell of jq that reads anything but the object, in whatever text; told once for each place."""
     before = len(report.problems)
     told = {problem.path for problem in report.problems}
-    check_expressions(spec, report, ("spec",))
+    check_expressions(spec, report, ("spec",), compile_jq)
     report.problems[before:] = [each for each in report.problems[before:] if each.path not in told]
 
 
@@ -164,25 +184,34 @@ def made(
     )
 
 
-def compiled(each: Placed, report: Report) -> Component:
-    """The component with its paths as programs, having told of each that is not native."""
+def compiled(each: Placed, report: Report, compile_jq: Compile | None) -> Component:
+    """The component with its paths as programs, having told of each that cannot be followed."""
     at, body, root = each
     paths, scale = body.spec_definition or SpecPaths(), body.scale_definition or ScalePaths()
     here = (*at, "specDefinition")
-    template = place(paths.pod_template_spec_path, (*here, "podTemplateSpecPath"), report)
-    spec = place(paths.pod_spec_path, (*here, "podSpecPath"), report)
-    metadata = place(paths.metadata_path, (*here, "metadataPath"), report)
-    fragments = compile_fragments(body, (*here, "fragmentedPodSpecDefinition"), report)
-    ids = program(body.instance_id_path, (*at, "instanceIdPath"), report)
+    template = place_of_interface(
+        paths.pod_template_spec_path, (*here, "podTemplateSpecPath"), report, compile_jq
+    )
+    spec = place_of_interface(paths.pod_spec_path, (*here, "podSpecPath"), report, compile_jq)
+    metadata = place_of_interface(paths.metadata_path, (*here, "metadataPath"), report, compile_jq)
+    fragments = compile_fragments(body, (*here, "fragmentedPodSpecDefinition"))
+    ids = of_interface(body.instance_id_path)
     there = (*at, "scaleDefinition")
     numbers = {
-        key: program(text, (*there, key), report)
+        key: of_interface(text)
         for key, text in (
             ("replicasPath", scale.replicas_path),
             ("minReplicasPath", scale.min_replicas_path),
             ("maxReplicasPath", scale.max_replicas_path),
         )
     }
+    if any(is_foreign(each) for each in (template, spec, metadata, ids, *fragments.values())) or (
+        any(map(is_foreign, numbers.values()))
+    ):
+        template, spec = by_number(template, assignable=True), by_number(spec, assignable=True)
+        metadata, ids = by_number(metadata, assignable=True), by_number(ids)
+        fragments = {path: by_number(each) or each for path, each in fragments.items()}
+        numbers = {key: by_number(each) for key, each in numbers.items()}
     pods = {(*here, "podTemplateSpecPath"): template, (*here, "podSpecPath"): spec}
     metadatas = {(*here, "metadataPath"): metadata}
     scales = {(*there, key): number for key, number in numbers.items()}
@@ -221,13 +250,18 @@ def form_of(body: ComponentModel) -> Form | None:
     return "fragments" if paths.fragmented_pod_spec_definition else None
 
 
-def compile_fragments(body: ComponentModel, at: Path, report: Report) -> dict[Path, Program]:
+def is_foreign(program: Program | None) -> bool:
+    """Whether a path needs jq."""
+    return isinstance(program, ForeignProgram)
+
+
+def compile_fragments(body: ComponentModel, at: Path) -> dict[Path, Program]:
     """The fragment paths that are set, by their place in the definition."""
     fragments = body.spec_definition and body.spec_definition.fragmented_pod_spec_definition
     if not fragments:
         return {}
     texts = fragments.model_dump(by_alias=True, exclude_none=True)
-    made = {(*at, key): program(text, (*at, key), report) for key, text in texts.items()}
+    made = {(*at, key): of_interface(text) for key, text in texts.items()}
     return {path: each for path, each in made.items() if each is not None}
 
 
@@ -239,39 +273,12 @@ def check_instances(
         if each is None:
             continue
         if ids is None:
-            if each.iterators and at[-1] in {"podTemplateSpecPath", "podSpecPath"}:
+            if (
+                each.iterators
+                and not is_foreign(each)
+                and at[-1] in {"podTemplateSpecPath", "podSpecPath"}
+            ):
                 found = f"`{typed.shown(each.text)}` gives several pods without names"
                 report.warn(at, found, "add `instanceIdPath`", "ids-missing")
         elif why := check_pairing(each, ids):
             report.add(at, why, "let both go through the same collections", "not-paired")
-
-
-def compile_rest(spec: InterfaceSpec, report: Report) -> None:
-    """Warn about the remaining paths that are not native: admission does without them."""
-    for at, body, _ in interface_checks.placed(spec):
-        status, pods, suspend = body.status_definition, body.pod_selector, body.suspend_definition
-        texts: dict[Path, str | None] = {}
-        if status and status.phase_definition:
-            texts["statusDefinition", "phaseDefinition", "path"] = status.phase_definition.path
-        if status and status.conditions_definition:
-            texts["statusDefinition", "conditionsDefinition", "path"] = (
-                status.conditions_definition.path
-            )
-        if pods and pods.component_type_selector:
-            texts["podSelector", "componentTypeSelector", "keyPath"] = (
-                pods.component_type_selector.key_path
-            )
-        if pods and pods.component_instance_selector:
-            texts["podSelector", "componentInstanceSelector", "idPath"] = (
-                pods.component_instance_selector.id_path
-            )
-        if pods and pods.replica_selector:
-            texts["podSelector", "replicaSelector", "keyPath"] = pods.replica_selector.key_path
-        for name, actions in (
-            ("suspendActions", suspend.suspend_actions if suspend else []),
-            ("resumeActions", suspend.resume_actions if suspend else []),
-        ):
-            for index, action in enumerate(actions):
-                texts["suspendDefinition", name, index, "path"] = action.path
-        for inside, text in texts.items():
-            program(text, (*at, *inside), report, "warning")

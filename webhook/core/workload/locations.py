@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, make_dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from webhook.core.pointer import Path, display
+from webhook.core.workload.foreign import ForeignProgram
 from webhook.core.workload.interface import Component, Interface
 from webhook.core.workload.parts import BEHIND, UPSTREAM, Part, PodParts, parts_of, step_of
 from webhook.core.workload.profile import (
@@ -124,7 +125,7 @@ class Definition:
     Without a profile every component is a worker and the whole object is walked for coverage.
     """
 
-    __slots__ = ("interface", "others", "plans", "profile", "profiled")
+    __slots__ = ("foreign", "interface", "others", "plans", "profile", "profiled")
 
     def __init__(
         self,
@@ -136,6 +137,12 @@ class Definition:
         self.profiled = profile is not None
         self.profile = (profile or without_profile(interface)).of_version(interface.version)
         self.others = others
+        self.foreign: tuple[ForeignProgram, ...] = tuple(
+            program
+            for each in (interface, *(other.interface for other in others))
+            for component in each.components
+            for program in component.foreign
+        )
         self.plans = tuple(
             Plan(
                 component,

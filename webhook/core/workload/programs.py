@@ -1,14 +1,16 @@
-"""Compiles the paths that a document of ours states, telling of each that is not native jq."""
+"""Compiles the paths that documents state; only those of an interface may need jq itself."""
 
 from __future__ import annotations
 
 from webhook.core.pointer import Path
+from webhook.core.workload.expressions import Compile, Evaluator, JqError, NotAPlaceError
+from webhook.core.workload.foreign import ForeignProgram
 from webhook.core.workload.query import Program, Unsupported, compile_query
 from webhook.core.workload.typed import Report, shown
 
 NATIVE_FORMS = (
     'native are fields, indices, [], pipes, to_entries[] | .key or .value, select(.k == "v"), '
-    "// literal and + - * of them; other jq comes with a later version"
+    "// literal and + - * of them; other jq has its place in resource interfaces"
 )
 
 
@@ -21,6 +23,40 @@ def program(text: str | None, at: Path, report: Report, severity: str = "error")
         return result
     tell_unsupported(result, at, report, severity)
     return None
+
+
+def of_interface(text: str | None, *, assignable: bool = False) -> Program | None:
+    """A path of a resource interface as a program; what is not native is left to jq."""
+    if not text:
+        return None
+    result = compile_query(text)
+    return result if isinstance(result, Program) else ForeignProgram(text, assignable=assignable)
+
+
+def place_of_interface(
+    text: str | None, at: Path, report: Report, compile_jq: Compile | None
+) -> Program | None:
+    """The same for a path that must name places; of other jq only `compile_jq` can tell."""
+    found = of_interface(text, assignable=True)
+    if isinstance(found, ForeignProgram) and compile_jq is not None:
+        try:
+            Evaluator(compile_jq).places(found.text, None)
+        except NotAPlaceError:
+            tell_computed(found.text, at, report)
+            return None
+        except JqError:
+            pass  # what fails without an object may work with one
+    return assignable(found, at, report)
+
+
+def by_number(program: Program | None, *, assignable: bool = False) -> Program | None:
+    """The program as jq evaluates it, if it goes through a collection.
+
+    Where one path of a component needs jq, results and ids are paired by their number.
+    """
+    if program is None or not program.iterators or isinstance(program, ForeignProgram):
+        return program
+    return ForeignProgram(program.text, assignable=assignable)
 
 
 def tell_unsupported(fault: Unsupported, at: Path, report: Report, severity: str) -> None:
@@ -36,9 +72,18 @@ def tell_unsupported(fault: Unsupported, at: Path, report: Report, severity: str
 
 def place(text: str | None, at: Path, report: Report) -> Program | None:
     """The same for a path that must name places of the object rather than compute values."""
-    found = program(text, at, report)
+    return assignable(program(text, at, report), at, report)
+
+
+def assignable(found: Program | None, at: Path, report: Report) -> Program | None:
+    """The program, none and told where it computes a value."""
     if found is not None and not found.assignable:
-        told = f"`{shown(found.text)}` computes a value"
-        report.add(at, told, "name a place in the object", "not-a-place")
+        tell_computed(found.text, at, report)
         return None
     return found
+
+
+def tell_computed(text: str, at: Path, report: Report) -> None:
+    """Say that a path computes a value where pods must be."""
+    told = f"`{shown(text)}` computes a value"
+    report.add(at, told, "name a place in the object", "not-a-place")

@@ -41,7 +41,12 @@ _new: Final = tuple.__new__
 
 
 class Program:
-    """A native program; documents are JSON values of Python's own types."""
+    """A native program; documents are JSON values of Python's own types.
+
+    While `by_number`, results belong to ids of the same number rather than of the same element.
+    """
+
+    by_number = False
 
     def __init__(self, text: str, facts: analysis.Facts, node: Node) -> None:
         self.text = text

@@ -29,7 +29,11 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
     owners = _matches(ids, document)
     names = _names(ids, owners, document)
     pairs = []
-    for match in owners if values is ids else _matches(values, document):
+    found = owners if values is ids else _matches(values, document)
+    if values.by_number and len(found) != len(owners):
+        told = f"{values.text} gives {len(found)} results, its ids {ids.text} {len(owners)}"
+        raise QueryError(told)
+    for match in found:
         if match.value is None:
             continue
         if match.bindings not in names:

@@ -82,8 +82,14 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             path,
             low,
             high,
-            path or (bindings[-1] if bindings else ()),
+            path or place_of(component, bindings),
         )
+
+
+def place_of(component: Component, bindings: Bindings) -> Path:
+    """Where an instance is; what jq gives has numbers for elements, which are no places."""
+    numbered = component.ids is not None and component.ids.by_number
+    return () if numbered or not bindings else bindings[-1]
 
 
 NOTHING: tuple[int | None, Path | None] = (None, None)

@@ -1,0 +1,31 @@
+"""The jq worker of this process: started when a definition first needs it, ended with the process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from functools import lru_cache
+
+from webhook.adapters.jq_worker import JqWorker
+from webhook.core.workload.expressions import Evaluator
+
+PROCESSES = 2
+
+
+def evaluator() -> Evaluator:
+    """Evaluates native texts here, and others in processes that can be stopped."""
+    return evaluator_of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def evaluator_of(process: int) -> Evaluator:
+    """The evaluator of one process: what a fork brings along belongs to another."""
+    worker = JqWorker(PROCESSES)
+    atexit.register(closed, worker, process)
+    return Evaluator(worker.compile)
+
+
+def closed(worker: JqWorker, process: int) -> None:
+    """End the worker's processes, in the process that made them."""
+    if os.getpid() == process:
+        worker.close()
