@@ -36,6 +36,8 @@ from webhook.core.request import Request, Stage
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.injected_items import parse_injected
+from webhook.core.workload.kept_shape import Shapes
+from webhook.core.workload.kind_schema import KindSchema, read_schemas
 from webhook.core.workload.trusted_list import parse_trusted
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
@@ -43,6 +45,7 @@ from webhook.offline import Place, judge, references_of
 
 FILE = "case.yaml"
 DOCUMENTS = ("policies", "assets", "interfaces")
+CRDS = "crds"
 PLACE = (
     "namespace",
     "namespaceLabels",
@@ -52,7 +55,7 @@ PLACE = (
     "settings",
 )
 SUBMITTED = ("object", "request")
-CASE_KEYS = (*DOCUMENTS, *PLACE, *SUBMITTED, "references", "expect", "variants")
+CASE_KEYS = (*DOCUMENTS, CRDS, *PLACE, *SUBMITTED, "references", "expect", "variants")
 VARIANT_KEYS = ("name", "set", "expect")
 REQUEST_KEYS = (
     "operation",
@@ -290,15 +293,35 @@ def documents_of(case: Case) -> list[SourceDocument]:
     """Policies, assets and interfaces of a case, inline ones and those of files beside it."""
     found: list[SourceDocument] = []
     for key in DOCUMENTS:
-        for index, each in enumerate(case.given.get(key) or ()):
-            if isinstance(each, str):
-                read, problems = files.read_all([str(case.file.parent / each)])
-                if problems:
-                    raise BadCase("; ".join(wording.problem_text(one) for one in problems))
-                found += read
-            else:
-                found.append(inline(case.document, (key, index), len(found) + 1))
+        found += listed(case, key, len(found))
     return found
+
+
+def listed(case: Case, key: str, before: int = 0) -> list[SourceDocument]:
+    """The documents of one list, numbered behind those that come before."""
+    found: list[SourceDocument] = []
+    for index, each in enumerate(case.given.get(key) or ()):
+        if isinstance(each, str):
+            read, problems = files.read_all([str(case.file.parent / each)])
+            if problems:
+                raise BadCase("; ".join(wording.problem_text(one) for one in problems))
+            found += read
+        else:
+            found.append(inline(case.document, (key, index), before + len(found) + 1))
+    return found
+
+
+def schemas_for(case: Case, given: Sequence[KindSchema]) -> list[KindSchema]:
+    """What the case's own CRDs say, and of other kinds those that were given beside it."""
+    shapes = Shapes()
+    own: list[KindSchema] = []
+    for document in listed(case, CRDS):
+        found, problems = read_schemas(document, shapes)
+        if problems:
+            raise BadCase("\n".join(wording.problem_text(each) for each in problems))
+        own += found
+    kinds = {(each.group, each.kind) for each in own}
+    return own + [each for each in given if (each.group, each.kind) not in kinds]
 
 
 def place_of(case: Case) -> Place:
@@ -307,7 +330,7 @@ def place_of(case: Case) -> Place:
     return Place(str(case.given.get("namespace") or "default"), labels)
 
 
-def catalog_of(case: Case) -> Catalog:
+def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
     """The catalog of a case's documents beside the shipped ones; BadCase when one is no good."""
     given = case.given
     combination = given.get("ruleCombination") or GUARDED
@@ -316,7 +339,8 @@ def catalog_of(case: Case) -> Catalog:
     context = Context(workload_type=given.get("workloadType"), namespace=place_of(case).namespace)
     own = shipped(with_system_policy=given.get("systemPolicy") is not False)
     choices = Choices(combination, words_of(case), context)
-    catalog, problems = assemble(own, documents_of(case), choices, defaults_table())
+    known = schemas_for(case, schemas)
+    catalog, problems = assemble(own, documents_of(case), choices, defaults_table(), schemas=known)
     if catalog is None:
         errors = [each for each in problems if each.severity == "error"]
         raise BadCase("\n".join(wording.problem_text(each) for each in errors))
@@ -356,9 +380,9 @@ def references_for(case: Case) -> References:
     return references_of(listed, place_of(case))
 
 
-def run(case: Case) -> Outcome:
+def run(case: Case, schemas: Sequence[KindSchema] = ()) -> Outcome:
     """Judge what the case submits."""
-    catalog, references = catalog_of(case), references_for(case)
+    catalog, references = catalog_of(case, schemas), references_for(case)
     if case.offline:
         return run_manifest(case, catalog, references)
     return run_request(case, catalog, references)

@@ -17,6 +17,8 @@ from webhook.core.policy.envelope import Context
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.injected_items import Injected, parse_injected
+from webhook.core.workload.kept_shape import Shapes
+from webhook.core.workload.kind_schema import KindSchema, read_schemas
 from webhook.core.workload.trusted_list import parse_trusted
 from webhook.core.workload.trusted_mutators import TrustedMutators
 
@@ -32,10 +34,11 @@ class Sources:
     assets: tuple[str, ...] = ()
     kubernetes_minor: str = DEFAULT_MINOR
     choices: Choices = field(default_factory=Choices)
+    crds: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every given path."""
+        """Every given path of documents of ours."""
         return (*self.policies, *self.interfaces, *self.assets)
 
 
@@ -70,6 +73,30 @@ def read_shipped(mark: object) -> tuple[Documents, Sequence[Problem]]:
     return parsed(documents, Context(), shipped=True), tuple(problems)
 
 
+def schemas_of(paths: Sequence[str]) -> tuple[tuple[KindSchema, ...], tuple[Problem, ...]]:
+    """What the CRDs of files say, and their problems; read again only when a file has changed."""
+    given = tuple(unrepeated(paths))
+    return read_crds(given, files.fingerprint(given)) if given else ((), ())
+
+
+@lru_cache(maxsize=2)
+def read_crds(
+    paths: tuple[str, ...], mark: object
+) -> tuple[tuple[KindSchema, ...], tuple[Problem, ...]]:
+    """The same for one state of the files; one CRD is in memory at a time, as some are large."""
+    schemas: list[KindSchema] = []
+    names, problems = files.files_of(paths)
+    shapes = Shapes()
+    for name in names:
+        documents, faults = files.read_all([name], kubernetes=True)
+        problems += faults
+        for each in documents:
+            found, more = read_schemas(each, shapes)
+            schemas += found
+            problems += more
+    return tuple(schemas), tuple(problems)
+
+
 def injected_list(path: object) -> tuple[Injected, tuple[Problem, ...]]:
     """The list of what other webhooks add, and everything that is wrong with the file."""
     if path is None:
@@ -102,8 +129,11 @@ def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[P
     if isinstance(table, Problem):
         return None, (*own_problems, *problems, table)
     compile_jq = jq.evaluator().compile_jq
-    catalog, more = assemble(shipped, given, sources.choices, table, generation, compile_jq)
-    found = (*own_problems, *problems, *more)
+    schemas, unread = schemas_of(sources.crds)
+    catalog, more = assemble(
+        shipped, given, sources.choices, table, generation, compile_jq, schemas
+    )
+    found = (*own_problems, *problems, *unread, *more)
     if any(each.severity == "error" for each in found):
         return None, found
     return catalog, found
@@ -116,11 +146,12 @@ def unrepeated(paths: Sequence[str]) -> list[str]:
 
 def change_detector(sources: Sources) -> Callable[[], bool]:
     """A function that says whether the files differ from when it last said so."""
-    seen = files.fingerprint(sources.paths)
+    paths = (*sources.paths, *sources.crds)
+    seen = files.fingerprint(paths)
 
     def changed() -> bool:
         nonlocal seen
-        now = files.fingerprint(sources.paths)
+        now = files.fingerprint(paths)
         if now == seen:
             return False
         seen = now

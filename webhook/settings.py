@@ -63,6 +63,12 @@ class Settings(BaseModel):
     policies: tuple[Path, ...] = setting((), "paths of policies", listed=PATHS)
     interfaces: tuple[Path, ...] = setting((), "paths of resource interfaces", listed=PATHS)
     assets: tuple[Path, ...] = setting((), "paths of assets", listed=PATHS)
+    crds: tuple[Path, ...] = setting(
+        (),
+        "paths of CRDs, by whose schemas definitions are proven and defaults that servers would"
+        " prune are left out",
+        listed=PATHS,
+    )
     rule_combination: Literal["guarded", "documented", "strictest"] = setting(
         "guarded", "guarded, documented or strictest"
     )

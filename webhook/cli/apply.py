@@ -25,6 +25,7 @@ def apply(
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
     assets: loading.Assets = None,
+    crds: loading.Crds = None,
     namespace: loading.Namespace = None,
     namespace_labels: loading.NamespaceLabels = "",
     workload_type: loading.WorkloadType = None,
@@ -51,6 +52,7 @@ def apply(
                 workload_type=workload_type,
                 combination=rule_combination,
                 minor=kubernetes,
+                crds=crds,
             ),
         )
     except loading.BadInput:

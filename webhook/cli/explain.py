@@ -51,6 +51,7 @@ def explain(
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
     assets: loading.Assets = None,
+    crds: loading.Crds = None,
     namespace: loading.Namespace = None,
     namespace_labels: loading.NamespaceLabels = "",
     workload_type: loading.WorkloadType = None,
@@ -99,6 +100,7 @@ def explain(
             workload_type=workload_type,
             combination=rule_combination,
             minor=kubernetes,
+            crds=crds,
         )
         code = run(files or [], kind, component, place, output, sources)
     except loading.BadInput:

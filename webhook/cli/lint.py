@@ -26,7 +26,7 @@ from webhook.core.policy.lint import lint as advise
 from webhook.core.policy.reasons import REASONS
 from webhook.core.source import SourceDocument
 from webhook.core.workload.locations import Definition
-from webhook.loader import Sources, shipped_documents, unrepeated
+from webhook.loader import Sources, schemas_of, shipped_documents, unrepeated
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 Paths = Annotated[
@@ -44,6 +44,7 @@ def lint(
     strict: Strict = False,
     output: Output = "text",
     interfaces: loading.Interfaces = None,
+    crds: loading.Crds = None,
     namespace: loading.Namespace = None,
     workload_type: loading.WorkloadType = None,
     rule_combination: loading.Combination = GUARDED,
@@ -62,6 +63,7 @@ def lint(
             workload_type=workload_type,
             combination=rule_combination,
             assumed=None,
+            crds=crds,
         )
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
@@ -81,8 +83,9 @@ def problems_of(sources: Sources) -> list[Problem]:
     """What loading tells, and when everything loads the advice too; in order of place."""
     shipped, broken = shipped_documents()
     given, unread = read_all(unrepeated(sources.paths))
-    catalog, found = assemble(shipped, given, sources.choices)
-    problems = [*broken, *unread, *found]
+    schemas, no_crds = schemas_of(sources.crds)
+    catalog, found = assemble(shipped, given, sources.choices, schemas=schemas)
+    problems = [*broken, *unread, *no_crds, *found]
     if catalog is not None:
         problems += advise(world_of(catalog, given, sources))
     return sorted(problems, key=lambda each: (each.origin, each.line, each.column, each.reason))

@@ -16,8 +16,16 @@ from webhook.core.decision import Problem
 from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.row import ALL_TYPES
+from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, Sources, injected_list, load, trusted_list
+from webhook.loader import (
+    DEFAULT_MINOR,
+    Sources,
+    injected_list,
+    load,
+    schemas_of,
+    trusted_list,
+)
 from webhook.settings import Settings
 
 BAD_INPUT = 2
@@ -42,6 +50,14 @@ Interfaces = Annotated[
 Assets = Annotated[
     list[str] | None,
     typer.Option("--assets", metavar="PATH", help="File or folder with WorkloadAsset documents."),
+]
+Crds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--crds",
+        metavar="PATH",
+        help="File or folder with CRDs, whose schemas say where pods can be and what is pruned.",
+    ),
 ]
 Namespace = Annotated[
     str | None,
@@ -115,6 +131,7 @@ def sources_of(
     combination: str = GUARDED,
     minor: str = DEFAULT_MINOR,
     assumed: str | None = "default",
+    crds: list[str] | None = None,
 ) -> Sources:
     """The options as sources for the loader; `assumed` is the namespace where none is named."""
     checked(workload_type, ALL_TYPES, "--workload-type")
@@ -122,7 +139,12 @@ def sources_of(
     context = Context(workload_type=workload_type, namespace=namespace or assumed)
     choices = Choices(combination, words_of_environment(), context)
     return Sources(
-        tuple(policies or ()), tuple(interfaces or ()), tuple(assets or ()), minor, choices
+        tuple(policies or ()),
+        tuple(interfaces or ()),
+        tuple(assets or ()),
+        minor,
+        choices,
+        tuple(crds or ()),
     )
 
 
@@ -143,6 +165,15 @@ def words_of(settings: Settings) -> Vocabulary:
         tell((*faults, *more))
         raise BadInput
     return settings.vocabulary(injected, trusted)
+
+
+def known_schemas(crds: list[str] | None) -> tuple[KindSchema, ...]:
+    """What CRDs say, faults told; BadInput where some cannot be read."""
+    schemas, problems = schemas_of(crds or ())
+    tell(problems)
+    if any(each.severity == "error" for each in problems):
+        raise BadInput
+    return schemas
 
 
 def catalog_of(sources: Sources) -> Catalog:

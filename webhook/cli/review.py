@@ -33,6 +33,7 @@ def review(
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
     assets: loading.Assets = None,
+    crds: loading.Crds = None,
     namespace_labels: loading.NamespaceLabels = "",
     workload_type: loading.WorkloadType = None,
     rule_combination: loading.Combination = GUARDED,
@@ -53,6 +54,7 @@ def review(
             workload_type=workload_type,
             combination=rule_combination,
             minor=kubernetes,
+            crds=crds,
         )
         code = answer(read_review(file), Stage(stage), loading.catalog_of(sources), labels)
     except loading.BadInput:

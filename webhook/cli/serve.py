@@ -100,6 +100,7 @@ def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
         tuple(map(str, settings.assets)),
         settings.kubernetes_minor,
         Choices(settings.rule_combination, words or settings.vocabulary()),
+        tuple(map(str, settings.crds)),
     )
 
 
@@ -141,6 +142,7 @@ def serve(
     policies: Annotated[list[str] | None, option("policies", "-p")] = None,
     interfaces: Annotated[list[str] | None, option("interfaces")] = None,
     assets: Annotated[list[str] | None, option("assets")] = None,
+    crds: Annotated[list[str] | None, option("crds")] = None,
     rule_combination: Annotated[str | None, option("rule_combination")] = None,
     kubeconfig: Annotated[Path | None, option("kubeconfig")] = None,
     workers: Annotated[str | None, option("workers")] = None,

@@ -17,6 +17,7 @@ from rich.text import Text
 from webhook import cases
 from webhook.cli import loading
 from webhook.core.wording import clean
+from webhook.core.workload.kind_schema import KindSchema
 
 PASSED, FAILED, UPDATED, ERROR = "passed", "failed", "updated", "error"
 STYLES = {PASSED: "green", FAILED: "red", UPDATED: "yellow", ERROR: "bold red"}
@@ -31,19 +32,27 @@ Update = Annotated[
     bool,
     typer.Option("--update", help="Write what came into the cases that expect something else."),
 ]
+Crds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--crds", metavar="PATH", help="File or folder with CRDs, for cases that give none."
+    ),
+]
 JUnit = Annotated[
     str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
 ]
 
 
-def run_cases(folders: Folders, update: Update = False, junit: JUnit = None) -> None:
+def run_cases(
+    folders: Folders, update: Update = False, junit: JUnit = None, crds: Crds = None
+) -> None:
     """Run policy cases: a folder each, with a case.yaml that holds policies, an object and what is
     expected of them.
 
     Exit code 0: all passed, 1: some case failed, 2: bad input, such as a case that cannot be read.
     """
     try:
-        results = run(files_in(folders), update=update)
+        results = run(files_in(folders), update=update, schemas=loading.known_schemas(crds))
         if junit is not None:
             write_junit(results, junit)
     except loading.BadInput:
@@ -92,12 +101,14 @@ def files_in(folders: Sequence[str]) -> list[Found]:
     return list(found.values())
 
 
-def run(files: Sequence[Found], *, update: bool) -> list[Result]:
+def run(
+    files: Sequence[Found], *, update: bool, schemas: Sequence[KindSchema] = ()
+) -> list[Result]:
     """Run every case, a line for each as it ends, then the sum."""
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     results: list[Result] = []
     for each in files:
-        for result in results_of(each, update=update):
+        for result in results_of(each, schemas, update=update):
             tell(console, result)
             results.append(result)
     console.print(
@@ -106,7 +117,7 @@ def run(files: Sequence[Found], *, update: bool) -> list[Result]:
     return results
 
 
-def results_of(found: Found, *, update: bool) -> Iterator[Result]:
+def results_of(found: Found, schemas: Sequence[KindSchema], *, update: bool) -> Iterator[Result]:
     """The results of one file's case and variants; one error when the file cannot be read."""
     try:
         listed = cases.cases_of(found.file)
@@ -114,15 +125,17 @@ def results_of(found: Found, *, update: bool) -> Iterator[Result]:
         yield Result(found.label, "", ERROR, [str(error)])
         return
     for case in listed:
-        yield result_of(case, found.label, update=update)
+        yield result_of(case, found.label, schemas, update=update)
 
 
-def result_of(case: cases.Case, folder: str, *, update: bool) -> Result:
+def result_of(
+    case: cases.Case, folder: str, schemas: Sequence[KindSchema], *, update: bool
+) -> Result:
     """Run one case, and rewrite what it expects where that is asked for."""
     name = case.name.removeprefix(case.file.parent.name).removeprefix(": ")
     start = time.perf_counter()
     try:
-        outcome = cases.run(case)
+        outcome = cases.run(case, schemas)
         problems = [NO_EXPECTATION]
         if case.expect is not None:
             problems = cases.compare(case.expect, outcome)

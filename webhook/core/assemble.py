@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from webhook.core.catalog import Catalog
@@ -18,9 +18,13 @@ from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
+from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.locations import Definition, union
 from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
+from webhook.core.workload.proof import prove, uncovered_places, ungoverned
 from webhook.core.workload.vocabulary import Vocabulary
+
+Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 
 @dataclass(slots=True)
@@ -121,7 +125,7 @@ def add_policy(
     return ()
 
 
-def definitions_of(documents: Documents) -> dict[tuple[str, str], tuple[Definition, ...]]:
+def definitions_of(documents: Documents) -> Definitions:
     """Interfaces joined with their profiles; several of one kind and version add their locations."""
     profiles: dict[tuple[str, str], Profile] = {}
     for profile, _ in documents.profiles:
@@ -134,10 +138,25 @@ def definitions_of(documents: Documents) -> dict[tuple[str, str], tuple[Definiti
             found = None
         key = (interface.group, interface.kind, interface.version)
         grouped.setdefault(key, []).append(Definition(interface, found))
-    result: dict[tuple[str, str], tuple[Definition, ...]] = {}
+    result: Definitions = {}
     for (group, kind, _), each in grouped.items():
         result[group, kind] = (*result.get((group, kind), ()), union(each))
     return result
+
+
+def prove_all(definitions: Definitions, schemas: Iterable[KindSchema]) -> Iterator[Problem]:
+    """Give each definition what the schemas of its versions prove; what nobody covers is told."""
+    for schema in schemas:
+        several = definitions.get((schema.group, schema.kind), ())
+        for each in several:
+            if schema.version in each.versions:
+                proof = each.proofs[schema.version] = prove(each, schema)
+                yield from uncovered_places(schema, proof, each)
+                break
+        else:
+            problem = ungoverned(schema, other_versions=bool(several))
+            if problem is not None:
+                yield problem
 
 
 def check_profiles(documents: Documents) -> Iterable[Problem]:
@@ -182,10 +201,12 @@ def assemble(
     server_defaults: ServerDefaults | None = None,
     generation: int = 1,
     compile_jq: Compile | None = None,
+    schemas: Sequence[KindSchema] = (),
 ) -> tuple[Catalog | None, tuple[Problem, ...]]:
     """The catalog of shipped and given documents, None when one of them has an error; all problems.
 
-    A given policy of scope system replaces the shipped one. `compile_jq` tells what is no jq.
+    A given policy of scope system replaces the shipped one. `compile_jq` tells what is no jq,
+    `schemas` are those of known CRDs.
     """
     documents = parsed(given, choices.context, compile_jq=compile_jq)
     own = (
@@ -207,12 +228,14 @@ def assemble(
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     words = choices.vocabulary
     documents.problems += check_settings(documents.policies, documents.assets, words)
+    definitions = definitions_of(documents)
+    documents.problems += prove_all(definitions, schemas)
     problems = tuple(documents.problems)
     if documents.failed:
         return None, problems
     catalog = Catalog(
         tuple(documents.policies),
-        definitions_of(documents),
+        definitions,
         documents.assets,
         choices.combination,
         choices.vocabulary,

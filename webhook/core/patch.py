@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from webhook.core import pointer
@@ -35,12 +36,24 @@ class Draft:
 
     Only containers between the root and a change are copied, each once. `changed` tells whether
     a write put in something new (always true after `own`, whose use cannot be seen). `version`
-    counts the writes.
+    counts the writes. What `keeps` says no to is not written, and `refused` tells that so it was.
     """
 
-    __slots__ = ("_lent", "_owned", "_places", "changed", "document", "original", "version")
+    __slots__ = (
+        "_lent",
+        "_owned",
+        "_places",
+        "changed",
+        "document",
+        "keeps",
+        "original",
+        "refused",
+        "version",
+    )
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, keeps: Callable[[Path, Any], bool] | None = None) -> None:
+        self.keeps = keeps
+        self.refused = False
         self.original = document
         self.document = document
         self.changed = False
@@ -77,6 +90,9 @@ class Draft:
             for place, held in path[0].places.writes(path[1:], value):
                 self.set(place, held)
             return
+        if self.keeps is not None and not self.keeps(path, value):
+            self.refused = True
+            return
         around, step = path[:-1], path[-1]
         parent: Any = self._places.get(around)
         if parent is None:
@@ -100,6 +116,9 @@ class Draft:
         if found is None:
             return
         list_path, value = found
+        if self.keeps is not None and not self.keeps((*list_path, 0), value):
+            self.refused = True
+            return
         items = self._own(list_path, list)
         if not isinstance(items, list):
             raise PatchError(list_path, "a list", items)
@@ -116,6 +135,9 @@ class Draft:
         if found is None:
             return
         list_path, value = found
+        if self.keeps is not None and not self.keeps((*list_path, 0), value):
+            self.refused = True
+            return
         items = self._own(list_path, list)
         if not isinstance(items, list):
             raise PatchError(list_path, "a list", items)

@@ -140,6 +140,7 @@ FIXES: dict[str, str] = {
 FACTS = "{facts}"
 WARNINGS: dict[str, str] = {
     "unmapped-default": "this kind has no place for it, so its default was not written",
+    "pruned-default": "its schema has no place for it, so its default was not written{facts}",
     "unmapped-rule": "this kind has no place for it, so its rule is not judged",
     "not-enforceable": "no native object carries it, so it is neither written nor judged",
     "forbidden-default": "this object may not carry it, so its default was not written{facts}",

@@ -29,12 +29,22 @@ def uncovered(
 ) -> list[tuple[Path, What]]:
     """The outermost containers and pod specs that no location knows, in the document's order.
 
-    Only schema-open subtrees are walked, the whole object where the schema is unknown. Raises
-    LocationError when a subtree is too deep or too large to be walked.
+    Only schema-open subtrees are walked, the whole object where the schema is unknown. Places
+    that the schema alone knows count without looking like anything. Raises LocationError when a
+    subtree is too deep or too large to be walked.
     """
     starts = list(subtrees(document, definition))
-    if not starts:
+    proof = definition.proof(document)
+    used = list(proof.used(document)) if proof is not None and proof.unknown else []
+    if not (starts or used):
         return []
+    known = known_places(document, locations, definition)
+    # jq may locate what no schema can prove.
+    return [*walk(starts, known), *(each for each in used if each[0] not in known)]
+
+
+def known_places(document: Any, locations: Iterable[PodLocation], definition: Definition) -> Known:
+    """The places of pods and of what is none, with the keys that belong to them."""
     known: Known = {}
     for location in locations:
         if location.parts is not None:
@@ -46,28 +56,37 @@ def uncovered(
         known.update((path, IMAGE | CONTAINER_KEYS) for path, _ in location.extra)
     not_pods = [each.place for each in definition.profile.not_pods]
     known.update((each.path, None) for each in matches(not_pods, document) if each.path is not None)
-    return list(walk(starts, known))
+    return known
 
 
 def pod_like(document: Any) -> bool:
     """Whether an object of an unknown kind holds a container or pod spec anywhere in its body."""
     if not isinstance(document, dict):
         return False
-    starts: list[tuple[Path, Any]] = [
-        ((key,), value) for key, value in document.items() if key not in NOT_WALKED
-    ]
-    return next(walk(starts, {}), None) is not None
+    return next(walk(list(body_of(document)), {}), None) is not None
 
 
 def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]]:
     """The parts of the document that have to be walked."""
     programs = definition.profile.open_subtrees
-    if programs is None:
-        if isinstance(document, dict):
-            yield from (((key,), value) for key, value in document.items() if key not in NOT_WALKED)
+    proof = definition.proof(document)
+    if proof is not None:
+        for path, node in proof.walked(document):
+            yield from ((path, node),) if path else body_of(document)
+        # The schema knows better than the profile, but its status is left out.
+        programs = tuple(each for each in programs or () if each.text.startswith(".status"))
+    elif programs is None:
+        yield from body_of(document)
         return
     found = matches(programs, document)
     yield from ((each.path, each.value) for each in found if each.path is not None)
+
+
+def body_of(document: Any) -> Iterator[tuple[Path, Any]]:
+    """What people write of an object."""
+    for key, value in document.items() if isinstance(document, dict) else ():
+        if key not in NOT_WALKED:
+            yield (key,), value
 
 
 def walk(starts: list[tuple[Path, Any]], known: Known) -> Iterator[tuple[Path, What]]:

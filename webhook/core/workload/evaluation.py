@@ -84,7 +84,8 @@ class Evaluation:
         self.references = references
         self.definition = definition
         self.findings = Findings()
-        self.draft = Draft(request.object)
+        proof = definition.proof(request.object)
+        self.draft = Draft(request.object, proof.shape.keeps if proof is not None else None)
         self.intent = Intent(request)
         self.old = request.old if request.operation == "UPDATE" else None
         self.updating = self.old is not None
@@ -172,6 +173,9 @@ class Evaluation:
         if held is None:
             return
         self.draft.set(path, value)
+        if self.draft.refused:
+            self.tell_pruned(field)
+            return
         self.findings.changes.append(_new_tuple(Change, (field, held, value, why, source, secret)))
         self.written.add(field)
 
@@ -184,12 +188,33 @@ class Evaluation:
 
     def note_item(
         self, row: Field, path: Path, value: Any, why: str, source: Source | None
-    ) -> None:
-        """Remember an item that a store wrote, and why; told where there is no place for it."""
+    ) -> bool:
+        """Remember an item that a store has just written, and why; False, and told, where there is
+        no place for it and so nothing was written.
+        """
+        if self.draft.refused:
+            self.tell_pruned(row.path)
+            return False
         held = self.held(row.path, path)
-        if held is not None:
-            change = (row.path, held, value, why, source, row.secret)
-            self.findings.changes.append(_new_tuple(Change, change))
+        if held is None:
+            return False
+        change = (row.path, held, value, why, source, row.secret)
+        self.findings.changes.append(_new_tuple(Change, change))
+        return True
+
+    def fits(self, field: str, path: Path, item: Any) -> bool:
+        """Whether a list of the object keeps an item; told where servers would prune it."""
+        keeps = self.draft.keeps
+        if keeps is None or not is_held(path) or keeps((*real(path), 0), item):
+            return True
+        self.tell_pruned(field)
+        return False
+
+    def tell_pruned(self, field: str) -> None:
+        """Tell once for each field what was not written, as the server would take it away again."""
+        self.draft.refused = False
+        request = self.request
+        self.warn("pruned-default", field, (), f"{request.kind} {request.version}")
 
     def held(self, field: str, path: Path) -> Path | None:
         """The object's own place of what is written; None, and told, where it has none."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from webhook.core.pointer import Path
 from webhook.core.workload.infer_schema import Schema, Spot, spots
 from webhook.core.workload.locations import Definition
+from webhook.core.workload.pod_shape import POD_LISTS
 from webhook.core.workload.query import Program
-from webhook.core.workload.schema_places import SchemaPlace, given, is_below, is_known, sample
+from webhook.core.workload.schema_places import (
+    EACH_ITEM,
+    SchemaPlace,
+    given,
+    is_below,
+    is_known,
+    properties,
+    sample,
+)
 
 
 def unreached(schema: Schema, definition: Definition) -> list[Spot]:
@@ -18,15 +27,19 @@ def unreached(schema: Schema, definition: Definition) -> list[Spot]:
     """
     if definition.profile.open_subtrees is None:
         return []
-    return [each for each in spots(schema) if not is_reached(each, definition)]
-
-
-def is_reached(spot: Spot, definition: Definition) -> bool:
-    """Whether the definition locates the place, walks it, or lists it as no pods."""
-    what = "container" if spot.what == "pieces" else spot.what
-    place = SchemaPlace(spot.steps, what)
-    aside = [*(definition.profile.open_subtrees or ())]
+    aside = [*definition.profile.open_subtrees]
     aside += [each.place for each in definition.profile.not_pods]
+    return [each for each in spots(schema) if not is_reached(each, definition, aside)]
+
+
+def place_of(spot: Spot) -> SchemaPlace:
+    """The place of a spot; pieces make a container."""
+    return SchemaPlace(spot.steps, "container" if spot.what == "pieces" else spot.what)
+
+
+def is_reached(spot: Spot, definition: Definition, aside: Sequence[Program]) -> bool:
+    """Whether the definition locates the place, or a program of `aside` takes it out."""
+    place = place_of(spot)
     if is_below(place, aside):
         return True
     whole: list[Program] = []
@@ -37,7 +50,18 @@ def is_reached(spot: Spot, definition: Definition) -> bool:
         parts += [part.place for plan in each.plans for part in plan.parts]
     if is_known(place, whole):
         return True
+    if spot.what == "pod spec" and has_lists(spot, parts):
+        return True
     return spot.what != "open" and any(holds(path, place) for path in stated(parts, place))
+
+
+def has_lists(spot: Spot, parts: list[Program]) -> bool:
+    """Whether each list of containers that a pod spec can have is a part of some pod."""
+    lists = POD_LISTS & set(properties(spot.node))
+    return bool(lists) and all(
+        any(holds(path, place) for path in stated(parts, place))
+        for place in (SchemaPlace((*spot.steps, each, EACH_ITEM), "container") for each in lists)
+    )
 
 
 def stated(parts: list[Program], place: SchemaPlace) -> Iterator[Path]:

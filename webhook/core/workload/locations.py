@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, make_dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.foreign import ForeignProgram
@@ -21,6 +21,9 @@ from webhook.core.workload.profile import (
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import paired
 from webhook.core.workload.typed import sort
+
+if TYPE_CHECKING:
+    from webhook.core.workload.proof import Proof
 
 MAX_LOCATIONS: Final = 1000
 
@@ -123,9 +126,10 @@ class Definition:
     """A resource interface with its profile, ready to locate; `others` add their locations.
 
     Without a profile every component is a worker and the whole object is walked for coverage.
+    `proofs` are what is known by the CRD's schema, by version.
     """
 
-    __slots__ = ("foreign", "interface", "others", "plans", "profile", "profiled")
+    __slots__ = ("foreign", "interface", "others", "plans", "profile", "profiled", "proofs")
 
     def __init__(
         self,
@@ -137,6 +141,7 @@ class Definition:
         self.profiled = profile is not None
         self.profile = (profile or without_profile(interface)).of_version(interface.version)
         self.others = others
+        self.proofs: dict[str, Proof] = {}
         self.foreign: tuple[ForeignProgram, ...] = tuple(
             program
             for each in (interface, *(other.interface for other in others))
@@ -165,6 +170,12 @@ class Definition:
     def versions(self) -> tuple[str, ...]:
         """The API versions that this definition is for."""
         return self.profile.versions
+
+    def proof(self, document: Any) -> Proof | None:
+        """What the schema of a document's version proves; None where no CRD is known."""
+        if not self.proofs or not isinstance(document, dict):
+            return None
+        return self.proofs.get(str(document.get("apiVersion")).rpartition("/")[2])
 
     @property
     def everyone(self) -> Iterator[Definition]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -142,13 +142,13 @@ def is_known(place: SchemaPlace, pods: list[Program]) -> bool:
     )
 
 
-def is_below(place: SchemaPlace, subtrees: list[Program]) -> bool:
+def is_below(place: SchemaPlace, subtrees: Sequence[Program]) -> bool:
     """Whether a program gives this place or one above it."""
     document, target = sample(place)
     return any(target[: len(path)] == path for path in given(subtrees, document))
 
 
-def given(programs: list[Program], document: Any) -> Iterator[Path]:
+def given(programs: Sequence[Program], document: Any) -> Iterator[Path]:
     """The places that the programs find; one that does not suit the document finds nothing."""
     for program in programs:
         with suppress(QueryError):

@@ -131,6 +131,8 @@ class GitStore(VolumeStore):
         ):
             return
         container = sync_container(name, self.image, volume, new.attributes)
+        if not ev.fits(new.row.path, (*view.spec_path, "volumes"), scratch(volume)):
+            return  # a mount without its volume would be a pod that never starts
         self.append(ev, new.row, (*view.spec_path, INIT), container, new.item, new.why)
         self.put_volume(view, ev, new.row, volume, new.item, new.why)
         if mount:
@@ -157,7 +159,7 @@ class GitStore(VolumeStore):
         """Append the volume of a checkout, unless it is there."""
         path = (*view.spec_path, "volumes")
         if all(not isinstance(e, dict) or e.get("name") != name for e in ev.now(path) or []):
-            self.append(ev, row, path, {"name": name, SCRATCH: {}}, item, why)
+            self.append(ev, row, path, scratch(name), item, why)
 
     def left_volume(self, view: PodView, ev: Evaluation, wanted: str) -> str:
         """The volume that the main container still mounts of a checkout whose container is gone.
@@ -262,6 +264,11 @@ class GitStore(VolumeStore):
     def volume_of(self, view: PodView, native: NativeItem) -> str:
         """The name of the volume that a checkout is mounted from."""
         return self.volume_named(view, native.key)
+
+
+def scratch(name: str) -> dict[str, Any]:
+    """The volume of a checkout."""
+    return {"name": name, SCRATCH: {}}
 
 
 def container_name(item: EffectiveItem, attributes: Mapping[str, Default]) -> str:

@@ -126,22 +126,29 @@ class MountedField:
         wanted = self.rules.defaulting.wanted(ev, mounts, None, None, before)
         if wanted is None or not (wanted[1] if wanted[0] == "kept" else default.value):
             return
-        writable = ev.can_write((*view.spec_path, "volumes")) and ev.can_write(mounts)
-        if writable and not self.clashes(view, main, ev):
+        volumes, mount = (*view.spec_path, "volumes"), self.mount
+        writable = ev.can_write(volumes) and ev.can_write(mounts)
+        kept = all(
+            ev.fits(self.field.path, *each) for each in ((volumes, self.volume), (mounts, mount))
+        )
+        if writable and kept and not self.clashes(view, main, ev):
             self.add(view, main, ev, wanted[0])
 
     def add(self, view: PodView, main: Container, ev: Evaluation, why: str) -> None:
         """Append the volume and its mount, each where it is not there yet."""
-        name = self.volume["name"]
         volumes, mounts = (*view.spec_path, "volumes"), (*main.path, "volumeMounts")
-        mount = {"name": name, "mountPath": self.mount_path}
-        for path, entry in ((volumes, self.volume), (mounts, mount)):
+        for path, entry in ((volumes, self.volume), (mounts, self.mount)):
             held = sequence(ev.now(path), path)
             if any(isinstance(each, dict) and self.stands_for(each, entry) for each in held):
                 continue
             place = (*path, len(held))
             ev.draft.append(path, entry)
             self.note(ev, place, entry, why)
+
+    @property
+    def mount(self) -> dict[str, Any]:
+        """The mount on the main container."""
+        return {"name": self.volume["name"], "mountPath": self.mount_path}
 
     def stands_for(self, held: dict[str, Any], entry: dict[str, Any]) -> bool:
         """Whether a volume or mount that is there is the one to write; clashes are ruled out."""

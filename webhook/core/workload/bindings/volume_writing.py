@@ -12,7 +12,7 @@ from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.attribute_values import written
 from webhook.core.workload.bindings.mounts import DEVICES, MOUNTS, clean_path, dns_label
 from webhook.core.workload.bindings.stores import Addition, NativeItem
-from webhook.core.workload.evaluation import Evaluation, is_held
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
 
@@ -48,9 +48,9 @@ class VolumeWriter:
         volume = {"name": name, **source}
         index = len(ev.now(path) or [])
         ev.draft.append(path, volume)
-        ev.note_item(new.row, (*path, index), volume, new.why, new.item.source)
+        written = ev.note_item(new.row, (*path, index), volume, new.why, new.item.source)
         # A mount without its volume would be a pod that never starts.
-        if self.path_of(mount) and is_held(path):
+        if written and self.path_of(mount):
             self.mount(view, ev, new.row, mount, new.item, new.why)
 
     def made(

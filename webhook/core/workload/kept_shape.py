@@ -1,0 +1,71 @@
+"""What an API server keeps of a custom resource: its schema without all that prunes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.core.pointer import Path
+from webhook.core.workload.schema_places import is_open, properties
+
+ALWAYS_KEPT = ("apiVersion", "kind", "metadata")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """The keys of one place, what its elements are, and whether further keys are kept."""
+
+    keys: Mapping[str, Shape]
+    each: Shape | None = None
+    open: bool = False
+
+    def below(self, step: str | int) -> Shape | None:
+        """What is known one step further down; None where servers keep nothing."""
+        found = self.keys.get(step) if isinstance(step, str) else None
+        return found or self.each or (ANYTHING if self.open else None)
+
+    def keeps(self, path: Path, value: Any) -> bool:
+        """Whether a value written at a place of an object of this shape is kept whole."""
+        shape = self
+        for step in path:
+            found = shape.below(step)
+            if found is None or found is ANYTHING:
+                return found is ANYTHING
+            shape = found
+        return shape.holds(value)
+
+    def holds(self, value: Any) -> bool:
+        """Whether nothing of a value is pruned."""
+        if self is ANYTHING or not isinstance(value, (dict, list)):
+            return True
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        return all(self.keeps((step,), member) for step, member in members)
+
+
+ANYTHING = Shape({}, open=True)
+NOTHING = Shape({})
+
+
+@dataclass(slots=True)
+class Shapes:
+    """Makes shapes; equal ones are one object, as most kinds hold the same pod specs."""
+
+    known: dict[object, Shape] = field(default_factory=dict)
+
+    def of(self, schema: Any, *, whole: bool = True) -> Shape:
+        """The shape of an OpenAPI schema; `whole` for that of an object with metadata."""
+        if not isinstance(schema, dict):
+            return NOTHING
+        inside, opened = properties(schema), is_open(schema)
+        if not inside and opened and not whole:
+            return ANYTHING
+        keys = {name: self.of(each, whole=False) for name, each in inside.items()}
+        if whole or schema.get("x-kubernetes-embedded-resource"):
+            keys |= dict.fromkeys(ALWAYS_KEPT, ANYTHING)
+        items = schema.get("items") or schema.get("additionalProperties")
+        each = self.of(items, whole=False) if isinstance(items, dict) else None
+        if not keys and each is None and not opened:
+            return NOTHING
+        mark = (tuple((name, id(keys[name])) for name in sorted(keys)), id(each), opened)
+        return self.known.setdefault(mark, Shape(keys, each, opened))

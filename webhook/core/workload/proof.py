@@ -1,0 +1,150 @@
+"""What a CRD's schema proves of a definition: places nobody covers, and what has to be walked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core.decision import Problem
+from webhook.core.pointer import Path
+from webhook.core.workload.coverage import What
+from webhook.core.workload.infer_reach import is_reached, place_of
+from webhook.core.workload.infer_schema import Spot, Steps, expression
+from webhook.core.workload.kept_shape import Shape
+from webhook.core.workload.kind_schema import KindSchema
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
+from webhook.core.workload.schema_places import EACH_ITEM, EACH_KEY, is_below
+
+SHOWN = 5
+"""How many places one problem names."""
+# A name says nothing of what runs.
+OWN_KEYS: dict[What, frozenset[str]] = {
+    "container": (CONTAINER_KEYS | {"image"}) - {"name"},
+    "pod spec": POD_KEYS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One version of a kind: `opened` are its schema-open subtrees, `unknown` places that hold
+    pods and that the definition neither covers nor lists as none; `shape` is what servers keep.
+    """
+
+    opened: tuple[Steps, ...]
+    unknown: tuple[Spot, ...]
+    shape: Shape
+
+    def walked(self, document: Any) -> Iterator[tuple[Path, Any]]:
+        """The open subtrees of a document."""
+        for steps in self.opened:
+            yield from at_steps(document, steps)
+
+    def used(self, document: Any) -> Iterator[tuple[Path, What]]:
+        """The uncovered places that a document says something of, and what they hold."""
+        for spot in self.unknown:
+            steps = (*spot.steps, "spec") if spot.what == "pod template" else spot.steps
+            what = what_of(spot)
+            for path, value in at_steps(document, steps):
+                if isinstance(value, dict) and any(value.get(key) for key in OWN_KEYS[what]):
+                    yield path, what
+
+
+def what_of(spot: Spot) -> What:
+    """What a place holds."""
+    return "pod spec" if spot.what in ("pod spec", "pod template") else "container"
+
+
+def prove(definition: Definition, schema: KindSchema) -> Proof:
+    """Compare a definition with the places that a version's schema has."""
+    aside = [each.place for each in definition.profile.not_pods]
+    opened = outermost(
+        each.steps
+        for each in schema.spots
+        if each.what == "open" and not is_below(place_of(each), aside)
+    )
+    unknown = tuple(
+        each
+        for each in schema.spots
+        if each.what != "open"
+        and not is_within(each.steps, opened)
+        and not is_reached(each, definition, aside)
+    )
+    return Proof(opened, unknown, schema.shape)
+
+
+def outermost(places: Iterable[Steps]) -> tuple[Steps, ...]:
+    """The places that are in no other of them."""
+    found: list[Steps] = []
+    for each in sorted(places, key=len):
+        if not is_within(each, found):
+            found.append(each)
+    return tuple(found)
+
+
+def is_within(steps: Steps, others: Sequence[Steps]) -> bool:
+    """Whether a place is one of others or below one."""
+    return any(steps[: len(each)] == each for each in others)
+
+
+def at_steps(document: Any, steps: Steps) -> Iterator[tuple[Path, Any]]:
+    """What a document has at a place of its schema."""
+    found: list[tuple[Path, Any]] = [((), document)]
+    for step in steps:
+        found = [deeper for path, node in found for deeper in one_step(path, node, step)]
+    return iter(found)
+
+
+def one_step(path: Path, node: Any, step: str) -> list[tuple[Path, Any]]:
+    """The members of a value that one step of a schema means."""
+    if step == EACH_ITEM:
+        listed = node if isinstance(node, list) else ()
+        return [((*path, index), each) for index, each in enumerate(listed)]
+    if not isinstance(node, dict):
+        return []
+    if step == EACH_KEY:
+        return [((*path, key), each) for key, each in node.items()]
+    return [((*path, step), node[step])] if step in node else []
+
+
+def uncovered_places(schema: KindSchema, proof: Proof, definition: Definition) -> list[Problem]:
+    """The places that a definition misses, told when the catalog loads."""
+    refused = definition.profile.uncovered == "deny"
+    then = "objects that use it are refused" if refused else "objects that use it are warned of"
+    return [
+        warning(
+            schema,
+            expression(spot.steps),
+            f"the schema has a place for a {what_of(spot)} here, which the"
+            f" definition of {schema.name} does not cover; {then}",
+            "name it in the ResourceInterface or under extraContainers of the WorkloadProfile,"
+            " or under notPods with the reason",
+            "place-uncovered",
+        )
+        for spot in proof.unknown
+    ]
+
+
+def ungoverned(schema: KindSchema, *, other_versions: bool) -> Problem | None:
+    """A kind or version whose schema has places for pods and that no definition is for."""
+    places = [expression(each.steps) for each in schema.spots if each.what != "open"]
+    if not places:
+        return None
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    what = "no definition is for this version" if other_versions else "it has no definition"
+    return warning(
+        schema,
+        "",
+        f"{schema.name} has places for pods ({', '.join(places[:SHOWN])}{more}), but {what}:"
+        " its objects are not governed",
+        "add the version to the definition"
+        if other_versions
+        else "draft a definition with `podgate interface infer`, and give it with --interfaces",
+        "kind-ungoverned",
+    )
+
+
+def warning(schema: KindSchema, path: str, found: str, fix: str, reason: str) -> Problem:
+    """Something that a CRD shows and that is no fault of the CRD."""
+    return Problem(schema.origin, path, found, fix, reason, severity="warning")
