@@ -37,6 +37,7 @@ from webhook.adapters.kubernetes import (
     Namespaces,
     credentials_of,
 )
+from webhook.adapters.owner_events import OwnerEvents
 from webhook.adapters.telemetry import Metrics
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.workers import Pool, cpu_count
@@ -219,11 +220,14 @@ class Process:
     loop: asyncio.AbstractEventLoop | None = None
     servers: list[Server] = field(default_factory=list)
     namespaces: Namespaces = field(init=False)
+    events: OwnerEvents = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find out who can be asked for namespaces; nothing is asked yet."""
+        """Find out who can be asked for namespaces and given events; nothing is asked yet."""
         credentials = credentials_of(self.settings.kubeconfig, os.environ)
         self.namespaces = Namespaces(credentials, self.metrics.looked_up)
+        told = credentials if self.settings.owner_events else None
+        self.events = OwnerEvents(told, self.metrics.owner_told)
 
     def run(self) -> int:
         """Serve until told to stop."""
@@ -246,6 +250,7 @@ class Process:
     async def main(self) -> int:
         """Probes first, then the catalog, then reviews; at the end the other way round."""
         self.loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
+        self.events.loop = self.loop
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 self.loop.add_signal_handler(number, self.stop_here)
@@ -420,6 +425,8 @@ class Process:
             seen.seconds,
         )
         decision = seen.decision
+        if request is not None and isinstance(decision, Denied):
+            self.events.tell(request, decision)
         for broken in (*(decision.audit if decision else ()), *refused(seen)):
             self.metrics.broken(broken.source.policy if broken.source else "", broken.rule)
         if seen.error is not None:

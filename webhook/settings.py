@@ -77,6 +77,11 @@ class Settings(BaseModel):
         "the path of a kubeconfig, to look up the labels of namespaces where policies select by"
         " them; without one a Pod's service account is used",
     )
+    owner_events: bool = setting(
+        True,
+        "true or false; true posts an event on a workload whose controller was refused a child,"
+        " where the kubeconfig or service account may",
+    )
     workers: Annotated[int, Field(ge=0, le=256)] = setting(
         0, "a number of processes up to 256; 0 is one per CPU"
     )

@@ -105,6 +105,9 @@ class FakeApi:
             def do_GET(self) -> None:
                 fake.answer(self)
 
+            def do_POST(self) -> None:
+                fake.answer(self)
+
             def log_message(self, *arguments: Any) -> None:
                 pass
 

@@ -73,6 +73,7 @@ class Metrics:
     not_after: Gauge
     failures: Counter
     lookups: Counter
+    owner_events: Counter
     kinds: set[str] = field(default_factory=set)
     known: dict[tuple[str, ...], tuple[Any, Any]] = field(default_factory=dict)
 
@@ -120,6 +121,10 @@ class Metrics:
     def looked_up(self, outcome: str) -> None:
         """A namespace was looked up: `found`, `not-found`, `denied`, `timeout` or `failed`."""
         self.lookups.labels(outcome).inc()
+
+    def owner_told(self, outcome: str) -> None:
+        """An owner was to be told of a refusal: `told`, `known`, `dropped` or `failed`."""
+        self.owner_events.labels(outcome).inc()
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format, of all workers where there are several."""
@@ -175,6 +180,12 @@ def metrics() -> Metrics:
         Counter(
             "podgate_namespace_lookups",
             "Namespaces asked of the API server for their labels.",
+            ("outcome",),
+            registry=registry,
+        ),
+        Counter(
+            "podgate_owner_events",
+            "Events for owners whose controller was refused what it makes of them.",
             ("outcome",),
             registry=registry,
         ),

@@ -145,6 +145,7 @@ def serve(
     crds: Annotated[list[str] | None, option("crds")] = None,
     rule_combination: Annotated[str | None, option("rule_combination")] = None,
     kubeconfig: Annotated[Path | None, option("kubeconfig")] = None,
+    owner_events: Annotated[str | None, option("owner_events")] = None,
     workers: Annotated[str | None, option("workers")] = None,
     keep_alive: Annotated[str | None, option("keep_alive")] = None,
     connection_age: Annotated[str | None, option("connection_age")] = None,

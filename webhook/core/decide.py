@@ -12,7 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.core.catalog import Catalog, Owner
-from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning, sort_key
+from webhook.core.decision import (
+    Allowed,
+    Decision,
+    Denied,
+    OwnerReference,
+    Violation,
+    Warning,
+    sort_key,
+)
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import ABSENT, Path, read
@@ -89,7 +97,10 @@ def decide_child(
         namespaces = {**references.namespaces, request.namespace: request.namespace_labels}
         references = replace(references, namespaces=namespaces)
     plan = catalog.plan_for_child(definition, request.namespace, references, owner)
-    return judge(request, plan, references)
+    decision = judge(request, plan, references)
+    if isinstance(decision, Denied):
+        return replace(decision, tell=owner_reference(request.object))
+    return decision
 
 
 def binds_children(row: Field) -> bool:
@@ -130,11 +141,17 @@ def owner_of(request: Request) -> Owner:
 
 def controller_of(document: Any) -> Owner:
     """The group and kind of the owner with `controller: true`; None when nobody controls it."""
+    owner = owner_reference(document)
+    return None if owner is None else (owner.api_version.rpartition("/")[0], owner.kind)
+
+
+def owner_reference(document: Any) -> OwnerReference | None:
+    """The owner with `controller: true`; None when nobody controls the object."""
     owners = read(document, ("metadata", "ownerReferences"))
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, dict) and owner.get("controller") is True:
-            group = str(owner.get("apiVersion", "")).rpartition("/")[0]
-            return group, str(owner.get("kind", ""))
+            keys = ("apiVersion", "kind", "name", "uid")
+            return OwnerReference(*(str(owner.get(key, "")) for key in keys))
     return None
 
 

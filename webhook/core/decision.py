@@ -84,13 +84,27 @@ class Allowed:
     judged: bool = True
 
 
+class OwnerReference(NamedTuple):
+    """The object that controls another, in the same namespace."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The object may not pass; every violation is here, sorted by place."""
+    """The object may not pass; every violation is here, sorted by place.
+
+    `tell` is the workload whose author has to be told besides the controller that asked: what a
+    controller makes of it was refused. It is there only for controllers, whose word it is.
+    """
 
     violations: tuple[Violation, ...]
     warnings: tuple[Warning, ...] = ()
     audit: tuple[Violation, ...] = ()
+    tell: OwnerReference | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,143 @@
+"""What controllers make of workloads that leave something to them: judged, told, never patched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.admission.test_exemptions import owned
+from tests.core.building import catalog, container, deployment, edited, pod, policy, reasons, served
+from tests.core.building import request as asking
+from webhook.admission.exemptions import treatment
+from webhook.admission.judge import judge_review
+from webhook.core.decision import Allowed, Decision, Denied, OwnerReference
+from webhook.core.references import References
+from webhook.core.request import Request, Stage, Treatment
+
+KSERVE = "system:serviceaccount:kserve:kserve-controller-manager"
+JOBS = "system:serviceaccount:kube-system:job-controller"
+REPLICAS = "system:serviceaccount:kube-system:replicaset-controller"
+RULES = policy(
+    "defaults: {workingDir: /w}\n"
+    "rules:\n"
+    "  image: {options: [{value: 'registry.example.com/main:1'}]}\n"
+    "  workingDir: {canEdit: false}\n"
+    "  security: {hostNetwork: {canEdit: false}}\n"
+    "  compute: {gpuDevicesRequest: {max: 1}}",
+    workloadTypes=["inference"],
+)
+
+
+def child(**more: Any) -> Any:
+    """The Deployment that KServe makes of an InferenceService."""
+    document = served(deployment(container(**more)))
+    return owned(document, "InferenceService", "serving.kserve.io/v1beta1")
+
+
+def answer(document: Any, **more: Any) -> Decision:
+    more.setdefault("user", KSERVE)
+    return judge_review(asking(document, **more), catalog(RULES), References())
+
+
+GPUS = {"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "2"}}
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_what_a_merged_workload_becomes_meets_the_rules_for_children(stage: Stage) -> None:
+    passed = answer(child(), stage=stage)
+    assert isinstance(passed, Allowed)
+    assert not passed.patch
+    refused = answer(child(image="evil:1", resources=GPUS, workingDir="/x"), stage=stage)
+    # What is neither safety nor image nor amount is the controller's own affair.
+    assert reasons(refused) == [("compute.gpuDevicesRequest", "max"), ("image", "options")]
+
+
+def test_a_refused_child_names_the_owner_to_be_told() -> None:
+    refused = answer(child(image="evil:1"))
+    assert isinstance(refused, Denied)
+    assert refused.tell == OwnerReference("serving.kserve.io/v1beta1", "InferenceService", "o", "1")
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["alice", "", "system:serviceaccount:team:kserve-controller-manager", f"{KSERVE}2", JOBS],
+)
+def test_nobody_else_has_anybody_told(user: str) -> None:
+    """An event on somebody's workload is a controller's word, not that of whoever forges an owner."""
+    refused = answer(child(image="evil:1", workingDir="/x"), user=user)
+    assert reasons(refused) == [("image", "options"), ("workingDir", "canEdit")]
+    assert isinstance(refused, Denied)
+    assert refused.tell is None
+
+
+def test_what_people_submit_tells_nobody() -> None:
+    refused = answer(served(deployment(container(image="evil:1"))), user="alice")
+    assert isinstance(refused, Denied)
+    assert refused.tell is None
+
+
+def test_what_is_made_of_a_judged_child_in_turn_is_not_judged_again() -> None:
+    made = owned(served(pod(container(image="evil:1"))), "ReplicaSet", "apps/v1")
+    passed = answer(made, user=REPLICAS)
+    assert isinstance(passed, Allowed)
+    assert not passed.judged
+
+
+def job_pod(**more: Any) -> Any:
+    return owned(served(pod(container(**more))), "Job", "batch/v1")
+
+
+def patching(new: Any, old: Any, user: str, **more: Any) -> Request:
+    return asking(new, old, user=user, field_manager="kubectl-patch", **more)
+
+
+@pytest.mark.parametrize("user", ["alice", "system:serviceaccount:team:default", JOBS])
+@pytest.mark.parametrize("stage", Stage)
+def test_a_patch_of_a_governed_jobs_pod_is_judged_whoever_sends_it(user: str, stage: Stage) -> None:
+    old = job_pod()
+    new = edited(old, lambda each: each["spec"]["containers"][0].update(image="evil:1"))
+    refused = judge_review(
+        patching(new, old, user, stage=stage),
+        catalog(policy("rules: {image: {options: [{value: 'registry.example.com/main:1'}]}}")),
+        References(),
+    )
+    assert reasons(refused) == [("image", "options")]
+
+
+def test_a_patch_of_a_jobs_pod_that_changes_no_rule_passes_without_a_patch_of_ours() -> None:
+    old = job_pod(image="evil:1")
+    new = edited(old, lambda each: each["metadata"].update(labels={"mine": "1"}))
+    rules = catalog(
+        "defaults: {workingDir: /w}\nrules: {image: {options: [{value: good}]}}",
+    )
+    for stage in Stage:
+        passed = judge_review(patching(new, old, "alice", stage=stage), rules, References())
+        assert isinstance(passed, Allowed)
+        assert not [each for each in passed.patch if "workingDir" in each["path"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("Deployment", "apps/v1"), ("Thing", "example.com/v1")]
+)
+def test_what_a_controller_compares_with_its_template_is_never_patched(
+    kind: str, version: str
+) -> None:
+    rules = catalog("defaults: {workingDir: /w, terminationGracePeriodSeconds: 5}")
+    old = owned(served(deployment()), kind, version)
+    new = edited(old, lambda each: each["spec"]["template"]["spec"].update(hostname="h"))
+    for asked in (asking(old), asking(new, old), asking(new, old, user=KSERVE)):
+        passed = judge_review(asked, rules, References())
+        assert isinstance(passed, Allowed)
+        assert not passed.patch
+
+
+def test_treatments_of_one_child_by_who_sends_it() -> None:
+    rules = catalog(RULES)
+    made = asking(child(), user=KSERVE)
+    assert treatment(made, rules) is Treatment.CHILD
+    assert treatment(replace(made, user="alice"), rules) is Treatment.UNPATCHED
+    assert treatment(replace(made, subresource="scale"), rules) is Treatment.UNPATCHED
+    later = asking(child(image="x:1"), child(), user=KSERVE)
+    assert treatment(later, rules) is Treatment.UNPATCHED
