@@ -203,13 +203,13 @@ def test_a_profile_agrees_with_the_interface_of_its_kind() -> None:
 
 def test_every_component_that_is_named_exists() -> None:
     profile = parsed(
-        components={"root": {}, "worker": {}, "wroker": {}},
+        components={"root": {}, "worker": {"scale": {"podsOf": "d"}}, "wroker": {}},
         extraContainers=[{"component": "a", "place": ".x"}],
         fields={"numWorkers": {"scaleOf": {"component": "b"}}},
         scaleSubresource={"component": "c"},
     )
     problems = check_profile(profile, interface())
-    assert reasons(problems) == ["component-unknown"] * 4
+    assert reasons(problems) == ["component-unknown"] * 5
     assert problems[0].fix == "did you mean `worker`?"
     assert "root" in problems[1].fix
 

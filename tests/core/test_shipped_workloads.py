@@ -15,6 +15,7 @@ import pytest
 
 from tests.core.building import pod_spec, request, shell
 from tests.core.definitions import POLICIES
+from tests.core.shipped import batch
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.yaml_source import read_documents
@@ -77,6 +78,7 @@ PINNED = {
     "workflowtemplate.argoproj.io": "argo",
     "clusterworkflowtemplate.argoproj.io": "argo",
 }
+PINNED |= batch.PINNED
 KINDS |= set(PINNED)
 # What the pinned CRD does not show of a definition: newer parts, and parts without a schema.
 ARGO = (r"\.inline\.", r"\.steps\[\]\[\]\.", r"\.executorPlugins", "podResources", "resourceClaims")
@@ -84,22 +86,18 @@ NOT_PINNED = {
     "cronworkflow.argoproj.io": ARGO,
     "workflowtemplate.argoproj.io": ARGO,
     "clusterworkflowtemplate.argoproj.io": ARGO,
+    **batch.NOT_PINNED,
 }
 # Kinds whose CRD nobody shared: their definitions are built from the facts, and the paths of some
 # are those of a kind whose CRD is at hand, below another place.
 SAME_LAYOUT = {
-    "trainingruntime.trainer.kubeflow.org": ("clustertrainingruntime.trainer.kubeflow.org", "", ""),
-    "scheduledsparkapplication.sparkoperator.k8s.io": (
-        "sparkapplication.sparkoperator.k8s.io",
-        ".spec.template.",
-        ".spec.",
-    ),
     "nimpipeline.apps.nvidia.com": (
         "nimservice.apps.nvidia.com",
         ".spec.services[].spec.",
         ".spec.",
     ),
 }
+SAME_LAYOUT |= batch.SAME_LAYOUT
 WITHOUT_CRD = {
     *SAME_LAYOUT,
     "notebook.kubeflow.org",
@@ -269,14 +267,32 @@ def texts(found: Definition) -> Iterator[str]:
     yield from status_texts(found)
 
 
+def factors_of(text: str) -> list[str]:
+    """The factors of a product in which elements of a list are multiplied by others."""
+    depth, factors = 0, [""]
+    for part in re.split(r"([()]| \* )", re.sub(r"\s+", " ", text.strip())):
+        depth += {"(": 1, ")": -1}.get(part, 0)
+        if depth == 0 and part == " * ":
+            factors.append("")
+        else:
+            factors[-1] += part
+    whole = all(each.startswith("(") and each.endswith(")") for each in factors)
+    return [each[1:-1] for each in factors] if whole and "|" in text else []
+
+
 def simple_paths(text: str) -> Iterator[str]:
     """The paths of an expression as `.a.b[].c`, read independently of the compiler."""
+    for each in factors_of(text):
+        yield from simple_paths(each)
+    if factors_of(text):
+        return
     if " // ." in text:
         for each in re.split(r" // (?=\.)", text.strip()):
             yield from simple_paths(each)
         return
     flat = re.sub(r"\s*\|\s*", "|", text.strip())
     flat = re.sub(r"\|select\([^()]*\)", "", flat)
+    flat = re.sub(r"\|\d+$|(?<=\w) // \d+$", "", flat)
     base, *factors = re.split(r"\|?\((\.[^()]*?) // \d+\)(?: \* )?", flat)
     steps = base.replace("|.[]", "[]").replace("|.", ".")
     inner = [each for each in factors if each.startswith(".")]
@@ -295,6 +311,9 @@ def simple_paths(text: str) -> Iterator[str]:
         ("1", []),
         (".g[] | (.r // 0) * (.h // 1)", [".g[].r", ".g[].h"]),
         ("(.a.r // 1) * ((.b.s // 1) - 1)", [".a.r", ".b.s"]),
+        ("(.g[] | .r // 1) * (.s // 1)", [".g[].r", ".s"]),
+        ("(.g[] | (.r // 1) * ((.h // 1) - 1)) * (.s // 1)", [".g[].r", ".g[].h", ".s"]),
+        ('.g[] | select(.k.l == "v") | 7', [".g[]"]),
         ('.a["x/y"] // .a["z"]', ['.a["x/y"]', '.a["z"]']),
     ],
 )
@@ -448,6 +467,7 @@ def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> N
         for each in profile.shadow_defaults
         if each.by == "crd"
         for path in simple_paths(each.place.text)
+        if not any(re.search(pattern, path) for pattern in NOT_PINNED.get(name, ()))
     }
     schema = schemas(shared_data, profile)[profile.versions[0]]
     assert {path: at(schema, path)["default"] for path in listed} == listed
@@ -491,6 +511,7 @@ def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, shared_data:
     like, mine, theirs = SAME_LAYOUT[name]
     (schema,) = schemas(shared_data, definition(like).profile).values()
     whole = (".spec.workflowSpec", ".spec.template", ".spec.services", ".spec.suspend", ".status")
+    whole = (*whole, ".spec.concurrencyPolicy", ".spec.jobTemplate.metadata")
     for text in texts(definition(name)):
         for path in simple_paths(text):
             if mine and not path.startswith(mine):
@@ -525,7 +546,7 @@ def known(data: Any) -> str | None:
 # Kinds whose pod specs may stand without containers.
 BARE_PODS = {("predictor",), ("transformer",), ("explainer",), ("predictor", "workerSpec")}
 # Kinds that state a pod piece by piece, among the pieces lists of containers.
-IN_PIECES = {
+IN_PIECES = batch.IN_PIECES | {
     "NIMService",
     "NIMPipeline",
     "TrainJob",
@@ -718,6 +739,7 @@ FULL_RUNTIME = {
         "spec": {"replicatedJobs": FULL_OBJECTS["jobset.jobset.x-k8s.io"]["replicatedJobs"]}
     }
 }
+FULL_OBJECTS |= batch.FULL_OBJECTS
 FULL_LLM = {"template": FULL_POD, "worker": FULL_POD}
 FULL_OBJECTS |= {
     "podtemplate": FULL_POD,
@@ -915,6 +937,7 @@ def with_conditions(*types: str) -> dict[str, Any]:
         ("podcliqueset.grove.io", {}, set()),
         ("dynamographdeployment.nvidia.com@v1beta1", {"state": "successful"}, {"running"}),
         ("seldondeployment.machinelearning.seldon.io", {"state": "Available"}, {"running"}),
+        *batch.STATUSES,
     ],
 )
 def test_the_status_is_the_one_that_people_expect(
@@ -1124,6 +1147,7 @@ ACCOUNT = "system:serviceaccount:kube-system:"
             "v1 Pod",
             "system:serviceaccount:grove-system:grove-operator",
         ),
+        *batch.EXEMPT,
     ],
 )
 def test_children_that_controllers_make_are_exempt(owner: str, child: str, user: str) -> None:
@@ -1167,6 +1191,7 @@ def test_children_that_controllers_make_are_exempt(owner: str, child: str, user:
             "apps/v1 Deployment",
             "system:serviceaccount:kserve:llmisvc-controller-manager",
         ),
+        *batch.JUDGED,
     ],
 )
 def test_children_of_kinds_that_leave_something_open_are_judged(

@@ -16,11 +16,15 @@ PINS = cache.HERE / "upstream"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A Go module, and the folders in it that hold CRDs and sample manifests."""
+    """A Go module, and the folders in it that hold CRDs and sample manifests.
+
+    `version` is needed where `go.sum` pins several of one module.
+    """
 
     module: str
     crds: str
     samples: str
+    version: str = ""
 
 
 PROJECTS = {
@@ -29,7 +33,17 @@ PROJECTS = {
     ),
     "jobset": Project("sigs.k8s.io/jobset", "config/components/crd/bases", "site/static/examples"),
     "kuberay": Project(
-        "github.com/ray-project/kuberay/ray-operator", "config/crd/bases", "config/samples"
+        "github.com/ray-project/kuberay/ray-operator",
+        "config/crd/bases",
+        "config/samples",
+        "v1.4.2",
+    ),
+    # The operator that clusters run in these tests is older than RayCronJob.
+    "kuberay-newer": Project(
+        "github.com/ray-project/kuberay/ray-operator",
+        "config/crd/bases",
+        "config/samples",
+        "v1.6.1",
     ),
     "argo": Project(
         "github.com/argoproj/argo-workflows/v3", "manifests/base/crds/full", "examples"
@@ -37,6 +51,12 @@ PROJECTS = {
     "knative": Project("knative.dev/serving", "config/core/300-resources", "test/test_images"),
     "kserve": Project("github.com/kserve/kserve", "config/crd/full", "docs/samples"),
     "tekton": Project("github.com/tektoncd/pipeline", "config/300-crds", "examples"),
+    "lws": Project("sigs.k8s.io/lws", "config/crd/bases", "config/samples"),
+    "spark-operator": Project(
+        "github.com/kubeflow/spark-operator/v2", "config/crd/bases", "examples"
+    ),
+    "trainer": Project("github.com/kubeflow/trainer/v2", "manifests/base/crds", "examples"),
+    "volcano": Project("volcano.sh/volcano", "config/crd", "example"),
 }
 
 
@@ -47,7 +67,7 @@ def module_dir(name: str) -> Path:
     Only that archive is fetched, none of the modules it requires. Raises MissingTestbed.
     """
     module = PROJECTS[name].module
-    version, pinned = _pin(module)
+    version, pinned = _pin(module, PROJECTS[name].version)
     told = golang.find().run("mod", "download", "-json", f"{module}@{version}", folder=PINS)
     answer = json.loads(told)
     if answer["Sum"] != pinned:
@@ -93,9 +113,9 @@ def samples(name: str) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in {".yaml", ".yml"})
 
 
-def _pin(module: str) -> tuple[str, str]:
+def _pin(module: str, wanted: str) -> tuple[str, str]:
     for line in (PINS / "go.sum").read_text("utf-8").splitlines():
         path, version, digest = line.split()
-        if path == module and not version.endswith("/go.mod"):
+        if path == module and not version.endswith("/go.mod") and wanted in ("", version):
             return version, digest
     raise ValueError(f"upstream/go.sum does not pin {module}")

@@ -247,11 +247,13 @@ def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[s
 
 
 def stand_in(definition: Definition, name: str, found: list[PodLocation], first: int) -> None:
-    """Give the locations from `first` on the roles of a component that has none of its own."""
-    if any(each.component == name for each in found[:first]):
-        return
+    """Give the locations from `first` on the roles of a component without the same instance."""
+    own = {each.instance for each in found[:first] if each.component == name}
     other = definition.profile.component(name).roles("")
-    found[first:] = [replace(each, roles=(*other, *each.roles)) for each in found[first:]]
+    found[first:] = [
+        each if each.instance in own else replace(each, roles=(*other, *each.roles))
+        for each in found[first:]
+    ]
 
 
 def too_many(count: int) -> LocationError:

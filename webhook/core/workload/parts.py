@@ -14,6 +14,7 @@ A part says which place of a pod is where in the object, and in which form the o
     also        a container as in a pod, or a list of such, behind those that are there
     items       a list of which more may stand elsewhere, behind what is there; read only
     more        such a list that takes defaults
+    readOnly    as in a pod, where nothing is to be written
     variables   a map of names to values, behind the variables that are there
     device      {name, quantity} for a limit of the first container
     quantities  {cpu, memory} for its requests and limits
@@ -64,6 +65,7 @@ Form = Literal[
     "also",
     "items",
     "more",
+    "readOnly",
     "variables",
     "device",
     "quantities",
@@ -80,6 +82,10 @@ BEHIND: Final = frozenset(
     {"containers", "also", "items", "more", "variables", "text", "devices", "amount"}
 )
 """Forms that are put behind what other pieces have put there."""
+AS_THEY_ARE: Final = frozenset({"same", "readOnly"})
+"""Forms whose inner places are those of a pod."""
+READ_ONLY: Final = frozenset({"told", "readOnly"})
+"""Forms of pieces that nothing is written to."""
 AROUND: Final = {"sparkDriver": "driver", "sparkExecutor": "executor"}
 """Forms that look at values around, and which of these states the pod."""
 NOTHING: Final = (ABSENT, None)
@@ -215,7 +221,7 @@ class PodParts:
         rest = path[len(piece.pod) :]
         if piece.before and rest and isinstance(rest[0], int):
             rest = (rest[0] - piece.before, *rest[1:])
-        if piece.form == "same":
+        if piece.form in AS_THEY_ARE:
             return (*piece.real, *rest)
         if piece.form == "names":
             return (*piece.real, *rest[:1])
@@ -224,12 +230,12 @@ class PodParts:
     def holds(self, path: Path) -> bool:
         """Whether the object has such a place."""
         piece = self.piece(path)
-        return piece is not None and piece.form != "told"
+        return piece is not None and piece.form not in READ_ONLY
 
     def writes(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
         """What is set in the object for a value of the pod."""
         piece = self.piece(path)
-        if piece is None or piece.form == "told":
+        if piece is None or piece.form in READ_ONLY:
             return []
         if piece.form == "image":
             repository, tag = split_image(str(value))

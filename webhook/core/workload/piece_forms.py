@@ -18,6 +18,7 @@ from webhook.core.workload.pieces import (
 from webhook.core.workload.spark_memory import memory_of
 
 CONTAINER_KEYS: Final = ("name", "command", "args", "env", "workingDir")
+SPEC: Final[Path] = ("spec",)
 VOLUMES: Final[Path] = ("spec", "volumes")
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a mount path in somebody's pod
 Put = Callable[[Pieces, Any, Path, Path, Any], None]
@@ -34,6 +35,17 @@ def put_same(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None
         pod["spec"]["containers"] = value
     else:
         put(pod, at, value)
+
+
+def put_read_only(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A piece as it is, which stays as it is; a pod spec may leave its containers out."""
+    if value is None:
+        return
+    if len(at) == 1 and not isinstance(value, dict):
+        parts.refuse(place, "a map", value)
+        return
+    parts.add(at, place, "readOnly", given=True)
+    put(pod, at, {"containers": [], **value} if at == SPEC else value)
 
 
 def put_image(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
@@ -243,6 +255,7 @@ def put_amount(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> No
 FORMS: Final[dict[str, Put]] = {
     "same": put_same,
     "image": put_image,
+    "readOnly": put_read_only,
     "names": put_names,
     "container": put_container,
     "containers": put_containers,

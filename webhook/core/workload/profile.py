@@ -25,7 +25,7 @@ places are native jq paths from the object's root; a place may match several tim
           leaderWith: .spec.y           # the role is leader while this place is set
           withoutTemplate: true         # its extra containers make a pod where no template is
           standsInFor: leader           # its pods are also those of `leader`, with both roles,
-                                        # while `leader` has none of its own in the object
+                                        # while `leader` has none of its own: by instance
           scale:
             absent: 1                   # replicas when the object states none
             instance: Worker            # the bounds below are of this instance only
@@ -36,6 +36,7 @@ places are native jq paths from the object's root; a place may match several tim
             text: true                  # the numbers are text, as in annotations
             noneWhile: .spec.x | select(.y == "z")   # no pods while this finds something
             unlimitedWhile: .spec.x     # no bound while this finds something
+            podsOf: replica             # these are the pods of another component, stated twice
       fields:                           # workload-level fields of the catalogue, by name
         backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
         minReplicas:

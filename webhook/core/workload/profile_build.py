@@ -130,6 +130,7 @@ class Builder:
             scale.text,
             self.place((*at, "noneWhile"), scale.none_while),
             self.place((*at, "unlimitedWhile"), scale.unlimited_while),
+            scale.pods_of or "",
         )
 
     def field(self, name: str, body: FieldModel) -> FieldPlaces:

@@ -53,6 +53,8 @@ def mentioned(profile: Profile) -> list[tuple[Path, str]]:
     for name, component in profile.components.items():
         if component.stands_in_for:
             found.append((("components", name, "standsInFor"), component.stands_in_for))
+        if component.scale.pods_of:
+            found.append((("components", name, "scale", "podsOf"), component.scale.pods_of))
     for index, extra in enumerate(profile.extra_containers):
         found.append((("extraContainers", index, "component"), extra.component))
     for name, each in profile.fields.items():

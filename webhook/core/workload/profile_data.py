@@ -30,7 +30,10 @@ class MainConvention:
 
 @dataclass(frozen=True, slots=True)
 class ScaleRules:
-    """What the scale paths of a component leave open; see the module's example."""
+    """What the scale paths of a component leave open; see the module's example.
+
+    `pods_of` is the component whose pods these are too: it says how many there are.
+    """
 
     absent: int | None = None
     instance: str | None = None
@@ -41,6 +44,7 @@ class ScaleRules:
     text: bool = False
     none_while: Program | None = None
     unlimited_while: Program | None = None
+    pods_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

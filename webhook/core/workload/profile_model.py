@@ -65,6 +65,7 @@ class ScaleModel(Model):
     text: bool = False
     none_while: str | None = None
     unlimited_while: str | None = None
+    pods_of: str | None = None
 
 
 class ComponentModel(Model):

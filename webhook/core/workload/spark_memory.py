@@ -48,6 +48,7 @@ def overhead_of(spec: dict[str, Any], heap: int) -> int:
     if isinstance(factor, str) and FACTOR.fullmatch(factor):
         share = Fraction(factor)
     else:
-        kind = spec.get("type")
+        # A server of Spark Connect has no type: it is a program for the JVM.
+        kind = spec.get("type", "Java")
         share = OVERHEAD.get(kind, OTHER_OVERHEAD) if isinstance(kind, str) else OTHER_OVERHEAD
     return max(int(heap * share), LEAST_OVERHEAD)

@@ -53,7 +53,7 @@ class TotalGpusField:
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """The sum over pods of what one asks for times how many of it there may be."""
         total, scales = Total(), ev.scales(document)
-        held = {view.location.component for view in views}
+        held = {(view.location.component, view.location.instance) for view in views}
         for view in views:
             use = self.counter.use(view, ev)
             if use.none:
@@ -69,17 +69,17 @@ class TotalGpusField:
         return total
 
     def replicas(
-        self, ev: Evaluation, view: PodView, scales: Sequence[Scale], held: set[str]
+        self, ev: Evaluation, view: PodView, scales: Sequence[Scale], held: set[tuple[str, str]]
     ) -> int:
         """How many pods of one place there may be; 1 where nobody knows.
 
         A template that stands in for a component without pods of its own counts for both.
         """
-        component = view.location.component
-        found = number_of(scales, component, view.location.instance)
-        other = ev.definition.profile.component(component).stands_in_for
-        if other and other not in held:
-            found += number_of(scales, other, "")
+        instance = view.location.instance
+        profile = ev.definition.profile.component(view.location.component)
+        found = number_of(scales, profile.scale.pods_of or view.location.component, instance)
+        if profile.stands_in_for and (profile.stands_in_for, instance) not in held:
+            found += number_of(scales, profile.stands_in_for, instance)
         return found
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:

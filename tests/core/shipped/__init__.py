@@ -1,0 +1,1 @@
+"""Tables for the tests of the shipped definitions, a module for each family of kinds."""
