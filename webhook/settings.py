@@ -163,6 +163,12 @@ class Settings(BaseModel):
         "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
         listed=NAMES,
     )
+    prefer_given: tuple[Name, ...] = setting(
+        (),
+        "kinds as KIND.GROUP, separated by commas, of which given definitions decide before shipped"
+        " ones",
+        listed=NAMES,
+    )
     kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
         "1.36", "a Kubernetes version such as 1.36"
     )
@@ -205,6 +211,7 @@ class Settings(BaseModel):
             data_volumes=pairs(self.data_volumes),
             identity_claims=pairs(self.identity_claims),
             features=frozenset(self.features),
+            prefer_given=self.prefer_given,
             injected=injected or Injected(),
             trusted=trusted or TrustedMutators(),
         )

@@ -77,7 +77,8 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
         return False
     return any(
         component.children == "merged"
-        for each in catalog.definitions.get(owner, ())
+        for definition in catalog.definitions.get(owner, ())
+        for each in definition.everyone
         for component in each.profile.components.values()
     )
 

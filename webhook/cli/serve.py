@@ -171,6 +171,7 @@ def serve(
     injected: Annotated[Path | None, option("injected")] = None,
     trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,
     features: Annotated[list[str] | None, option("features")] = None,
+    prefer_given: Annotated[list[str] | None, option("prefer_given")] = None,
     kubernetes_minor: Annotated[str | None, option("kubernetes_minor")] = None,
 ) -> None:
     """Serve admission reviews over HTTPS until SIGTERM.

@@ -54,7 +54,7 @@ def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, 
         profile, interface = each.profile, each.interface
         if not profile.resource:
             continue
-        key = (interface.group, tuple(sorted(profile.versions)))
+        key = (interface.group, tuple(sorted(each.versions)))
         resources = grouped.setdefault(key, set())
         resources.add(profile.resource)
         if subresources and profile.scale_subresource is not None:

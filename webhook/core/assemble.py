@@ -19,9 +19,11 @@ from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
 from webhook.core.workload.kind_schema import KindSchema
-from webhook.core.workload.locations import Definition, union
-from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
+from webhook.core.workload.locations import Definition
+from webhook.core.workload.profile import Profile, is_profile, parse_profile
 from webhook.core.workload.proof import prove, uncovered_places, ungoverned
+from webhook.core.workload.several import combine
+from webhook.core.workload.stated import Stated
 from webhook.core.workload.vocabulary import Vocabulary
 
 Definitions = dict[tuple[str, str], tuple[Definition, ...]]
@@ -29,12 +31,12 @@ Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 @dataclass(slots=True)
 class Documents:
-    """What was read, sorted by kind of document; `shipped` definitions win over given ones."""
+    """What was read, sorted by kind of document."""
 
     policies: list[Policy] = field(default_factory=list)
     assets: dict[str, Asset] = field(default_factory=dict)
-    interfaces: list[tuple[Interface, bool]] = field(default_factory=list)
-    profiles: list[tuple[Profile, SourceDocument]] = field(default_factory=list)
+    interfaces: list[Stated[Interface]] = field(default_factory=list)
+    profiles: list[Stated[Profile]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -64,11 +66,11 @@ def add(
     if is_interface(document.data):
         interface, problems = parse_interface(document, compile_jq)
         if interface is not None:
-            documents.interfaces.append((interface, shipped))
+            documents.interfaces.append(Stated(interface, document, shipped))
     elif is_profile(document.data):
         profile, problems = parse_profile(document)
         if profile is not None:
-            documents.profiles.append((profile, document))
+            documents.profiles.append(Stated(profile, document, shipped))
     elif asset_documents.is_asset(document):
         asset, problems = asset_documents.parse_asset(document)
         if asset is not None:
@@ -125,25 +127,6 @@ def add_policy(
     return ()
 
 
-def definitions_of(documents: Documents) -> Definitions:
-    """Interfaces joined with their profiles; several of one kind and version add their locations."""
-    profiles: dict[tuple[str, str], Profile] = {}
-    for profile, _ in documents.profiles:
-        profiles.setdefault((profile.group, profile.kind), profile)
-    grouped: dict[tuple[str, str, str], list[Definition]] = {}
-    ordered = sorted(documents.interfaces, key=lambda each: (not each[1], each[0].name))
-    for interface, _ in ordered:
-        found = profiles.get((interface.group, interface.kind))
-        if found is not None and interface.version not in found.versions:
-            found = None
-        key = (interface.group, interface.kind, interface.version)
-        grouped.setdefault(key, []).append(Definition(interface, found))
-    result: Definitions = {}
-    for (group, kind, _), each in grouped.items():
-        result[group, kind] = (*result.get((group, kind), ()), union(each))
-    return result
-
-
 def prove_all(definitions: Definitions, schemas: Iterable[KindSchema]) -> Iterator[Problem]:
     """Give each definition what the schemas of its versions prove; what nobody covers is told."""
     for schema in schemas:
@@ -157,27 +140,6 @@ def prove_all(definitions: Definitions, schemas: Iterable[KindSchema]) -> Iterat
             problem = ungoverned(schema, other_versions=bool(several))
             if problem is not None:
                 yield problem
-
-
-def check_profiles(documents: Documents) -> Iterable[Problem]:
-    """Each profile against the interface of its kind."""
-    for profile, document in documents.profiles:
-        for interface, _ in documents.interfaces:
-            if (interface.group, interface.kind) == (profile.group, profile.kind):
-                yield from check_profile(profile, interface, document)
-                break
-        else:
-            line, column = document.position(("spec", "kind"))
-            found = f"a profile of {profile.kind} without a resource interface"
-            yield Problem(
-                document.origin,
-                "spec.kind",
-                found,
-                "add the kind's ResourceInterface",
-                "profile-without-interface",
-                line,
-                column,
-            )
 
 
 def parsed(
@@ -219,27 +181,25 @@ def assemble(
     documents.policies = policies + documents.policies
     documents.assets = {**own.assets, **documents.assets}
     documents.interfaces = own.interfaces + documents.interfaces
-    given_profiles = {(each.group, each.kind) for each, _ in documents.profiles}
-    documents.profiles += [
-        each for each in own.profiles if (each[0].group, each[0].kind) not in given_profiles
-    ]
+    documents.profiles = own.profiles + documents.profiles
     documents.problems = own.problems + documents.problems
-    documents.problems += check_profiles(documents)
-    documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     words = choices.vocabulary
+    combined = combine(documents.interfaces, documents.profiles, words.prefer_given)
+    documents.problems += combined.problems
+    documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     documents.problems += check_settings(documents.policies, documents.assets, words)
-    definitions = definitions_of(documents)
-    documents.problems += prove_all(definitions, schemas)
+    documents.problems += prove_all(combined.definitions, schemas)
     problems = tuple(documents.problems)
     if documents.failed:
         return None, problems
     catalog = Catalog(
         tuple(documents.policies),
-        definitions,
+        combined.definitions,
         documents.assets,
         choices.combination,
-        choices.vocabulary,
+        words,
         server_defaults,
         generation,
+        tuple(combined.standings),
     )
     return catalog, problems

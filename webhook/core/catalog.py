@@ -11,6 +11,7 @@ from webhook.core.policy.model import Asset, Policy
 from webhook.core.references import References
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 from webhook.core.workload.locations import Definition
+from webhook.core.workload.standings import Standing
 from webhook.core.workload.vocabulary import Vocabulary
 
 PLANS_KEPT = 4096
@@ -38,6 +39,7 @@ class Catalog:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     server_defaults: ServerDefaults | None = None
     generation: int = 1
+    standings: tuple[Standing, ...] = ()
     by_kind: dict[tuple[str, str], tuple[Policy, ...]] = field(default_factory=dict)
     plans: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     reach: dict[tuple[object, ...], Plans] = field(default_factory=dict)
@@ -92,7 +94,7 @@ class Catalog:
         key = (
             interface.group,
             interface.kind,
-            interface.version,
+            definition.versions,
             namespace,
             frozenset(labels.items()),
             owner,
@@ -142,7 +144,7 @@ class Catalog:
         """One plan per kind, version and set of policies, shared by all namespaces."""
         interface = definition.interface
         digests = frozenset((each.digest, each.name, each.namespace) for each in policies)
-        key = (interface.group, interface.kind, interface.version, digests)
+        key = (interface.group, interface.kind, definition.versions, digests)
         known = self.plans.get(key)
         if known is None:
             if len(self.plans) >= PLANS_KEPT:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from webhook.core.pointer import Path, display
 from webhook.core.workload.foreign import ForeignProgram
 from webhook.core.workload.interface import Component, Interface
-from webhook.core.workload.parts import BEHIND, UPSTREAM, Part, PodParts, parts_of, step_of
+from webhook.core.workload.parts import (
+    BEHIND,
+    UPSTREAM,
+    Part,
+    PodParts,
+    matches_in,
+    parts_of,
+    step_of,
+)
 from webhook.core.workload.profile import (
     Children,
     ComponentProfile,
@@ -20,6 +28,7 @@ from webhook.core.workload.profile import (
 )
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import paired
+from webhook.core.workload.taken import Taken, makes_container
 from webhook.core.workload.typed import sort
 
 if TYPE_CHECKING:
@@ -125,17 +134,28 @@ class Plan:
 class Definition:
     """A resource interface with its profile, ready to locate; `others` add their locations.
 
+    `versions` are the API versions that it is for, all of the profile's unless stated.
     Without a profile every component is a worker and the whole object is walked for coverage.
     `proofs` are what is known by the CRD's schema, by version.
     """
 
-    __slots__ = ("foreign", "interface", "others", "plans", "profile", "profiled", "proofs")
+    __slots__ = (
+        "foreign",
+        "interface",
+        "others",
+        "plans",
+        "profile",
+        "profiled",
+        "proofs",
+        "versions",
+    )
 
     def __init__(
         self,
         interface: Interface,
         profile: Profile | None = None,
         others: tuple[Definition, ...] = (),
+        versions: tuple[str, ...] = (),
     ) -> None:
         self.interface = interface
         self.profiled = profile is not None
@@ -148,6 +168,8 @@ class Definition:
             for component in each.components
             for program in component.foreign
         )
+        # Of several definitions that differ in their versions, each set has its own union.
+        self.versions = versions or self.profile.versions
         self.plans = tuple(
             Plan(
                 component,
@@ -165,11 +187,6 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"Definition({self.interface.kind}.{self.interface.group or 'core'})"
-
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """The API versions that this definition is for."""
-        return self.profile.versions
 
     def proof(self, document: Any) -> Proof | None:
         """What the schema of a document's version proves; None where no CRD is known."""
@@ -201,38 +218,76 @@ def pod_parts(component: Component, profile: Profile) -> tuple[Part, ...]:
     )
 
 
-def union(definitions: Sequence[Definition]) -> Definition:
+def union(definitions: Sequence[Definition], versions: tuple[str, ...] = ()) -> Definition:
     """Several definitions of one kind as one: the first decides, the others add locations."""
     first, *rest = definitions
     return Definition(
-        first.interface, first.profile if first.profiled else None, (*first.others, *rest)
+        first.interface,
+        first.profile if first.profiled else None,
+        (*first.others, *rest),
+        versions,
     )
 
 
 def locate(definition: Definition, document: Any) -> list[PodLocation]:
     """Every pod location of the document, in its order; raises LocationError."""
-    found: list[PodLocation] = []
-    for plan in definition.plans:
-        before = len(found)
-        if plan.parts:
-            locate_parts(plan, document, found)
-        else:
-            locate_component(plan, document, found)
-        if plan.profile.stands_in_for:
-            stand_in(definition, plan.profile.stands_in_for, found, before)
+    found = own_locations(definition, document)
     if definition.others:
-        seen = {each.spec_path for each in found}
-        for other in definition.others:
-            for each in locate(other, document):
-                if each.spec_path not in seen:
-                    seen.add(each.spec_path)
-                    found.append(each)
+        for number in range(len(definition.others)):
+            add_locations(definition, number, document, found)
     if len(found) > MAX_LOCATIONS:
         raise too_many(len(found))
     if definition.profile.claim_templates:
         claims = claim_templates(definition.profile, document)
         found = [replace(each, claims=claims) for each in found]
     return found
+
+
+def own_locations(
+    definition: Definition, document: Any, taken: Taken | None = None
+) -> list[PodLocation]:
+    """The locations of one definition alone, without pieces that are taken."""
+    found: list[PodLocation] = []
+    for plan in definition.plans:
+        before = len(found)
+        if plan.parts:
+            locate_parts(plan, document, found, taken)
+        else:
+            locate_component(plan, document, found)
+        if plan.profile.stands_in_for:
+            stand_in(definition, plan.profile.stands_in_for, found, before)
+    return found
+
+
+def add_locations(
+    definition: Definition, number: int, document: Any, found: list[PodLocation]
+) -> list[PodLocation]:
+    """Append what one of the others knows beside; those that are new.
+
+    A place that is known keeps what is known of it and takes on further containers of its pods.
+    """
+    other = definition.others[number]
+    known = {each.spec_path: index for index, each in enumerate(found)}
+    new = []
+    for each in own_locations(other, document, Taken(found)):
+        index = known.get(each.spec_path)
+        if index is not None:
+            extra = dict(found[index].extra)
+            extra.update((path, value) for path, value in each.extra if path not in extra)
+            found[index] = replace(found[index], extra=tuple(extra.items()))
+            continue
+        instance = instance_beside(definition, number, each.component, each.instance)
+        new.append(each if instance == each.instance else replace(each, instance=instance))
+    found += new
+    return new
+
+
+def instance_beside(definition: Definition, number: int, component: str, instance: str) -> str:
+    """An instance's name that no component of the same name in another definition has."""
+    before = (definition, *definition.others[:number])
+    if any(each.interface.component(component) for each in before):
+        return f"{instance}#{number + 2}"
+    return instance
 
 
 def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[str, Any]], ...]:
@@ -262,7 +317,9 @@ def too_many(count: int) -> LocationError:
     return LocationError((), "too-many-locations", text)
 
 
-def locate_parts(plan: Plan, document: Any, found: list[PodLocation]) -> None:
+def locate_parts(
+    plan: Plan, document: Any, found: list[PodLocation], taken: Taken | None = None
+) -> None:
     """Append the pods of a component that are stated piece by piece."""
     try:
         named = (
@@ -271,11 +328,29 @@ def locate_parts(plan: Plan, document: Any, found: list[PodLocation]) -> None:
             else [("", ())]
         )
         for instance, bindings in named:
-            parts = parts_of(plan.parts, document, bindings)
+            free = plan.parts if taken is None else not_taken(plan, document, bindings, taken)
+            parts = parts_of(free, document, bindings)
             if parts is not None:
                 found.append(assembled(plan, instance, parts, document))
     except QueryError as error:
         raise LocationError((), "path-failed", str(error)) from error
+
+
+def not_taken(
+    plan: Plan, document: Any, bindings: tuple[Path, ...], taken: Taken
+) -> tuple[Part, ...]:
+    """The pieces of a pod that no pod has yet; none when only such are left as make no container."""
+    free = tuple(
+        part
+        for part in plan.parts
+        if not any(
+            each.path is not None and taken.holds(each.path)
+            for each in matches_in(part, document, bindings)
+        )
+    )
+    if len(free) == len(plan.parts) or any(makes_container(each) for each in free):
+        return free
+    return ()
 
 
 def assembled(plan: Plan, instance: str, parts: PodParts, document: Any) -> PodLocation:

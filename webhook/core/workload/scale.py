@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.core.pointer import Path, display
 from webhook.core.workload.interface import Component
-from webhook.core.workload.locations import Definition, LocationError, matches
+from webhook.core.workload.locations import (
+    Definition,
+    LocationError,
+    add_locations,
+    instance_beside,
+    matches,
+    own_locations,
+)
 from webhook.core.workload.profile import ScaleOf, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import paired
@@ -48,7 +55,20 @@ def read_scales(definition: Definition, document: Any) -> list[Scale]:
             if rules.unlimited and not has_pods(component, document):
                 continue
             found.extend(scales_of(component, rules, document))
+    if definition.others:
+        found.extend(scales_beside(definition, document))
     return found
+
+
+def scales_beside(definition: Definition, document: Any) -> Iterator[Scale]:
+    """The scales of pods that only one of the other definitions knows."""
+    located = own_locations(definition, document)
+    for number, other in enumerate(definition.others):
+        added = {each.component for each in add_locations(definition, number, document, located)}
+        for each in read_scales(other, document) if added else ():
+            if each.component in added:
+                name = instance_beside(definition, number, each.component, each.instance)
+                yield replace(each, instance=name)
 
 
 def has_pods(component: Component, document: Any) -> bool:

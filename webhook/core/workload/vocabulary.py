@@ -20,7 +20,8 @@ class Vocabulary:
     defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
     `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
     userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
-    what other webhooks add, `trusted` which controllers change fields of workloads.
+    what other webhooks add, `trusted` which controllers change fields of workloads, `prefer_given`
+    the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -44,3 +45,4 @@ class Vocabulary:
     features: frozenset[str] = frozenset()
     injected: Injected = field(default_factory=Injected)
     trusted: TrustedMutators = field(default_factory=TrustedMutators)
+    prefer_given: tuple[str, ...] = ()
