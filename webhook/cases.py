@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from webhook import jq
+from webhook import clock, jq
 from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
@@ -53,6 +53,7 @@ PLACE = (
     "ruleCombination",
     "systemPolicy",
     "settings",
+    "time",
 )
 SUBMITTED = ("object", "request")
 CASE_KEYS = (*DOCUMENTS, CRDS, *PLACE, *SUBMITTED, "references", "expect", "variants")
@@ -327,7 +328,8 @@ def schemas_for(case: Case, given: Sequence[KindSchema]) -> list[KindSchema]:
 def place_of(case: Case) -> Place:
     """The namespace of a case and its labels."""
     labels = case.given.get("namespaceLabels") or {}
-    return Place(str(case.given.get("namespace") or "default"), labels)
+    namespace, time = case.given.get("namespace"), case.given.get("time")
+    return Place(str(namespace or "default"), labels, str(time or ""))
 
 
 def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
@@ -440,6 +442,7 @@ def request_of(case: Case) -> Request:
         dry_run=body.get("dryRun") is True,
         stage=Stage(body.get("stage") or "mutate"),
         namespace_labels=place.labels,
+        time=place.time or clock.moment(),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook import jq
+from webhook import clock, jq
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
@@ -41,10 +41,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where manifests go: a namespace and its labels."""
+    """Where manifests go: a namespace and its labels; and when, "" being now."""
 
     namespace: str = "default"
     labels: Mapping[str, str] = field(default_factory=dict)
+    time: str = ""
 
 
 def manifests_of(
@@ -122,6 +123,7 @@ def request_of(raw: Any, defaulted: Any, place: Place) -> Request:
         namespace=metadata.get("namespace") or place.namespace,
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
         namespace_labels=place.labels,
+        time=place.time or clock.moment(),
     )
 
 

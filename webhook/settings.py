@@ -158,6 +158,9 @@ class Settings(BaseModel):
         "the path of a list of controllers that may change named fields of workloads, instead of"
         " the shipped list",
     )
+    exceptions_namespace: str = setting(
+        "podgate-exceptions", "the only namespace whose PolicyExceptions count"
+    )
     features: tuple[Name, ...] = setting(
         (),
         "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",

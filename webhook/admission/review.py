@@ -339,6 +339,9 @@ def audit_annotations(decision: Decision, generation: int | None) -> dict[str, s
             kept["rules"] = limited("; ".join(map(rule_at, decision.violations)))
         case _:
             assert_never(decision)
+    if decision.excused:
+        told = (f"{each.exception}: {rule_at(each.violation)}" for each in decision.excused)
+        kept["excused"] = limited("; ".join(told))
     if decision.audit:
         kept["audit"] = limited("; ".join(map(rule_at, decision.audit)))
     if generation is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import orjson
 import typer
 
-from webhook import jq
+from webhook import clock, jq
 from webhook.adapters.files import origin_of, problem_of, read_file
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
@@ -93,6 +94,7 @@ def answer(body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str]) 
         loading.complain(f"error: {request.message}")
         return 1 if request.denies else loading.BAD_INPUT
     references = References({request.namespace: labels})
+    request = replace(request, time=clock.moment())
     decision = judge_review(request, catalog, references, jq.evaluator())
     sys.stdout.write(respond(request, decision).decode() + "\n")
     return 0 if isinstance(decision, Allowed) else 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from webhook import jq
+from webhook import clock, jq
 from webhook.admission.exemptions import treatment
 from webhook.admission.facts import foreign_paths
 from webhook.admission.judge import judge_review
@@ -18,6 +18,7 @@ from webhook.core import wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Decision
+from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
@@ -70,6 +71,8 @@ class CatalogJudge:
         name = request.namespace
         # The API server gives every namespace this label, so that it needs no look-up.
         labels = {**request.namespace_labels, NAME_LABEL: name} if name else {}
+        if self.catalog.exceptions:
+            request = replace(request, time=clock.moment())
         return judge_review(request, self.catalog, References({name: labels}), jq.evaluator())
 
     def waits(self, request: Request) -> bool:
@@ -99,7 +102,11 @@ def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
         tuple(map(str, settings.interfaces)),
         tuple(map(str, settings.assets)),
         settings.kubernetes_minor,
-        Choices(settings.rule_combination, words or settings.vocabulary()),
+        Choices(
+            settings.rule_combination,
+            words or settings.vocabulary(),
+            Context(exceptions_namespace=settings.exceptions_namespace),
+        ),
         tuple(map(str, settings.crds)),
     )
 
@@ -170,6 +177,7 @@ def serve(
     identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
     injected: Annotated[Path | None, option("injected")] = None,
     trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,
+    exceptions_namespace: Annotated[str | None, option("exceptions_namespace")] = None,
     features: Annotated[list[str] | None, option("features")] = None,
     prefer_given: Annotated[list[str] | None, option("prefer_given")] = None,
     kubernetes_minor: Annotated[str | None, option("kubernetes_minor")] = None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
+from webhook.core.exceptions import Named, PolicyException, is_exception, parse_exception
 from webhook.core.policy import assets as asset_documents
 from webhook.core.policy import document as policy_documents
 from webhook.core.policy.combine import GUARDED
@@ -37,6 +38,7 @@ class Documents:
     assets: dict[str, Asset] = field(default_factory=dict)
     interfaces: list[Stated[Interface]] = field(default_factory=list)
     profiles: list[Stated[Profile]] = field(default_factory=list)
+    exceptions: list[PolicyException] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -71,6 +73,10 @@ def add(
         profile, problems = parse_profile(document)
         if profile is not None:
             documents.profiles.append(Stated(profile, document, shipped))
+    elif is_exception(document.data):
+        exception, problems = parse_exception(document, context.exceptions_namespace)
+        if exception is not None:
+            documents.exceptions.append(exception)
     elif asset_documents.is_asset(document):
         asset, problems = asset_documents.parse_asset(document)
         if asset is not None:
@@ -142,6 +148,17 @@ def prove_all(definitions: Definitions, schemas: Iterable[KindSchema]) -> Iterat
                 yield problem
 
 
+def by_object(
+    exceptions: Iterable[PolicyException],
+) -> dict[Named, tuple[PolicyException, ...]]:
+    """The exceptions of each object that they name."""
+    found: dict[Named, tuple[PolicyException, ...]] = {}
+    for each in exceptions:
+        for named in each.objects:
+            found[named] = (*found.get(named, ()), each)
+    return found
+
+
 def parsed(
     sources: Sequence[SourceDocument],
     context: Context,
@@ -201,5 +218,6 @@ def assemble(
         server_defaults,
         generation,
         tuple(combined.standings),
+        exceptions=by_object(documents.exceptions),
     )
     return catalog, problems

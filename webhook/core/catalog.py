@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from webhook.core.exceptions import Named, PolicyException
 from webhook.core.plan import Plan, compile_plan
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.references import References
+from webhook.core.request import Request
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.standings import Standing
@@ -40,6 +42,7 @@ class Catalog:
     server_defaults: ServerDefaults | None = None
     generation: int = 1
     standings: tuple[Standing, ...] = ()
+    exceptions: Mapping[Named, tuple[PolicyException, ...]] = field(default_factory=dict)
     by_kind: dict[tuple[str, str], tuple[Policy, ...]] = field(default_factory=dict)
     plans: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     reach: dict[tuple[object, ...], Plans] = field(default_factory=dict)
@@ -64,6 +67,17 @@ class Catalog:
         """The policy workload type of a kind; "" for one that has none."""
         definitions = self.definitions.get((group, kind), ())
         return (definitions[0].profile.workload_type or "") if definitions else ""
+
+    def exceptions_for(
+        self, request: Request, names: Iterable[tuple[str, str, str]]
+    ) -> tuple[PolicyException, ...]:
+        """The exceptions in force for objects of these groups, kinds and names."""
+        found = (
+            each
+            for group, kind, name in names
+            for each in self.exceptions.get(Named(group, kind, request.namespace, name), ())
+        )
+        return tuple(each for each in found if each.holds(request.time))
 
     def policies_of(self, group: str, kind: str) -> tuple[Policy, ...]:
         """The policies that govern a kind in some namespace."""

@@ -62,6 +62,10 @@ def decide(
 
 def decided(request: Request, catalog: Catalog, references: References) -> Decision:
     """The decision by what is to be judged: a scale, a child, or the object itself."""
+    if catalog.exceptions:
+        request = replace(
+            request, excused_by=catalog.exceptions_for(request, names_of(request, catalog))
+        )
     if request.treatment is Treatment.EXEMPT or request.operation not in ("CREATE", "UPDATE"):
         return Allowed(request.object, judged=False)
     if request.subresource == "scale":
@@ -84,6 +88,31 @@ def decided(request: Request, catalog: Catalog, references: References) -> Decis
     if plans.trial is None or request.stage is Stage.VALIDATE:
         return decision
     return with_trial(decision, judge(request, plans.trial, references))
+
+
+def names_of(request: Request, catalog: Catalog) -> list[tuple[str, str, str]]:
+    """Group, kind and name by which the object may be excused.
+
+    What a controller makes is excused with its owner, whose name somebody chose: only its exact
+    user name makes a request such a one. A name that the server is going to make excuses nothing.
+    """
+    found = read(request.object, ("metadata",))
+    metadata = found if isinstance(found, dict) else {}
+    name = "" if metadata.get("generateName") else str(metadata.get("name") or "")
+    names = [(request.group, request.kind, name)] if name else []
+    if name and request.subresource == "scale":
+        # Its kind is Scale, whatever is scaled.
+        scaled = catalog.definition_of_resource(
+            request.resource_group, request.resource, request.resource_version
+        )
+        if scaled is not None:
+            names = [(scaled.interface.group, scaled.interface.kind, name)]
+    if request.treatment is Treatment.CHILD:
+        for each in read(request.object, ("metadata", "ownerReferences")) or ():
+            if isinstance(each, dict) and each.get("controller") is True:
+                group = str(each.get("apiVersion", "")).rpartition("/")[0]
+                names.append((group, str(each.get("kind", "")), str(each.get("name", ""))))
+    return names
 
 
 def decide_child(
@@ -118,7 +147,9 @@ def stricter(decision: Decision, other: Decision) -> Decision:
     violations = other.violations
     if isinstance(decision, Denied):
         violations = (*decision.violations, *violations)
-    return Denied(tuple(sorted(dict.fromkeys(violations), key=sort_key)), decision.warnings)
+    excused = (*decision.excused, *other.excused)
+    told = tuple(sorted(dict.fromkeys(violations), key=sort_key))
+    return Denied(told, decision.warnings, excused=excused)
 
 
 def unknown_kind(request: Request) -> tuple[Warning, ...]:
@@ -192,15 +223,18 @@ def refuse_location(ev: Evaluation, path: Path, reason: str, text: str) -> None:
 def concluded(ev: Evaluation) -> Decision:
     """The decision that the findings amount to."""
     findings = ev.findings
+    excused = ev.excuse()
     warnings = tuple(findings.warnings)
     if len(warnings) > 1:
         warnings = tuple(dict.fromkeys(warnings))
     if findings.violations:
-        return Denied(tuple(sorted(dict.fromkeys(findings.violations), key=sort_key)), warnings)
+        told = tuple(sorted(dict.fromkeys(findings.violations), key=sort_key))
+        return Denied(told, warnings, excused=excused)
     if not ev.writes or not findings.changes:
-        return Allowed(ev.request.object, warnings=warnings)
+        return Allowed(ev.request.object, warnings=warnings, excused=excused)
     patch = diff(ev.request.object, ev.draft.document)
-    return Allowed(ev.draft.document, tuple(patch), tuple(findings.changes), warnings)
+    changes = tuple(findings.changes)
+    return Allowed(ev.draft.document, tuple(patch), changes, warnings, excused=excused)
 
 
 def changed_views(ev: Evaluation, plan: Plan) -> tuple[list[PodView], list[PodView]]:

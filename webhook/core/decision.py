@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from webhook.core.pointer import Path
 
@@ -41,6 +41,24 @@ class Violation:
     source: Source | None
     key: str = ""
     fix: str = ""
+
+
+class Excuser(Protocol):
+    """What excuses violations of one object: an exception by its name."""
+
+    @property
+    def name(self) -> str:
+        """How it is named."""
+
+    def covers(self, violation: Violation) -> bool:
+        """Whether a violation is within what it excuses."""
+
+
+class Excused(NamedTuple):
+    """A violation that an exception excuses, and the name of that exception."""
+
+    violation: Violation
+    exception: str
 
 
 class Warning(NamedTuple):  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
@@ -82,6 +100,7 @@ class Allowed:
     warnings: tuple[Warning, ...] = ()
     audit: tuple[Violation, ...] = ()
     judged: bool = True
+    excused: tuple[Excused, ...] = ()
 
 
 class OwnerReference(NamedTuple):
@@ -105,6 +124,7 @@ class Denied:
     warnings: tuple[Warning, ...] = ()
     audit: tuple[Violation, ...] = ()
     tell: OwnerReference | None = None
+    excused: tuple[Excused, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from webhook.core.decision import Excuser
+
 
 class Stage(Enum):
     """Which pass asks: mutate may write, validate only judges the final object."""
@@ -37,7 +39,8 @@ class Request:
 
     `raw` is the object as its author wrote it, known offline only; there it is the intent.
     `replaces` says that the whole object may have been sent (PUT, server-side apply), so that the
-    server filled in anew what was left out. `extra` are further claims of the user.
+    server filled in anew what was left out. `extra` are further claims of the user. `time` is the
+    moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
     """
 
     group: str
@@ -63,3 +66,5 @@ class Request:
     stage: Stage = Stage.MUTATE
     treatment: Treatment = Treatment.FULL
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    time: str = ""
+    excused_by: tuple[Excuser, ...] = ()

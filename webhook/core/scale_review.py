@@ -52,10 +52,11 @@ def judge_scale(request: Request, references: References, plan: Plan, target: Sc
     for row, leaf in scaled_leaves(plan, definition, target):
         judge_replicas(ev, row, leaf)
     judge_total_gpus(ev, plan, target)
+    excused = ev.excuse()
     violations, warnings = ev.findings.violations, tuple(ev.findings.warnings)
     if violations:
-        return Denied(tuple(sorted(violations, key=sort_key)), warnings)
-    return Allowed(request.object, warnings=warnings)
+        return Denied(tuple(sorted(violations, key=sort_key)), warnings, excused=excused)
+    return Allowed(request.object, warnings=warnings, excused=excused)
 
 
 def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[tuple[Field, Leaf]]:

@@ -149,6 +149,7 @@ WARNINGS: dict[str, str] = {
     "unknown-exclude": "the exclude annotation names an item that is not there{facts}",
     "bad-exclude": "the exclude annotation cannot be read{facts}",
     "env-from": "variables also come from elsewhere (envFrom), unseen by the rules{facts}",
+    "excused": "against the rules, and excused by the exception{facts}",
     "trial": "on trial, would be refused{facts}",
     "limit-raised": "the limit was raised to the request{facts}",
     "request-lowered": "the request was lowered to the limit{facts}",

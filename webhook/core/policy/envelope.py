@@ -39,12 +39,16 @@ CONTAINERS = ("all", "main")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a document does not say itself: workload type, scope, namespace, what API ids mean."""
+    """What a document does not say itself: workload type, scope, namespace, what API ids mean.
+
+    `exceptions_namespace` is the only one whose PolicyExceptions count; "" is any.
+    """
 
     workload_type: str | None = None
     default_scope: str = "cluster"
     namespace: str | None = None
     scope_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exceptions_namespace: str = ""
 
 
 @dataclass(slots=True)

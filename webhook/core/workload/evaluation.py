@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from webhook.core.decision import Change, Findings, Source, Violation, Warning
+from webhook.core.decision import Change, Excused, Findings, Source, Violation, Warning
 from webhook.core.intent import Intent
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
@@ -147,6 +147,23 @@ class Evaluation:
         """Record something to tell that refuses nothing."""
         told = (reason, field, real(path), facts, source, None)
         self.findings.warnings.append(_new_tuple(Warning, told))
+
+    def excuse(self) -> tuple[Excused, ...]:
+        """Take out the violations that exceptions cover; what is excused is told all the same."""
+        findings = self.findings
+        if not self.request.excused_by or not findings.violations:
+            return ()
+        excused: list[Excused] = []
+        rest: list[Violation] = []
+        for violation in dict.fromkeys(findings.violations):
+            by = next((each for each in self.request.excused_by if each.covers(violation)), None)
+            if by is None:
+                rest.append(violation)
+            else:
+                excused.append(Excused(violation, by.name))
+                self.warn("excused", violation.field, violation.path, by.name)
+        findings.violations[:] = rest
+        return tuple(excused)
 
     def can_write(self, path: Path) -> bool:
         """Whether a default may land there: not below a place that updates may not change."""
