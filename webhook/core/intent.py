@@ -49,6 +49,21 @@ def contains(manifest: Any, document: Any, path: Path) -> bool:
     return manifest is not None and manifest != "" and manifest != []
 
 
+def value_before(old: Any, document: Any, path: Path) -> Any:
+    """What another copy of the object has at the place `path` of `document`, items by their key."""
+    for step in path:
+        if isinstance(step, int):
+            if not isinstance(old, list) or not isinstance(document, list):
+                return ABSENT
+            if step >= len(document):
+                return ABSENT
+            document, old = document[step], same_item(old, document[step], step)
+        else:
+            old = old.get(step, ABSENT) if isinstance(old, dict) else ABSENT
+            document = document.get(step) if isinstance(document, dict) else None
+    return old
+
+
 def owns_item(node: dict[str, Any], item: Any, index: int) -> Any:
     """The managedFields node of one list element: by `k:` key, by `v:` value, by `i:` index."""
     for name, child in node.items():
@@ -108,17 +123,21 @@ def applied_sets(document: Any, manager: str | None) -> Iterator[Any]:
 class Intent:
     """Answers, lazily and once per source, whether something shows that a user wrote a place."""
 
-    __slots__ = ("applied", "manifest", "old_manifest", "old_sets", "request")
+    __slots__ = ("applied", "everyones", "manifest", "old_manifest", "old_sets", "request")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.manifest: Any = ABSENT
         self.applied: list[Any] | None = None
+        self.everyones: list[Any] | None = None
         self.old_manifest: Any = ABSENT
         self.old_sets: list[Any] | None = None
 
     def shown(self, path: Path) -> bool:
-        """Whether the requesting user is shown to have written this place of the object."""
+        """Whether the requesting user is shown to have written this place of the object.
+
+        What an update leaves as it was may be another manager's, who applied it and still does.
+        """
         request, path = self.request, real(path)
         if request.raw is not None:
             return contains(request.raw, request.object, path)
@@ -127,7 +146,18 @@ class Intent:
             self.applied = list(applied_sets(request.object, request.field_manager))
         if contains(self.manifest, request.object, path):
             return True
-        return any(owns(fields, request.object, path) for fields in self.applied or ())
+        if any(owns(fields, request.object, path) for fields in self.applied or ()):
+            return True
+        return request.operation == "UPDATE" and self.applied_by_another(path)
+
+    def applied_by_another(self, path: Path) -> bool:
+        """Whether some manager's Apply entry has a place that is as it was before the update."""
+        document, old = self.request.object, self.request.old
+        if self.everyones is None:
+            self.everyones = list(applied_sets(document, None))
+        if not any(owns(fields, document, path) for fields in self.everyones):
+            return False
+        return bool(read(document, path) == value_before(old, document, path))
 
     def shown_before(self, path: Path) -> bool:
         """Whether some user is shown to have written this place of the old object."""

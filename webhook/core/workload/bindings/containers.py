@@ -104,6 +104,17 @@ class ContainerField:
         """The same place before the update; safety fields only while the container is the same."""
         return view_before(view, container, self.at)
 
+    def filled_in(self, view: PodView, container: Container, native: Any) -> Any:
+        """What the server fills in there, or has, which it does not change with the image."""
+        if self.server_default is None:
+            return None
+        old = view.old_container(container)
+        if old is not None and native is not None and self.get(old.body) == native:
+            filled = self.server_default(old.body)
+            if filled == native:
+                return filled
+        return self.server_default(container.body)
+
     def touched(self, view: PodView, container: Container, ev: Evaluation) -> bool:
         """Whether the ratchet is off for this container: new, or changed in what it may do."""
         old = view.old_container(container)
@@ -122,7 +133,7 @@ class ContainerField:
             before = self.before(view, container)
             if before is not None and before[1] == native and self.touched(view, container, ev):
                 before = None
-            server = self.server_default(container.body) if self.server_default else None
+            server = self.filled_in(view, container, native)
             spares = not self.all_lists and not view.may_be_main(container.path)
             path = (*container.path, *self.at)
             self.rules.judge_intent(ev, path, native, before, server, spares_sidecars=spares)
@@ -199,7 +210,7 @@ class ContainerField:
         if view.old is None and native is None:
             self.put(ev, path, None, None, None)
             return
-        server = self.server_default(container.body) if self.server_default else None
+        server = self.filled_in(view, container, native)
         before = self.before(view, container)
         if before is not None and before[1] is None and self.pod_get is not None:
             before = self.pod_before(view)
