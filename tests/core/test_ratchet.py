@@ -189,6 +189,54 @@ def test_what_was_there_is_tolerated_and_what_is_new_is_not(name: str) -> None:
     assert result(strict, labelled, old) == labelled
 
 
+MAIN = {"podgate.dev/main-container": "main"}
+OF_THE_POD = frozenset({"max of a pod field", "canAdd of tolerations", "priority", "node type"})
+# The total is the same, whatever containers are called; a mount in another container is another.
+OF_THE_WHOLE = frozenset({"gpus", "max", "replicas"})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_containers_and_another_order_leave_what_was_there_tolerated(name: str) -> None:
+    """Containers are told apart by list and name: an index says nothing, and a new name is new."""
+    said, before, _, violation = CASES[name]
+    defaults = "defaults: {environmentVariables: {instances: [{name: A, value: z}]}}\n"
+    rules = catalog((defaults if "locked" in said else "") + f"rules: {{{said}}}")
+    old = served(edited(deployment(container(), container("side")), before))
+    old["spec"]["template"]["metadata"]["annotations"] = dict(MAIN)
+    for change in (
+        lambda each: spec(each)["containers"].insert(0, container("first")),
+        lambda each: spec(each)["containers"].reverse(),
+        lambda each: spec(each)["containers"].pop(1),
+    ):
+        result(rules, edited(old, change), old)
+
+    def rename(each: Any) -> None:
+        main(each)["name"] = "renamed"
+        each["spec"]["template"]["metadata"]["annotations"] = {
+            "podgate.dev/main-container": "renamed"
+        }
+
+    renamed = edited(old, rename)
+    if name in OF_THE_POD | OF_THE_WHOLE:
+        result(rules, renamed, old)
+    else:
+        assert refused(rules, renamed, old) == [violation]
+
+
+def test_a_policy_that_is_deleted_or_loosened_leaves_workloads_as_they_are() -> None:
+    first = catalog(
+        "defaults: {workingDir: /w, environmentVariables: {instances: [{name: A, value: b}]}}\n"
+        "rules: {workingDir: {canEdit: false}, environmentVariables: {instances: {locked: [A]}}}"
+    )
+    for document in (served(deployment()), pytorchjob()):
+        stored = result(first, document)
+        for now in (catalog(), catalog("defaults: {workingDir: /other}")):
+            for new in (copy.deepcopy(stored), edited(stored, lambda e: e.update(status={}))):
+                decision = mutated(now, new, stored)
+                assert isinstance(decision, Allowed)
+                assert not decision.patch
+
+
 def test_totals_pass_while_they_do_not_move_further_from_the_rule() -> None:
     rules = catalog(
         "rules: {compute: {cpuCoreRequest: {max: 4}, gpuDevicesRequest: {min: 2, max: 4}},"
