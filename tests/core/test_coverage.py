@@ -8,9 +8,10 @@ import pytest
 
 from tests.core.definitions import document, grouped, shipped
 from webhook.core.workload.coverage import MAX_NODES, uncovered
+from webhook.core.workload.infer_reach import is_reached, unreached
+from webhook.core.workload.infer_schema import Spot, expression, spots
 from webhook.core.workload.locations import Definition, LocationError, locate
 from webhook.core.workload.profile import parse_profile
-from webhook.core.workload.schema_places import SchemaPlace, schema_places, unproven
 
 CONTAINER = {"name": "main", "image": "a"}
 SPEC = {"containers": [CONTAINER], "volumes": [{"name": "v", "image": {"reference": "x"}}]}
@@ -157,7 +158,7 @@ OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 def places(**spec: Any) -> list[tuple[str, str]]:
     schema = objects(metadata=OPEN, status=objects(pod=POD), spec=objects(**spec))
-    return [(each.text, each.what) for each in schema_places(schema)]
+    return [(expression(each.steps), each.what) for each in spots(schema)]
 
 
 def test_a_schema_tells_where_pods_can_be() -> None:
@@ -204,9 +205,8 @@ def test_what_a_definition_does_not_reach_is_unproven() -> None:
             body=objects(pod=POD, list={"type": "array", "items": objects(c=ITEM)}),
         )
     )
-    every = schema_places(schema)
-    missing = unproven(every, with_profile(openSubtrees=[]))
-    assert [each.text for each in missing] == [
+    missing = unreached(schema, with_profile(openSubtrees=[]))
+    assert [expression(each.steps) for each in missing] == [
         ".spec.other",
         ".spec.open",
         ".spec.body.pod",
@@ -215,11 +215,11 @@ def test_what_a_definition_does_not_reach_is_unproven() -> None:
     definition = with_profile(
         openSubtrees=[".spec.open"], notPods=[{"place": ".spec.body", "reason": "r"}]
     )
-    assert [each.text for each in unproven(every, definition)] == [".spec.other"]
+    assert [expression(each.steps) for each in unreached(schema, definition)] == [".spec.other"]
 
 
 def test_without_a_profile_everything_is_walked_and_thereby_proven() -> None:
-    assert unproven([SchemaPlace(("spec", "x"), "open")], KNOWN) == []
+    assert unreached(objects(spec=objects(x=OPEN, y=POD)), KNOWN) == []
 
 
 def test_a_template_is_proven_by_its_spec_and_the_other_way_round() -> None:
@@ -227,12 +227,23 @@ def test_a_template_is_proven_by_its_spec_and_the_other_way_round() -> None:
         grouped(specDefinition={"podSpecPath": ".spec.template.spec"}).interface,
         with_profile(openSubtrees=[]).profile,
     )
-    template = SchemaPlace(("spec", "template"), "pod template")
-    spec = SchemaPlace(("spec", "template", "spec"), "pod spec")
-    assert unproven([template, spec], by_spec) == []
-    assert unproven([template, spec], with_profile(openSubtrees=[])) == []
-    odd = SchemaPlace(("spec", "template", "spec", "worker"), "pod spec")
-    assert unproven([odd], by_spec) == [odd]
+    template = Spot(("spec", "template"), "pod template", {})
+    spec = Spot(("spec", "template", "spec"), "pod spec", {})
+    odd = Spot(("spec", "template", "spec", "worker"), "pod spec", {})
+    for each in (by_spec, with_profile(openSubtrees=[])):
+        assert [is_reached(spot, each, ()) for spot in (template, spec, odd)] == [True, True, False]
+
+
+def test_a_pod_spec_in_pieces_is_reached_when_each_of_its_lists_is_a_piece() -> None:
+    parts = [{"component": "group", "pod": ".spec.containers", "place": ".spec.set.containers"}]
+    definition = Definition(
+        grouped(specDefinition={"fragmentedPodSpecDefinition": {"imagePath": ".spec.x"}}).interface,
+        with_profile(openSubtrees=[], podParts=parts).profile,
+    )
+    assert [each.what for each in unreached(objects(spec=objects(set=POD)), definition)] == []
+    wider = objects(**POD["properties"], initContainers=POD["properties"]["containers"])
+    missing = unreached(objects(spec=objects(set=wider)), definition)
+    assert [expression(each.steps) for each in missing] == [".spec.set"]
 
 
 def test_shipped_kinds_without_open_subtrees_cost_nothing() -> None:

@@ -28,7 +28,6 @@ from webhook.core.workload.locations import Definition, PodLocation, locate
 from webhook.core.workload.profile import Profile, check_profile, parse_profile
 from webhook.core.workload.query import Program
 from webhook.core.workload.scale import read_scales
-from webhook.core.workload.schema_places import SchemaPlace, schema_places, unproven
 from webhook.loader import Sources, load
 
 jq: Any = pytest.importorskip("jq")
@@ -477,35 +476,6 @@ def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> N
                 assert path in listed
 
 
-@pytest.mark.parametrize("name", CUSTOM)
-def test_a_definition_reaches_every_place_of_the_schema(name: str, shared_data: Path) -> None:
-    for schema in schemas(shared_data, definition(name).profile).values():
-        found = schema_places(schema)
-        assert found or definition(name).profile.pod_parts
-        assert [
-            each.text
-            for each in unproven(found, without_whole_walk(definition(name)))
-            if not in_pieces(each, definition(name).profile)
-        ] == []
-
-
-def without_whole_walk(found: Definition) -> Definition:
-    """The definition as if it did not walk the whole spec, which would prove everything."""
-    opens = found.profile.open_subtrees or ()
-    kept = tuple(each for each in opens if each.text != ".spec")
-    return Definition(found.interface, dataclasses.replace(found.profile, open_subtrees=kept))
-
-
-def in_pieces(place: SchemaPlace, profile: Profile) -> bool:
-    """Whether a place is a piece of a pod, holds one as its image, or is in an inline template."""
-    texts = {each.place.text for parts in profile.pod_parts.values() for each in parts}
-    text = place.text
-    if any(each in texts for each in (text, text.removesuffix("[]"), f"{text}.image")):
-        return True
-    inline = place.what == "open" and text.endswith(".inline")
-    return inline or f"{text}.containers" in texts
-
-
 @pytest.mark.parametrize("name", sorted(SAME_LAYOUT))
 def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, shared_data: Path) -> None:
     like, mine, theirs = SAME_LAYOUT[name]
@@ -518,16 +488,6 @@ def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, shared_data:
                 assert path.startswith(whole) or path == ".spec", path
             elif not path.startswith(".status"):
                 assert at(schema, path.replace(mine, theirs, 1) if mine else path) is not None, path
-
-
-def test_a_definition_without_a_place_is_caught(shared_data: Path) -> None:
-    ray = definition("raycluster.ray.io")
-    bare = Definition(ray.interface, dataclasses.replace(ray.profile, extra_containers=()))
-    schema = schemas(shared_data, ray.profile)["v1"]
-    assert [each.text for each in unproven(schema_places(schema), bare)] == [
-        ".spec.autoscalerOptions",
-        ".spec.historyServerOptions.collectorOptions",
-    ]
 
 
 def known(data: Any) -> str | None:

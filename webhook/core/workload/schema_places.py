@@ -1,4 +1,4 @@
-"""Finds every place of a CRD's schema that can hold pods, and proves a definition against them."""
+"""What an OpenAPI schema may hold at a place, and whether a definition's programs give that place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from webhook.core.pointer import Path
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, FOLDED_CONTAINER_KEYS, POD_KEYS
 from webhook.core.workload.query import Program, QueryError
 
@@ -34,36 +33,6 @@ class SchemaPlace:
 
     steps: tuple[str, ...]
     what: SchemaWhat
-
-    @property
-    def text(self) -> str:
-        """The place as a path, such as `.spec.workerGroupSpecs[].template`."""
-        return "".join("[]" if step in {EACH_ITEM, EACH_KEY} else f".{step}" for step in self.steps)
-
-
-def schema_places(openapi_schema: Any) -> list[SchemaPlace]:
-    """Every place that can hold pods, and every subtree that the schema leaves open.
-
-    What belongs to a pod is not looked into, but what a kind puts beside the pod's own keys is.
-    `openapi_schema` is an OpenAPI v3 schema (`openAPIV3Schema`). The object's own metadata and
-    its status are left out.
-    """
-    found: list[SchemaPlace] = []
-    stack: list[tuple[tuple[str, ...], Any]] = [((), openapi_schema)]
-    while stack:
-        steps, schema = stack.pop()
-        if not isinstance(schema, dict) or steps in {("metadata",), ("status",)}:
-            continue
-        if what := kind_of(schema):
-            found.append(SchemaPlace(steps, what))
-        if is_open(schema) or len(steps) >= MAX_DEPTH:
-            found.append(SchemaPlace(steps, "open"))
-        own = OWN_KEYS[what]
-        if what == "pod template":
-            steps, schema = (*steps, "spec"), properties(schema)["spec"]
-        deeper = [((*steps, step), each) for step, each in below(schema) if step not in own]
-        stack.extend(reversed(deeper))
-    return found
 
 
 def below(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -118,19 +87,6 @@ def takes_text(inside: dict[str, Any], name: str) -> bool:
     """Whether the property may be text."""
     schema = next((each for key, each in inside.items() if key.casefold() == name), None)
     return isinstance(schema, dict) and schema.get("type", "string") == "string"
-
-
-def unproven(places: list[SchemaPlace], definition: Definition) -> list[SchemaPlace]:
-    """The places that the definition neither locates, nor walks, nor lists as no pods."""
-    pods: list[Program] = []
-    for each in definition.everyone:
-        pods.extend(plan.places for plan in each.plans if plan.places is not None)
-        pods.extend(extra.place for extra in each.profile.extra_containers)
-    walked = definition.profile.open_subtrees
-    if walked is None:
-        return []
-    aside = [*walked, *(each.place for each in definition.profile.not_pods)]
-    return [each for each in places if not is_known(each, pods) and not is_below(each, aside)]
 
 
 def is_known(place: SchemaPlace, pods: list[Program]) -> bool:
