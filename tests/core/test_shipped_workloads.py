@@ -99,6 +99,7 @@ SAME_LAYOUT = {
 SAME_LAYOUT |= batch.SAME_LAYOUT
 WITHOUT_CRD = {
     *SAME_LAYOUT,
+    *batch.WITHOUT_CRD,
     "notebook.kubeflow.org",
     "cloneset.apps.kruise.io",
     "statefulset.apps.kruise.io",

@@ -41,7 +41,20 @@ NOT_PINNED = {
 SAME_LAYOUT = {
     "cronjob.batch.volcano.sh": ("job.batch.volcano.sh", ".spec.jobTemplate.spec.", ".spec."),
 }
-IN_PIECES = {"JobFlow"}
+MINICLUSTER = "minicluster.flux-framework.org"
+WITHOUT_CRD = {MINICLUSTER}
+IN_PIECES = {"JobFlow", "MiniCluster"}
+FLUX_CONTAINER = {
+    "name": "a",
+    "image": "a",
+    "command": "lmp -in x",
+    "environment": {"A": "b"},
+    "secrets": {"C": {"name": "s", "key": "k"}},
+    "ports": [80],
+    "imagePullSecret": "p",
+    "securityContext": {"privileged": True, "addCapabilities": ["SYS_PTRACE"]},
+    "volumes": {"data": {"path": "/data", "hostPath": "/srv"}},
+}
 FULL_OBJECTS: dict[str, dict[str, Any]] = {
     "cronjob.batch.volcano.sh": {"jobTemplate": {"spec": VOLCANO_JOB}},
     "disaggregatedset.disaggregatedset.x-k8s.io": {
@@ -55,6 +68,13 @@ FULL_OBJECTS: dict[str, dict[str, Any]] = {
         "flows": [{"name": "a"}, {"name": "b", "patch": {"jobSpec": VOLCANO_JOB}}]
     },
     "jobtemplate.flow.volcano.sh": VOLCANO_JOB,
+    MINICLUSTER: {
+        "size": 4,
+        "containers": [FLUX_CONTAINER, {"name": "b", "image": "b", "environment": {}}],
+        "services": [FLUX_CONTAINER],
+        "flux": {"container": {"image": "view", "securityContext": {}}},
+        "pod": {"labels": {"a": "b"}, "hostPID": True, "tolerations": []},
+    },
     "raycronjob.ray.io": {
         "jobTemplate": {"rayClusterSpec": RAY_CLUSTER, "submitterPodTemplate": TEMPLATE}
     },
@@ -92,6 +112,18 @@ STATUSES: list[tuple[str, dict[str, Any], set[str]]] = [
     ("jobflow.flow.volcano.sh", {"state": {"phase": "Succeed"}}, {"completed"}),
     ("jobflow.flow.volcano.sh", {"state": {"phase": "Failed"}}, {"failed"}),
     ("jobtemplate.flow.volcano.sh", {"jobDependsOnList": ["a"]}, set()),
+    (MINICLUSTER, {}, {"initializing"}),
+    (
+        MINICLUSTER,
+        with_conditions(JobRequested="True", JobRunning="False", JobFinished="False"),
+        {"initializing"},
+    ),
+    (
+        MINICLUSTER,
+        with_conditions(JobRequested="True", JobRunning="True", JobFinished="False"),
+        {"running"},
+    ),
+    (MINICLUSTER, with_conditions(JobRunning="True", JobFinished="True"), {"completed"}),
     ("raycronjob.ray.io", {}, {"initializing"}),
     ("raycronjob.ray.io", {"lastScheduleTime": "x"}, set()),
     ("sparkconnect.sparkoperator.k8s.io", {}, {"initializing"}),
@@ -112,7 +144,10 @@ EXEMPT = [
     ("batch.volcano.sh/v1alpha1 CronJob", "batch.volcano.sh/v1alpha1 Job", VOLCANO),
     ("ray.io/v1 RayCronJob", "ray.io/v1 RayJob", KUBERAY),
 ]
+FLUX = "system:serviceaccount:operator-system:operator-controller-manager"
 JUDGED = [
+    ("flux-framework.org/v1alpha2 MiniCluster", "batch/v1 Job", FLUX),
+    ("flux-framework.org/v1alpha2 MiniCluster", "v1 Pod", FLUX),
     ("flow.volcano.sh/v1alpha1 JobFlow", "batch.volcano.sh/v1alpha1 Job", VOLCANO),
     (
         "sparkoperator.k8s.io/v1alpha1 SparkConnect",

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tests.core.shipped import batch
-from tests.core.shipped.batch import DISAGGREGATED, TEMPLATE
+from tests.core.shipped.batch import DISAGGREGATED, MINICLUSTER, TEMPLATE
 from tests.core.test_shipped_workloads import definition, placed
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.locations import LocationError, locate
+from webhook.core.workload.own_forms import REQUIRED
 from webhook.core.workload.scale import UNLIMITED, Scale, read_scales
 
 JOBFLOW = "jobflow.flow.volcano.sh"
@@ -91,6 +92,127 @@ def test_a_change_without_containers_has_none_and_one_that_is_no_pod_is_refused(
     assert found.spec == {"hostNetwork": True, "containers": []}
     with pytest.raises(LocationError, match="metadata must be a map"):
         locate(definition(JOBFLOW), flow({"metadata": "x", "spec": {}}))
+
+
+def test_containers_of_flux_are_read_at_their_own_places() -> None:
+    found = placed(MINICLUSTER, batch.FULL_OBJECTS[MINICLUSTER])
+    cluster, services = found["cluster"], found["services"]
+    first, second = cluster.spec["containers"]
+    assert second == {"name": "b", "image": "b"}
+    assert first == {
+        "name": "a",
+        "image": "a",
+        "env": [
+            {"name": "A", "value": "b"},
+            {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        ],
+        "securityContext": {
+            "privileged": True,
+            "addCapabilities": ["SYS_PTRACE"],
+            "capabilities": {"add": ["SYS_PTRACE"]},
+        },
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    assert services.spec["containers"] == [first]
+    assert cluster.spec["initContainers"] == [{"image": "view", "securityContext": {}}]
+    for each in (cluster, services):
+        assert each.spec["volumes"] == [{"name": "data", "hostPath": {"path": "/srv"}}]
+        assert each.spec["imagePullSecrets"] == [{"name": "p"}]
+        assert each.children == "merged"
+    assert (cluster.spec["hostPID"], services.spec.get("hostPID")) == (True, None)
+    parts = services.parts
+    assert parts is not None
+    at = ("spec", "services", 0)
+    assert parts.real(("spec", "volumes", 0)) == (*at, "volumes", "data")
+    assert parts.real(("spec", "containers", 0, "image")) == (*at, "image")
+    assert parts.real(("spec", "containers", 0, "command")) == (*at, "command")
+
+
+def test_a_cluster_without_services_has_no_pod_for_them() -> None:
+    assert set(placed(MINICLUSTER, {"containers": [{"image": "a"}]})) == {"cluster"}
+
+
+@pytest.mark.parametrize(
+    ("volume", "wanted"),
+    [
+        ({"claimName": "c"}, [{"persistentVolumeClaim": {"claimName": "c"}}]),
+        ({"secretName": "s"}, [{"secret": {"secretName": "s"}}]),
+        ({"configMapName": "m"}, [{"configMap": {"name": "m"}}]),
+        (
+            {"configMapName": "m", "items": {"k": "p"}},
+            [{"configMap": {"name": "m", "items": [{"key": "k", "path": "p"}]}}],
+        ),
+        ({"emptyDir": True}, [{"emptyDir": {}}]),
+        (
+            {"emptyDir": True, "emptyDirMedium": "Memory", "emptyDirSizeLimit": "1Gi"},
+            [{"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}],
+        ),
+        ({"csiDriver": "d"}, [{"csi": {"driver": "d"}}]),
+        (
+            {"csiDriver": "d", "csiDriverAttributes": {"a": "b"}},
+            [{"csi": {"driver": "d", "volumeAttributes": {"a": "b"}}}],
+        ),
+        (
+            {"secretName": "s", "hostPath": "/"},
+            [{"hostPath": {"path": "/"}}, {"secret": {"secretName": "s"}}],
+        ),
+        ({"path": "/x"}, None),
+    ],
+)
+def test_every_source_of_a_volume_of_flux_is_one_of_the_pod(
+    volume: dict[str, Any], wanted: list[dict[str, Any]] | None
+) -> None:
+    containers = [{"volumes": {"v": volume}}, {"volumes": {"v": volume}}]
+    (found,) = locate(definition(MINICLUSTER), {"spec": {"containers": containers}})
+    made = [{"name": "v", **each} for each in wanted] if wanted else None
+    assert found.spec.get("volumes") == made
+    mounts = [each["volumeMounts"] for each in found.spec["containers"]]
+    assert mounts == [[{"name": "v", "mountPath": volume.get("path", "")}]] * 2
+
+
+def test_volumes_of_one_name_and_another_source_are_both_there() -> None:
+    volumes = [{"v": {"path": "/a", "claimName": "c"}}, {"v": {"path": "/a", "hostPath": "/"}}]
+    spec = {"containers": [{"volumes": each} for each in volumes]}
+    (found,) = locate(definition(MINICLUSTER), {"spec": spec})
+    assert [set(each) - {"name"} for each in found.spec["volumes"]] == [
+        {"persistentVolumeClaim"},
+        {"hostPath"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"containers": [{"volumes": ["/"]}]}, "volumes must be a map of volumes by name"),
+        ({"containers": [{"volumes": {"v": "/"}}]}, "volumes.v must be a volume"),
+        ({"containers": [{}], "pod": {"nodeAffinity": ["a"]}}, "must be a map of values by label"),
+    ],
+)
+def test_what_flux_would_not_take_is_refused(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(LocationError, match=message):
+        locate(definition(MINICLUSTER), {"spec": spec})
+
+
+def test_values_of_node_labels_are_an_affinity_that_is_required() -> None:
+    spec = {"containers": [{}], "pod": {"nodeAffinity": {"zone": ["a", "b"], "arch": ["x"]}}}
+    (found,) = locate(definition(MINICLUSTER), {"spec": spec})
+    (term,) = found.spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [
+        {"key": "arch", "operator": "In", "values": ["x"]},
+        {"key": "zone", "operator": "In", "values": ["a", "b"]},
+    ]
+
+
+def test_a_container_that_flux_does_not_know_is_found() -> None:
+    data = {"spec": {"containers": [{"image": "a"}], "sidecars": [{"image": "b", "command": "x"}]}}
+    found = uncovered(data, locate(definition(MINICLUSTER), data), definition(MINICLUSTER))
+    assert found == [(("spec", "sidecars", 0), "container")]
+
+
+def test_a_cluster_of_flux_may_grow_to_its_largest_size() -> None:
+    found = scales(MINICLUSTER, {"size": 4, "minSize": 2, "maxSize": 9})["cluster", ""]
+    assert (found.replicas, found.minimum, found.maximum) == (4, 2, 9)
+    assert scales(MINICLUSTER, {})["cluster", ""].replicas == 1
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ A part says which place of a pod is where in the object, and in which form the o
     text        a list of containers as JSON text, behind those that are there; read only
     devices     a list of {deviceName}, one unit each, for limits of the first container
     amount      an amount that holds where the pod states none; read only
+    mounts      a map of volumes, {path, hostPath, claimName, …}, for mounts of a container and volumes
+    name        a name for an item {name}, behind those that are there
+    labelValues a map of node labels to values, for a node affinity that is required
     told        what stands for a place of the pod, but cannot be read or written as such
 
 A place of the pod may have one `[]` (`.spec.containers[].image`). Its items are those that parts of
@@ -76,10 +79,13 @@ Form = Literal[
     "text",
     "devices",
     "amount",
+    "mounts",
+    "name",
+    "labelValues",
     "told",
 ]
 BEHIND: Final = frozenset(
-    {"containers", "also", "items", "more", "variables", "text", "devices", "amount"}
+    {"containers", "also", "items", "more", "variables", "text", "devices", "amount", "name"}
 )
 """Forms that are put behind what other pieces have put there."""
 AS_THEY_ARE: Final = frozenset({"same", "readOnly"})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.workload.own_forms import put_label_values, put_mounts, put_name
 from webhook.core.workload.piece_patches import put_overrides, put_text
 from webhook.core.workload.pieces import (
     CONTAINER,
@@ -276,5 +277,8 @@ FORMS: Final[dict[str, Put]] = {
     "text": put_text,
     "devices": put_devices,
     "amount": put_amount,
+    "mounts": put_mounts,
+    "name": put_name,
+    "labelValues": put_label_values,
     "told": put_told,
 }
