@@ -17,7 +17,15 @@ def test_what_is_printed_is_what_the_files_hold() -> None:
     assert found.exit_code == 0
     printed = {each["metadata"]["name"]: each for each in yaml.safe_load_all(found.stdout)}
     folder = ROOT / "deploy" / "crds"
-    assert set(printed) == {"resourceinterfaces.optimization.nvidia.com", "kartas.run.ai"}
+    assert list(printed) == [
+        "resourceinterfaces.optimization.nvidia.com",
+        "kartas.run.ai",
+        "workloadpolicies.podgate.dev",
+        "clusterworkloadpolicies.podgate.dev",
+        "workloadassets.podgate.dev",
+        "workloadprofiles.podgate.dev",
+        "policyexceptions.podgate.dev",
+    ]
     for name, document in printed.items():
         assert document == yaml.safe_load((folder / f"{name}.yaml").read_text("utf-8"))
 

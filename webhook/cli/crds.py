@@ -1,4 +1,4 @@
-"""podgate crds: the CustomResourceDefinitions of ResourceInterface and Karta, for clusters without."""
+"""podgate crds: the CustomResourceDefinitions of all documents that a cluster may hold for podgate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from webhook.adapters import kubernetes
 from webhook.adapters.kubernetes import Access, AccessError
 from webhook.cli import loading
 from webhook.control.crds import Json, step_for, why_left
-from webhook.core.workload.definition_crd import definitions
+from webhook.core import own_crds
+from webhook.core.workload import definition_crd
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MANAGER = "fieldManager=podgate"
@@ -26,7 +27,8 @@ PATIENCE = 10.0
 
 crds = typer.Typer(
     no_args_is_help=True,
-    help="CustomResourceDefinitions of ResourceInterface and Karta, where their owner's are not.",
+    help="CustomResourceDefinitions: podgate's own, and ResourceInterface and Karta where their owner's"
+    " are not.",
 )
 KubeconfigFile = Annotated[
     Path | None,
@@ -37,6 +39,12 @@ KubeconfigFile = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask the server, write nothing.")]
+
+
+def definitions() -> Iterator[Json]:
+    """Those of the two kinds that have an owner elsewhere, then ours."""
+    yield from definition_crd.definitions()
+    yield from own_crds.definitions()
 
 
 class Refused(Exception):  # noqa: N818 - the answer of a server, told to people

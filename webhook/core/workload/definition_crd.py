@@ -248,6 +248,7 @@ def of_value(schema: Schema, models: Mapping[str, Schema]) -> Schema:
     if "$ref" in inner:
         name = inner.pop("$ref").rpartition("/")[2]
         inner = {**of_map(name, models[name], models), **inner}
-    if "items" in inner:
-        inner["items"] = of_value(inner["items"], models)
+    for below in ("items", "additionalProperties"):
+        if isinstance(inner.get(below), dict):
+            inner[below] = of_value(inner[below], models)
     return inner

@@ -21,7 +21,7 @@ from webhook.core.workload.profile_data import (
     ShadowDefault,
 )
 from webhook.core.workload.profile_model import (
-    ComponentModel,
+    ComponentProfileModel,
     FieldModel,
     MainContainerModel,
     ProfileSpec,
@@ -87,7 +87,7 @@ class Builder:
         found = (self.place((*at, index), text) for index, text in enumerate(texts))
         return tuple(each for each in found if each is not None)
 
-    def component(self, name: str, body: ComponentModel) -> ComponentProfile:
+    def component(self, name: str, body: ComponentProfileModel) -> ComponentProfile:
         """One component."""
         at: Path = ("components", name)
         if body.role and body.roles:
@@ -115,7 +115,7 @@ class Builder:
         named_at = self.place(at, main.named_at)
         return MainConvention(main.name, main.index, main.with_ports, named_at)
 
-    def scale(self, at: Path, body: ComponentModel) -> ScaleRules:
+    def scale(self, at: Path, body: ComponentProfileModel) -> ScaleRules:
         """The scale rules of a component; its bounds may be computed."""
         scale = body.scale
         if scale is None:

@@ -68,7 +68,7 @@ class ScaleModel(Model):
     pods_of: str | None = None
 
 
-class ComponentModel(Model):
+class ComponentProfileModel(Model):
     """How one component is treated."""
 
     role: Role | None = None
@@ -212,7 +212,7 @@ class ProfileSpec(Model):
     ) = None
     built_in: bool = False
     uncovered: Literal["deny", "warn"] = "deny"
-    components: dict[str, ComponentModel] = Field(default_factory=dict)
+    components: dict[str, ComponentProfileModel] = Field(default_factory=dict)
     fields_: dict[str, FieldModel] = Field(default_factory=dict, alias="fields")
     priority_class: PriorityClassModel = Field(default_factory=PriorityClassModel)
     extra_containers: list[ExtraContainerModel] = Field(default_factory=list)
