@@ -376,3 +376,37 @@ def test_the_call_that_meets_a_dead_worker_is_made_again(chosen: Catalog) -> Non
     )
     assert isinstance(decision, Allowed)
     assert decision.patch
+
+
+def wrapped(*objects: dict[str, Any]) -> dict[str, Any]:
+    """An AppWrapper of these objects."""
+    body = {"components": [{"template": each} for each in objects]}
+    return building.shell("workload.codeflare.dev/v1beta2", "AppWrapper", body)
+
+
+def test_jq_is_asked_for_wrapped_objects_too(chosen: Catalog, evaluator: Evaluator) -> None:
+    """Each by its own: the same text chooses one place in one object and another in the next."""
+
+    def judge(new: Any, old: Any = None) -> Decision:
+        return judge_review(building.request(new, old), chosen, References(), evaluator)
+
+    both = wrapped(ferry(mode="b", b=template()), wrapped(ferry(mode="a", a=template())))
+    assert foreign_paths(building.request(both), chosen)
+    decision = judge(both)
+    assert isinstance(decision, Allowed)
+    assert written(decision) == [
+        "/spec/components/0/template/spec/b/spec/containers/0/resources",
+        "/spec/components/1/template/spec/components/0/template/spec/a/spec/containers/0/resources",
+    ]
+    at = "spec.components.0.template.spec.b.spec.containers.0.securityContext.privileged"
+    bad = wrapped(ferry(mode="b", b=template(BAD)))
+    assert reasons(judge(bad)) == [("canEdit", at)]
+    same = copy.deepcopy(bad)
+    same["spec"]["suspend"] = True
+    assert isinstance(judge(same, bad), Allowed)
+    worse = copy.deepcopy(bad)
+    worse["spec"]["components"][0]["template"]["spec"]["b"]["spec"]["containers"][0]["tty"] = True
+    worse["spec"]["components"][0]["template"]["spec"]["b"]["spec"]["containers"][0]["args"] = ["x"]
+    assert reasons(judge(worse, bad)) == [("canEdit", at)]
+    without = judge_review(building.request(both), chosen, References())
+    assert {reason for reason, _ in reasons(without)} == {"path-failed"}

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from webhook.core.catalog import Catalog
 from webhook.core.request import Request
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.foreign import Facts, ForeignProgram, evaluate
+from webhook.core.workload.locations import LocationError
+from webhook.core.wrapped import wrapped_objects
+
+Asked = tuple[tuple[ForeignProgram, ...], tuple[Any, Any]]
+"""Paths, and the documents that they are asked of: an object and the one before it."""
 
 
 def foreign_paths(request: Request, catalog: Catalog) -> tuple[ForeignProgram, ...]:
-    """The paths of the object's kind that need jq; nearly always none."""
+    """The paths that need jq, of the object's kind and of those that it wraps; nearly always none."""
+    return tuple(each for paths, _ in asked_of(request, catalog) for each in paths)
+
+
+def asked_of(request: Request, catalog: Catalog) -> Iterator[Asked]:
+    """The same by object."""
     if request.subresource or request.operation not in ("CREATE", "UPDATE"):
-        return ()
+        return
     definition = catalog.definition(request.group, request.kind, request.version)
-    return definition.foreign if definition is not None else ()
+    if definition is None:
+        return
+    if definition.foreign:
+        within = request.within
+        documents = (request.object, request.old)
+        yield definition.foreign, (request.raw, within.old_raw) if within else documents
+    if not definition.embedded or not catalog.needs_jq:
+        return
+    try:
+        found = wrapped_objects(request, definition, catalog)
+    except LocationError:
+        return  # the decision says so
+    for each in found:
+        if each.request is not None:
+            yield from asked_of(each.request, catalog)
 
 
 def facts_of(request: Request, catalog: Catalog, evaluator: Evaluator | None) -> Facts | None:
@@ -21,9 +48,11 @@ def facts_of(request: Request, catalog: Catalog, evaluator: Evaluator | None) ->
 
     What cannot be evaluated is a fact too, and the reason of a refusal: never an absent pod.
     """
-    paths = foreign_paths(request, catalog)
-    if not paths:
+    asked = list(asked_of(request, catalog))
+    if not asked:
         return None
     if evaluator is None:
         return Facts()
-    return evaluate(paths, evaluator, (request.object, request.old))
+    return Facts(
+        known for paths, documents in asked for known in evaluate(paths, evaluator, documents).known
+    )

@@ -19,16 +19,19 @@ from webhook.cli.explain_json import kind_json, object_json
 from webhook.cli.explain_text import Page, kind_text, object_text
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decide import owner_of
+from webhook.core.decide import others_of
 from webhook.core.decision import Problem
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
 from webhook.core.explain.objects import explain_object
+from webhook.core.explain.wrapped import taken_apart
+from webhook.core.pointer import display
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References
 from webhook.core.workload.foreign import Facts, given
 from webhook.core.workload.suggestions import closest
+from webhook.core.wrapped import facts_for
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of, request_of
 
@@ -65,6 +68,9 @@ def explain(
     policy, with its default, rules and items, the policy and scope that say
     each, and what lost to what; for manifests every field's value in the
     completed object, its place and its source.
+
+    An object that wraps others is followed by each of them, told as its own
+    kind with places from its own beginning.
 
     A source is one of request, server default, default, defaultFrom,
     default item, attribute default, imposed, kept, kind (follows from it),
@@ -126,7 +132,9 @@ def run(
     loading.tell(problems)
     references = references_of(objects, place)
     told = [
-        told_object(catalog, references, raw, source, component, place) for source, raw in objects
+        each
+        for source, raw in objects
+        for each in told_objects(catalog, references, raw, source, component, place)
     ]
     if component and told and not any(each.report and each.report.pods for each in told):
         loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
@@ -163,23 +171,28 @@ def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Kind
     return explain_kind(definition, version, place.namespace, plans, component)
 
 
-def told_object(
+def told_objects(
     catalog: Catalog, references: References, raw: Any, source: str, component: str, place: Place
-) -> ToldObject:
-    """One manifest judged and explained."""
+) -> list[ToldObject]:
+    """One manifest judged and explained, then every object that it wraps."""
     verdict = judge(raw, source, catalog, references, place)
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
     if definition is None or budget.too_deep(raw):
-        return ToldObject(verdict, None)
+        return [ToldObject(verdict, None)]
     request = request_of(raw, catalog.server(definition).apply(raw), place)
-    plans = catalog.plans_for(
-        definition, request.namespace, references, place.labels or None, owner_of(request)
-    )
     facts = facts_of(request, catalog, jq.evaluator()) or Facts()
-    with given(facts, request.object):
-        report = explain_object(request, plans, references, verdict.decision, component)
-    return ToldObject(verdict, report)
+    told = []
+    for path, asked, decision, alone in taken_apart(request, verdict.decision, catalog):
+        own = catalog.definition(asked.group, asked.kind, asked.version)
+        assert own is not None  # others are not decided on
+        labels = place.labels or None
+        plans = catalog.plans_for(own, asked.namespace, references, labels, others_of(asked))
+        with given(facts_for(asked, facts), asked.object):
+            report = explain_object(asked, plans, references, alone, component)
+        where = f"{source} at {display(path)}" if path else source
+        told.append(ToldObject(Verdict(where, asked.kind, asked.name, decision, None), report))
+    return told
 
 
 Told = KindReport | ToldObject

@@ -17,7 +17,7 @@ from webhook.cli import definitions, loading
 from webhook.core.pointer import display
 from webhook.core.workload.interface import Component
 from webhook.core.workload.locations import Definition
-from webhook.core.workload.profile import ComponentProfile, FieldPlaces, ScaleOf
+from webhook.core.workload.profile import ComponentProfile, FieldPlaces, Profile, Reference, ScaleOf
 
 WIDTH = 80
 Given = Annotated[
@@ -96,6 +96,7 @@ def tree_of(definition: Definition) -> Branch:
     head = f"{definitions.label(definition)} {', '.join(definition.versions)} ({kind})"
     tree = Branch(head)
     add_components(tree, definition, "", ())
+    add_other_objects(tree, profile)
     if profile.fields:
         branch = tree.add("fields")
         for name, places in profile.fields.items():
@@ -113,6 +114,30 @@ def tree_of(definition: Definition) -> Branch:
     if interface.name:
         tree.add(f"from {interface.origin}")
     return tree
+
+
+def add_other_objects(tree: Branch, profile: Profile) -> None:
+    """Objects of other kinds that the object wraps or refers to."""
+    for each in profile.embedded:
+        branch = tree.add(f"wrapped objects, each as its own kind: {each.place.text}")
+        if each.pod_sets is not None:
+            number = f", so many: {each.replicas.text}" if each.replicas is not None else ""
+            branch.add(f"pods of it by path: {each.pod_sets.text}{number}")
+        if each.podless:
+            names = (f"{kind}.{group}" if group else kind for group, kind in sorted(each.podless))
+            branch.add(f"without a definition: {', '.join(names)}")
+    if profile.references:
+        branch = tree.add("refers to")
+        for reference in profile.references:
+            branch.add(reference_text(reference))
+
+
+def reference_text(reference: Reference) -> str:
+    """The kind that a place names."""
+    name = f"{reference.kind}.{reference.group}" if reference.group else reference.kind
+    kind = f"{name}, or what {reference.kind_place.text} says" if reference.kind_place else name
+    note = f" ({reference.note})" if reference.note else ""
+    return f"{kind} by {reference.place.text}{note}"
 
 
 def add_components(

@@ -159,6 +159,14 @@ def by_object(
     return found
 
 
+def pods_elsewhere(documents: Documents) -> set[str]:
+    """Where the definitions are whose profile says that other objects have their pods."""
+    kinds = {
+        each.key for each in documents.profiles if each.value.embedded or each.value.references
+    }
+    return {each.value.origin for each in documents.interfaces if each.key in kinds}
+
+
 def parsed(
     sources: Sequence[SourceDocument],
     context: Context,
@@ -200,6 +208,12 @@ def assemble(
     documents.interfaces = own.interfaces + documents.interfaces
     documents.profiles = own.profiles + documents.profiles
     documents.problems = own.problems + documents.problems
+    elsewhere = pods_elsewhere(documents)
+    documents.problems = [
+        each
+        for each in documents.problems
+        if each.reason != "no-pods" or each.origin not in elsewhere
+    ]
     words = choices.vocabulary
     combined = combine(documents.interfaces, documents.profiles, words.prefer_given)
     documents.problems += combined.problems

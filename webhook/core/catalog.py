@@ -19,7 +19,7 @@ from webhook.core.workload.vocabulary import Vocabulary
 PLANS_KEPT = 4096
 REACH_KEPT = 16384
 
-Owner = tuple[str, str] | None
+Kinds = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ class Catalog:
             )
         return self.by_kind[key]
 
+    @property
+    def needs_jq(self) -> bool:
+        """Whether some definition has paths that only jq can evaluate."""
+        return any(each.foreign for found in self.definitions.values() for each in found)
+
     def needs_namespace_labels(self) -> bool:
         """Whether some policy selects namespaces by their labels."""
         return any(each.namespace_selector is not None for each in self.policies)
@@ -99,9 +104,12 @@ class Catalog:
         namespace: str,
         references: References,
         labels: Mapping[str, str] | None = None,
-        owner: Owner = None,
+        others: Kinds = (),
     ) -> Plans:
-        """The plans for a kind in a namespace; a Pod's owner kind brings its policies along."""
+        """The plans for a kind in a namespace; `others` are kinds that bring their policies along.
+
+        They are a Pod's owner and what an object is wrapped in.
+        """
         if labels is None:
             labels = references.namespaces.get(namespace, {})
         interface = definition.interface
@@ -111,18 +119,18 @@ class Catalog:
             definition.versions,
             namespace,
             frozenset(labels.items()),
-            owner,
+            others,
         )
         known = self.reach.get(key)
         if known is None:
-            known = self.build_plans(definition, namespace, labels, owner)
+            known = self.build_plans(definition, namespace, labels, others)
             if len(self.reach) >= REACH_KEPT:
                 self.reach.clear()
             self.reach[key] = known
         return known
 
     def build_plans(
-        self, definition: Definition, namespace: str, labels: Mapping[str, str], owner: Owner
+        self, definition: Definition, namespace: str, labels: Mapping[str, str], others: Kinds
     ) -> Plans:
         """Compile, or find compiled, the plans of the policies that apply."""
         interface = definition.interface
@@ -131,10 +139,10 @@ class Catalog:
             for each in self.policies_of(interface.group, interface.kind)
             if each.governs_namespace(namespace, labels)
         ]
-        if owner is not None:
+        for kind in others:
             applying += [
                 each
-                for each in self.policies_of(*owner)
+                for each in self.policies_of(*kind)
                 if each not in applying and each.governs_namespace(namespace, labels)
             ]
         enforced = [each for each in applying if each.enforcement == "Enforce"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from webhook.core.catalog import Catalog, Owner
+from webhook.core.catalog import Catalog, Kinds
 from webhook.core.decision import (
     Allowed,
     Decision,
@@ -21,6 +21,7 @@ from webhook.core.decision import (
     Warning,
     sort_key,
 )
+from webhook.core.joined import joined
 from webhook.core.patch import PatchError, diff
 from webhook.core.plan import Plan, Steps
 from webhook.core.pointer import ABSENT, Path, read
@@ -31,12 +32,19 @@ from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.conflicts import judge_conflicts, pairs_written
 from webhook.core.workload.coverage import pod_like, uncovered
-from webhook.core.workload.evaluation import Evaluation, Immutable
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import Facts, before_update, given
-from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate, matches
+from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
-from webhook.core.workload.restore import restore_immutable
+from webhook.core.workload.restore import immutable_places, restore_immutable
+from webhook.core.wrapped import (
+    facts_for,
+    fault_at,
+    over_budget,
+    with_pod_sets,
+    wrapped_objects,
+)
 
 MAX_CONTAINERS = 5000
 UNWRITTEN = "Send the object again; the policy fills it in."
@@ -55,12 +63,14 @@ def decide(
     `facts` are the results of paths that only jq can evaluate, None where there are no such paths.
     """
     if facts is None:
-        return decided(request, catalog, references)
-    with given(facts, request.object, request.old):
-        return decided(request, catalog, references)
+        return decided(request, catalog, references, None)
+    with given(facts_for(request, facts), request.object, request.old):
+        return decided(request, catalog, references, facts)
 
 
-def decided(request: Request, catalog: Catalog, references: References) -> Decision:
+def decided(
+    request: Request, catalog: Catalog, references: References, facts: Facts | None
+) -> Decision:
     """The decision by what is to be judged: a scale, a child, or the object itself."""
     if catalog.exceptions:
         request = replace(
@@ -76,12 +86,46 @@ def decided(request: Request, catalog: Catalog, references: References) -> Decis
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
         return Allowed(request.object, warnings=unknown_kind(request), judged=False)
+    if definition.embedded:
+        return decide_with_wrapped(request, catalog, references, definition, facts)
+    return decide_alone(request, catalog, references, definition)
+
+
+def decide_with_wrapped(
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    definition: Definition,
+    facts: Facts | None,
+) -> Decision:
+    """An object and those that it wraps, in one answer; each of them is decided as its own kind."""
+    if request.within is None and (fault := over_budget(request, definition, catalog)):
+        return Denied((fault,))
+    own = decide_alone(request, catalog, references, definition)
+    try:
+        found = wrapped_objects(request, definition, catalog)
+    except LocationError as error:
+        return joined(request, own, [], fault_at(error))
+    return joined(
+        request,
+        own,
+        [
+            (each, decide(each.request, catalog, references, facts) if each.request else None)
+            for each in found
+        ],
+    )
+
+
+def decide_alone(
+    request: Request, catalog: Catalog, references: References, definition: Definition
+) -> Decision:
+    """One object without what it wraps."""
     if request.treatment is Treatment.CHILD:
         return decide_child(request, catalog, references, definition)
-    labels, owner = request.namespace_labels or None, owner_of(request)
-    plans = catalog.plans_for(definition, request.namespace, references, labels, owner)
+    labels, others = request.namespace_labels or None, others_of(request)
+    plans = catalog.plans_for(definition, request.namespace, references, labels, others)
     decision = judge(request, plans.enforced, references)
-    if owner is not None:
+    if others:
         own = catalog.plans_for(definition, request.namespace, references, labels).enforced
         if own is not plans.enforced:
             decision = stricter(decision, judge(request, own, references))
@@ -95,6 +139,7 @@ def names_of(request: Request, catalog: Catalog) -> list[tuple[str, str, str]]:
 
     What a controller makes is excused with its owner, whose name somebody chose: only its exact
     user name makes a request such a one. A name that the server is going to make excuses nothing.
+    What is wrapped is excused with what is around it.
     """
     found = read(request.object, ("metadata",))
     metadata = found if isinstance(found, dict) else {}
@@ -112,6 +157,8 @@ def names_of(request: Request, catalog: Catalog) -> list[tuple[str, str, str]]:
             if isinstance(each, dict) and each.get("controller") is True:
                 group = str(each.get("apiVersion", "")).rpartition("/")[0]
                 names.append((group, str(each.get("kind", "")), str(each.get("name", ""))))
+    if request.within is not None:
+        names += names_of(request.within.around, catalog)
     return names
 
 
@@ -119,7 +166,7 @@ def decide_child(
     request: Request, catalog: Catalog, references: References, definition: Definition
 ) -> Decision:
     """What a controller made of a workload that leaves something of its pods to it."""
-    owner = controller_of(request.object)
+    owner = controller_of(request.outermost.object)
     if owner is None:
         return Allowed(request.object, judged=False)
     if request.namespace_labels:
@@ -128,7 +175,7 @@ def decide_child(
     plan = catalog.plan_for_child(definition, request.namespace, references, owner)
     decision = judge(request, plan, references)
     if isinstance(decision, Denied):
-        return replace(decision, tell=owner_reference(request.object))
+        return replace(decision, tell=owner_reference(request.outermost.object))
     return decision
 
 
@@ -138,9 +185,10 @@ def binds_children(row: Field) -> bool:
 
 
 def stricter(decision: Decision, other: Decision) -> Decision:
-    """The decision with what the Pod's own policies alone refuse.
+    """The decision with what the policies of the object's own kind alone refuse.
 
-    Anybody can write an owner reference, so the policies of the owner's kind only ever add.
+    Anybody can write an owner reference, or wrap an object, so the policies of the other kind only
+    ever add.
     """
     if isinstance(other, Allowed):
         return decision
@@ -163,14 +211,19 @@ def unknown_kind(request: Request) -> tuple[Warning, ...]:
     return (Warning("unknown-kind", "", (), (f"{request.kind}{group}/{request.version}",)),)
 
 
-def owner_of(request: Request) -> Owner:
-    """The group and kind that controls a Pod, whose policies then reach the Pod too."""
-    if request.kind != "Pod" or request.group:
-        return None
-    return controller_of(request.object)
+def others_of(request: Request) -> Kinds:
+    """The kinds whose policies reach the object too: what controls a Pod, and what wraps it."""
+    found: Kinds = ()
+    if request.kind == "Pod" and not request.group and (owner := controller_of(request.object)):
+        found = (owner,)
+    within = request.within
+    while within is not None:
+        found = (*found, (within.around.group, within.around.kind))
+        within = within.around.within
+    return found
 
 
-def controller_of(document: Any) -> Owner:
+def controller_of(document: Any) -> tuple[str, str] | None:
     """The group and kind of the owner with `controller: true`; None when nobody controls it."""
     owner = owner_reference(document)
     return None if owner is None else (owner.api_version.rpartition("/")[0], owner.kind)
@@ -192,17 +245,19 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
     ev = Evaluation(request, references, definition)
     ev.injected = plan.vocabulary.injected
     try:
-        if ev.updating and request.object == request.old:
+        if ev.updating and is_unchanged(request, plan):
             return Allowed(request.object)
+        plan = with_pod_sets(plan, request)
+        definition = ev.definition = plan.definition
         views, before = changed_views(ev, plan)
         ev.excluded = excluded_items(ev)
         if ev.updating:
-            ev.immutable = immutable_places(definition, request.object)
+            ev.immutable = immutable_places(request, definition, request.object)
             ev.complete = lambda: completed_before(request, plan, references)
             ev.steered = steering_changed(ev, plan.vocabulary.node_pool_labels)
             ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
             ev.differs = differs(ev, plan, views, before)
-        if ev.differs or (plan.strict and body_changed(request)):
+        if ev.differs or (plan.strict and body_changed(request.outermost)):
             run(ev, plan, views)
         if request.treatment is not Treatment.CHILD:
             judge_coverage(ev, definition, [view.location for view in views])
@@ -213,6 +268,17 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
     except PatchError as error:
         refuse_location(ev, error.path, "wrong-type", str(error))
     return concluded(ev)
+
+
+def is_unchanged(request: Request, plan: Plan) -> bool:
+    """Whether an update leaves the object as it is; `existing: strict` looks at the whole sent."""
+    if request.object != request.old:
+        return False
+    within = request.within
+    if within is None:
+        return True
+    strictly = plan.strict and body_changed(request.outermost)
+    return not strictly and within.pod_sets == within.old_pod_sets
 
 
 def refuse_location(ev: Evaluation, path: Path, reason: str, text: str) -> None:
@@ -273,7 +339,7 @@ def completed_before(
     ev = Evaluation(again, references, definition)
     ev.injected = plan.vocabulary.injected
     views = [replace(view, old=view) for view in views_before(definition, request.old)]
-    ev.immutable = immutable_places(definition, request.old)
+    ev.immutable = immutable_places(request, definition, request.old)
     ev.excluded = excluded_items(ev)
     try:
         with before_update():
@@ -476,21 +542,6 @@ def claims_an_owner(request: Request) -> bool:
         return False
     own = f"system:serviceaccount:{request.namespace}:"
     return not request.user.startswith("system:") or request.user.startswith(own)
-
-
-def immutable_places(definition: Definition, document: Any) -> tuple[Immutable, ...]:
-    """The places of this document that updates may not change, with the exceptions below them."""
-    found = []
-    for each in definition.profile.immutable:
-        exceptions = tuple(
-            match.path for match in matches(each.exceptions, document) if match.path is not None
-        )
-        found += [
-            (match.path, exceptions)
-            for match in matches((each.place,), document)
-            if match.path is not None
-        ]
-    return tuple(found)
 
 
 def judge_coverage(

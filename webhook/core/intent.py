@@ -123,7 +123,16 @@ def applied_sets(document: Any, manager: str | None) -> Iterator[Any]:
 class Intent:
     """Answers, lazily and once per source, whether something shows that a user wrote a place."""
 
-    __slots__ = ("applied", "everyones", "manifest", "old_manifest", "old_sets", "request")
+    __slots__ = (
+        "applied",
+        "around",
+        "everyones",
+        "filled",
+        "manifest",
+        "old_manifest",
+        "old_sets",
+        "request",
+    )
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -132,6 +141,9 @@ class Intent:
         self.everyones: list[Any] | None = None
         self.old_manifest: Any = ABSENT
         self.old_sets: list[Any] | None = None
+        within = request.within
+        self.around: Intent | None = Intent(within.around) if within is not None else None
+        self.filled = within.filled if within is not None else frozenset()
 
     def shown(self, path: Path) -> bool:
         """Whether the requesting user is shown to have written this place of the object.
@@ -139,6 +151,8 @@ class Intent:
         What an update leaves as it was may be another manager's, who applied it and still does.
         """
         request, path = self.request, real(path)
+        if self.around is not None and request.within is not None:
+            return self.around.shown((*request.within.path, *path))
         if request.raw is not None:
             return contains(request.raw, request.object, path)
         if self.manifest is ABSENT:
@@ -159,9 +173,23 @@ class Intent:
             return False
         return bool(read(document, path) == value_before(old, document, path))
 
+    def stated(self, path: Path) -> bool:
+        """Whether somebody wrote a value that the server would also fill in at this place.
+
+        Nobody has filled in anything in a wrapped object yet: what stands there was written.
+        """
+        if self.around is None:
+            return self.shown(path)
+        path = real(path)
+        return path not in self.filled and contains(self.request.raw, self.request.object, path)
+
     def shown_before(self, path: Path) -> bool:
         """Whether some user is shown to have written this place of the old object."""
         old, path = self.request.old, real(path)
+        within = self.request.within
+        if self.around is not None and within is not None:
+            before = within.old_path
+            return before is not None and self.around.shown_before((*before, *path))
         if self.old_manifest is ABSENT:
             self.old_manifest = last_applied(old)
             self.old_sets = list(applied_sets(old, None))

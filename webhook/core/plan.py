@@ -161,6 +161,7 @@ WORKLOAD_SHAPES = frozenset(
         WORKLOAD_ITEMS,
     }
 )
+OF_EVERY_KIND = frozenset({PREEMPTIBILITY, PRIORITY, WORKLOAD_ITEMS})
 POD_SHAPES = frozenset(POD_BINDINGS)
 
 
@@ -338,9 +339,12 @@ def workload_steps(plan: Plan) -> Steps:
 def concerns(plan: Plan, row: Field) -> bool:
     """Whether a field is for this kind: by its workload type, or because the kind has a place.
 
-    What is for other types alone is no more to be told here than a policy for other types.
+    What is for other types alone is no more to be told here than a policy for other types. Of what
+    only wraps others nothing is asked but what all objects carry; the wrapped ones have the rest.
     """
     profile = plan.definition.profile
+    if plan.definition.only_wraps and row.shape not in OF_EVERY_KIND and not row.at:
+        return row.path in profile.fields
     named = not profile.workload_type or profile.workload_type in row.types
     return named or row.path in profile.fields
 

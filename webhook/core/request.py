@@ -8,6 +8,10 @@ from enum import Enum
 from typing import Any
 
 from webhook.core.decision import Excuser
+from webhook.core.pointer import Path
+
+Immutable = tuple[Path, tuple[Path, ...]]
+"""A place that updates may not change, with the places below it that they may."""
 
 
 class Stage(Enum):
@@ -34,6 +38,27 @@ class Treatment(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """Where an object is wrapped: the request on the object around it, and its place in there.
+
+    `old_path` is its place in the old object and `old_raw` what stood there, None for both where it
+    is new. `filled` are places of it that
+    the schema of the object around fills in. `pod_sets` are places of pod templates in it, with the
+    number of pods that the object around states for each; `old_pod_sets` those before the update.
+    `immutable` are places of it that updates of the object around may not change.
+    """
+
+    around: Request
+    path: Path
+    old_path: Path | None = None
+    old_raw: Any = None
+    filled: frozenset[Path] = frozenset()
+    pod_sets: tuple[tuple[Path, int], ...] = ()
+    old_pod_sets: tuple[tuple[Path, int], ...] = ()
+    immutable: tuple[Immutable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One object to decide on; `object` and `old` are plain JSON and are never changed.
 
@@ -41,6 +66,7 @@ class Request:
     `replaces` says that the whole object may have been sent (PUT, server-side apply), so that the
     server filled in anew what was left out. `extra` are further claims of the user. `time` is the
     moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
+    `within` is set for an object that is wrapped in another; `raw` is then what stands there.
     """
 
     group: str
@@ -68,3 +94,12 @@ class Request:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     time: str = ""
     excused_by: tuple[Excuser, ...] = ()
+    within: Within | None = None
+
+    @property
+    def outermost(self) -> Request:
+        """The request as it was sent: this one, or that on the object around all."""
+        found = self
+        while found.within is not None:
+            found = found.within.around
+        return found

@@ -112,6 +112,11 @@ VIOLATIONS: dict[str, Sentence] = {
         "what is wrapped names the namespace {value} instead of {allowed}",
         "Wrap objects of the same namespace only.",
     ),
+    "wrapped-kind": Sentence(
+        "no definition says where {value}, which is wrapped here, keeps its pods",
+        "Add its ResourceInterface and WorkloadProfile (podgate interface infer drafts them), or "
+        "send it by itself.",
+    ),
     "conflicting-default": Sentence(
         "{value} does not go with the policy's default, which needs {allowed}",
         "Change it, or set the field yourself.",
@@ -155,6 +160,7 @@ WARNINGS: dict[str, str] = {
     "request-lowered": "the request was lowered to the limit{facts}",
     "audit": "noted for the report{facts}",
     "uncovered": "a container stands outside the pod places known for this kind{facts}",
+    "wrapped-kind": "no definition says where what is wrapped keeps its pods{facts}",
     "unknown-kind": "no definition says where this kind keeps its pods, so it is not judged{facts}",
     "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
     "migProfile": "accepted for older manifests; MIG is better asked for as a resource",

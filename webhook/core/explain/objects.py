@@ -5,6 +5,7 @@ The steps of a decision are taken once more, so that values can be told of a ref
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from webhook.core.catalog import Plans
@@ -52,6 +53,7 @@ from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.locations import LocationError
 from webhook.core.workload.places import scale_places
 from webhook.core.workload.podspec import MalformedPod, PodView
+from webhook.core.wrapped import with_pod_sets
 
 TELLS_MISSING = frozenset({ITEMS, PULL_SECRETS})
 """Shapes of which unset entries are told beside those that are set."""
@@ -85,6 +87,8 @@ class Explanation:
 
     def __init__(self, request: Request, plans: Plans, references: References) -> None:
         self.plans, self.plan = plans, plans.enforced
+        with suppress(LocationError):  # as below
+            self.plan = with_pod_sets(self.plan, request)
         self.definition = self.plan.definition
         self.leaves = Leaves(plans)
         self.ev = Evaluation(request, references, self.definition)

@@ -55,15 +55,20 @@ def known_places(document: Any, locations: Iterable[PodLocation], definition: De
         known[location.spec_path] = POD_KEYS
         known.update((path, IMAGE | CONTAINER_KEYS) for path, _ in location.extra)
     not_pods = [each.place for each in definition.profile.not_pods]
+    # Each is judged by itself, and searched with the definition of its own kind.
+    not_pods += [each.place for each in definition.embedded]
     known.update((each.path, None) for each in matches(not_pods, document) if each.path is not None)
     return known
 
 
 def pod_like(document: Any) -> bool:
     """Whether an object of an unknown kind holds a container or pod spec anywhere in its body."""
-    if not isinstance(document, dict):
-        return False
-    return next(walk(list(body_of(document)), {}), None) is not None
+    return next(pods_in(document), None) is not None
+
+
+def pods_in(document: Any) -> Iterator[tuple[Path, What]]:
+    """Containers and pod specs anywhere in the body of an object; raises LocationError."""
+    return walk(list(body_of(document)), {})
 
 
 def subtrees(document: Any, definition: Definition) -> Iterator[tuple[Path, Any]]:

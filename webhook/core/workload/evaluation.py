@@ -12,7 +12,7 @@ from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.row import Field
 from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
+from webhook.core.request import Immutable, Request, Stage, Treatment
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.podspec import Container, PodView, refreshed
@@ -38,10 +38,6 @@ COMMANDS: tuple[Path, ...] = (
 """Other places of a container that say what runs in it."""
 
 _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its class takes
-
-Immutable = tuple[Path, tuple[Path, ...]]
-"""A place that updates may not change, with the places below it that they may."""
-
 
 Views = Mapping[tuple[str, str], PodView]
 """Pods by component and instance."""
@@ -285,8 +281,13 @@ class Evaluation:
     def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
         """Whether a present value counts as the user's (semantics §5); `native` is not None."""
         if server_default is None or native != server_default:
-            return True
-        return self.intent.shown(path)
+            return not self.is_filled_around(path)
+        return self.intent.stated(path)
+
+    def is_filled_around(self, path: Path) -> bool:
+        """Whether the schema of the object around a wrapped one filled in this place."""
+        filled = self.intent.filled
+        return bool(filled) and real(path) in filled
 
 
 def is_held(path: Path) -> bool:
@@ -347,8 +348,8 @@ class Defaulting:
         `before` is the matching old place with its native value, None for a place that is new.
         """
         old = None if before is None else before[1]
-        if native is not None:
-            if server_default is None or native != server_default or ev.intent.shown(path):
+        if native is not None and not ev.is_filled_around(path):
+            if server_default is None or native != server_default or ev.intent.stated(path):
                 return None
             if before is not None and native != old and not ev.refilled(path, before[0]):
                 return None

@@ -140,6 +140,7 @@ class Definition:
     """
 
     __slots__ = (
+        "embedded",
         "foreign",
         "interface",
         "others",
@@ -161,6 +162,7 @@ class Definition:
         self.profiled = profile is not None
         self.profile = (profile or without_profile(interface)).of_version(interface.version)
         self.others = others
+        self.embedded = tuple(part for each in self.everyone for part in each.profile.embedded)
         self.proofs: dict[str, Proof] = {}
         self.foreign: tuple[ForeignProgram, ...] = tuple(
             program
@@ -193,6 +195,11 @@ class Definition:
         if not self.proofs or not isinstance(document, dict):
             return None
         return self.proofs.get(str(document.get("apiVersion")).rpartition("/")[2])
+
+    @property
+    def only_wraps(self) -> bool:
+        """Whether objects of this kind have no pods of their own, only those of wrapped objects."""
+        return bool(self.embedded) and not any(each.plans for each in self.everyone)
 
     @property
     def everyone(self) -> Iterator[Definition]:

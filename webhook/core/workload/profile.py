@@ -73,6 +73,12 @@ places are native jq paths from the object's root; a place may match several tim
         - {component: replica, pod: '.spec.containers[]', place: '.spec.tools[]', form: item}
         - {component: replica, pod: '.spec.containers[].image', place: '.spec.tools[].image'}
       notPods: [{place: .spec.x, reason: "a request body"}]
+      embedded:                         # whole objects, judged by the definitions of their kinds
+        - place: '.spec.components[].template'
+          podSets:                      # pods beside, as text paths from the element of the place
+            path: '.spec.components[].podSets[].path'
+            replicas: '.spec.components[].podSets[].replicas'
+          podless: [{group: "", kind: Service}]   # kinds that need no definition in there
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
       immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]

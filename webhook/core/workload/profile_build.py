@@ -8,6 +8,7 @@ from webhook.core.pointer import Path
 from webhook.core.workload.parts import Part
 from webhook.core.workload.profile_data import (
     ComponentProfile,
+    Embedded,
     ExtraContainer,
     FieldPlaces,
     ForbiddenField,
@@ -76,6 +77,7 @@ class Builder:
             self.pod_parts(spec),
             pod_security_context=spec.pod_security_context,
             claim_templates=self.places(("claimTemplates",), spec.claim_templates),
+            embedded=tuple(self.embedded(spec)),
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -201,6 +203,19 @@ class Builder:
         for index, each in enumerate(spec.not_pods):
             if found := self.place(("notPods", index, "place"), each.place):
                 made.append(NotPod(found, each.reason))
+        return made
+
+    def embedded(self, spec: ProfileSpec) -> list[Embedded]:
+        """Places of whole objects."""
+        made = []
+        for index, each in enumerate(spec.embedded):
+            at: Path = ("embedded", index)
+            sets = each.pod_sets
+            paths = self.place((*at, "podSets", "path"), sets.path) if sets else None
+            replicas = self.place((*at, "podSets", "replicas"), sets.replicas) if sets else None
+            podless = frozenset((kind.group, kind.kind) for kind in each.podless)
+            if found := self.place((*at, "place"), each.place):
+                made.append(Embedded(found, paths, replicas, podless))
         return made
 
     def shadow_defaults(self, spec: ProfileSpec) -> list[ShadowDefault]:

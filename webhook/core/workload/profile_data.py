@@ -123,6 +123,21 @@ class NotPod:
 
 
 @dataclass(frozen=True, slots=True)
+class Embedded:
+    """A place of whole objects of other kinds, each judged by the definition of its own kind.
+
+    `pod_sets` finds paths of pod templates as text, from the list element that the place is in (the
+    object itself without one), `replicas` the number of pods of each. Objects of `podless` kinds
+    need no definition.
+    """
+
+    place: Program
+    pod_sets: Program | None = None
+    replicas: Program | None = None
+    podless: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class ForbiddenField:
     """A field that the kind refuses, unless the named cluster feature is on."""
 
@@ -199,6 +214,7 @@ class Profile:
     others: Mapping[str, Profile] = field(default_factory=dict)
     pod_security_context: bool = True
     claim_templates: tuple[Program, ...] = ()
+    embedded: tuple[Embedded, ...] = ()
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""

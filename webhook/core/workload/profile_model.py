@@ -192,6 +192,21 @@ class PodPartModel(Model):
     makes_pod: bool = False
 
 
+class PodSetsModel(Model):
+    """Where the object says how many pods of which template of a wrapped object there are."""
+
+    path: str
+    replicas: str | None = None
+
+
+class EmbeddedModel(Model):
+    """A place of a whole object of another kind."""
+
+    place: str
+    pod_sets: PodSetsModel | None = None
+    podless: list[KindModel] = Field(default_factory=list)
+
+
 class ProfileSpec(Model):
     """The body of a WorkloadProfile."""
 
@@ -217,6 +232,7 @@ class ProfileSpec(Model):
     priority_class: PriorityClassModel = Field(default_factory=PriorityClassModel)
     extra_containers: list[ExtraContainerModel] = Field(default_factory=list)
     not_pods: list[NotPodModel] = Field(default_factory=list)
+    embedded: list[EmbeddedModel] = Field(default_factory=list)
     forbidden_fields: list[ForbiddenFieldModel] = Field(default_factory=list)
     shadow_defaults: list[ShadowDefaultModel] = Field(default_factory=list)
     immutable: list[ImmutableModel] = Field(default_factory=list)

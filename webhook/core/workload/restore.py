@@ -7,16 +7,50 @@ turn every re-apply into a change that the kind's own validation refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from webhook.core.intent import same_item
 from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.request import Immutable, Request
 from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.locations import Definition, matches
 
 
 class DifferentError(Exception):
     """The new value says something else than the old one, so it is not the old one with gaps."""
+
+
+def immutable_places(
+    request: Request, definition: Definition, document: Any
+) -> tuple[Immutable, ...]:
+    """The places of an object that updates may not change, with the exceptions below them.
+
+    Of a wrapped object nothing has been made that could not change; what is around it may say so.
+    """
+    if request.within is not None:
+        return request.within.immutable
+    found = []
+    for each in definition.profile.immutable:
+        exceptions = tuple(
+            match.path for match in matches(each.exceptions, document) if match.path is not None
+        )
+        found += [
+            (match.path, exceptions)
+            for match in matches((each.place,), document)
+            if match.path is not None
+        ]
+    return tuple(found)
+
+
+def immutable_below(places: Iterable[Immutable], path: Path) -> tuple[Immutable, ...]:
+    """The same seen from a place: whether all there is so, or what below it."""
+    cut = len(path)
+    return tuple(
+        (place[cut:], tuple(each[cut:] for each in exceptions if each[:cut] == path))
+        for place, exceptions in places
+        if place[:cut] == path[: len(place)]
+    )
 
 
 def restore_immutable(ev: Evaluation) -> tuple[Path, ...]:

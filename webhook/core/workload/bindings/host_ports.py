@@ -48,7 +48,7 @@ class HostPortsField:
         is_pod = ev.request.kind == "Pod" and not ev.request.group
         same = port.get("hostPort") == port.get("containerPort")
         return (
-            is_pod and same and view.spec.get("hostNetwork") is True and not ev.intent.shown(path)
+            is_pod and same and view.spec.get("hostNetwork") is True and not ev.intent.stated(path)
         )
 
     def before(

@@ -537,7 +537,7 @@ class ItemsField:
                 return default is not None
             if name in self.store.server_filled:
                 written_over = ev.final_object and default is not None
-                return written_over or ev.intent.shown(places[position])
+                return written_over or ev.intent.stated(places[position])
         return True
 
     def refuse_attribute(
@@ -692,7 +692,7 @@ class ItemsField:
         attribute = self.row.attribute(name)
         assert attribute is not None
         filled = native.values.get(name, ()) in ((), (attribute.absent,))
-        return filled and not ev.updating and not ev.intent.shown(place)
+        return filled and not ev.updating and not ev.intent.stated(place)
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Attribute rules on every item of the result, and locked items that are not among them."""

@@ -46,7 +46,7 @@ class ServiceAccountField(PodField):
         ]
         found = [each for each in places if each[1] is not None]
         if len(found) == 2 and found[0][1] == found[1][1]:
-            copied = ev.intent.shown(found[1][0]) and not ev.intent.shown(found[0][0])
+            copied = ev.intent.stated(found[1][0]) and not ev.intent.stated(found[0][0])
             return found[1:] if copied else found[:1]
         return found
 
@@ -74,7 +74,7 @@ class ServiceAccountField(PodField):
         server = UNNAMED if is_pod(ev) else None
         wanted = self.rules.defaulting.wanted(ev, path, native, server, self.before(view))
         older = (*view.spec_path, *DEPRECATED)
-        if wanted is None or (native is not None and ev.intent.shown(older)):
+        if wanted is None or (native is not None and ev.intent.stated(older)):
             return
         kept, old = wanted
         value = old if kept == "kept" else default.value

@@ -59,6 +59,7 @@ class TotalGpusField:
             if use.none:
                 continue
             number = self.replicas(ev, view, scales, held)
+            number = max(number, stated_around(ev, document, view))
             if use.unbounded and number:
                 total.unbounded = total.unbounded or use.unbounded
             elif number >= UNLIMITED and use.count:
@@ -124,6 +125,17 @@ class TotalGpusField:
     def current(self, views: Any, ev: Evaluation) -> Any:
         """Nothing is computed from it."""
         return None
+
+
+def stated_around(ev: Evaluation, document: Any, view: PodView) -> int:
+    """The number of such pods that the object around a wrapped one states; 0 where it does not."""
+    within = ev.request.within
+    if within is None:
+        return 0
+    stated = within.old_pod_sets if document is ev.old else within.pod_sets
+    location = view.location
+    places = (location.place, location.spec_path)
+    return min(sum(number for path, number in stated if path in places), UNLIMITED)
 
 
 def breaks(each: Constraint, holds: Any, total: Total) -> bool:

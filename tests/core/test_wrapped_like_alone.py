@@ -1,0 +1,125 @@
+"""A wrapped object is decided as the same object alone: same violations, same patch, further in."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from tests import everything
+from tests.core.test_everything import catalog_of, manifests
+from webhook import cases
+from webhook.core.catalog import Catalog
+from webhook.core.decide import decide
+from webhook.core.decision import Allowed, Denied, Violation, Warning
+from webhook.core.pointer import Path
+from webhook.core.references import References
+from webhook.core.request import Stage
+from webhook.offline import Place, judge, request_of
+
+GOLDEN = FilePath(__file__).parent.parent / "golden"
+CASES = [each for each in cases.cases_in(GOLDEN) if each.offline]
+AT: Path = ("spec", "components", 0, "template")
+DEEPER: Path = (*AT, *AT)
+
+
+def around(*objects: Any) -> dict[str, Any]:
+    """An AppWrapper of these objects."""
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": "wrapper"},
+        "spec": {"components": [{"template": each} for each in objects]},
+    }
+
+
+def inside(violation: Violation, at: Path) -> tuple[Any, ...]:
+    """What is told of a violation at its place in the wrapper; texts may repeat the place."""
+    path = (*at, *violation.path)
+    told = (violation.field, violation.rule, violation.reason, violation.value, violation.key)
+    return (path, *told, violation.source, violation.fix)
+
+
+def warned(warning: Warning, at: Path) -> tuple[Any, ...]:
+    path = (*at, *warning.path) if warning.path else ()
+    return (warning.reason, warning.field, path, warning.facts, warning.source)
+
+
+def compare(
+    raw: Any, catalog: Catalog, references: References, place: Place, *, stage: Stage = Stage.MUTATE
+) -> bool:
+    """Whether there was anything to compare: the object alone, wrapped, and wrapped twice."""
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    definition = catalog.definition(group, str(raw["kind"]), version)
+    metadata = raw.get("metadata")
+    if definition is None or not isinstance(metadata, dict | None):
+        return False
+    alone_request = request_of(raw, catalog.server(definition).apply(raw), place)
+    if alone_request.namespace != place.namespace:
+        place = replace(place, namespace=alone_request.namespace)
+    alone_request = replace(alone_request, stage=stage, raw=raw)
+    alone = decide(alone_request, catalog, references)
+    for wrapper, at in ((around(raw), AT), (around(around(raw)), DEEPER)):
+        given = copy.deepcopy(wrapper)
+        asked = replace(request_of(wrapper, wrapper, place), stage=stage)
+        empty = around() if at is AT else around(around())
+        own = decide(replace(request_of(empty, empty, place), stage=stage), catalog, references)
+        found = decide(asked, catalog, references)
+        assert wrapper == given, "the decision changed what it was given"
+        expected = [inside(each, ()) for each in own.violations] if isinstance(own, Denied) else []
+        if isinstance(alone, Denied):
+            expected += [inside(each, at) for each in alone.violations]
+        if expected:
+            assert isinstance(found, Denied), "wrapped it is allowed"
+            assert {inside(each, ()) for each in found.violations} == set(expected)
+            continue
+        assert isinstance(found, Allowed), found
+        assert isinstance(alone, Allowed)
+        assert isinstance(own, Allowed)
+        assert {warned(each, ()) for each in found.warnings} == {
+            *(warned(each, ()) for each in own.warnings),
+            *(warned(each, at) for each in alone.warnings),
+        }
+        assert jsonpatch.apply_patch(wrapper, list(found.patch)) == found.object
+        changes = [each._replace(path=(*at, *each.path)) for each in alone.changes]
+        assert [each for each in found.changes if each.path[: len(at)] == at] == changes
+        if stage is Stage.MUTATE:
+            completed = judge(raw, "", catalog, references, place).object
+            if completed is not None:
+                assert place_of(found.object, at) == completed
+    return True
+
+
+def place_of(document: Any, path: Path) -> Any:
+    for step in path:
+        document = document[step]
+    return document
+
+
+def name(case: cases.Case) -> str:
+    return f"{case.file.parent.parent.name}/{case.name}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_golden_objects_are_decided_alike_when_wrapped(case: cases.Case) -> None:
+    catalog, references = cases.catalog_of(case), cases.references_for(case)
+    for stage in Stage:
+        compare(case.given["object"], catalog, references, cases.place_of(case), stage=stage)
+
+
+@cache
+def everything_of(section: str) -> Catalog:
+    bodies = {"defaults": everything.defaults, "rules": everything.rules}
+    return catalog_of(**{section: bodies[section]()})
+
+
+@pytest.mark.parametrize("section", ["defaults", "rules"])
+def test_real_manifests_are_decided_alike_when_wrapped(section: str, shared_data: FilePath) -> None:
+    catalog = everything_of(section)
+    compared = [compare(raw, catalog, References(), Place()) for _, raw in manifests(shared_data)]
+    assert compared.count(True) > 100
