@@ -113,6 +113,8 @@ def kinds_of(catalog: Catalog) -> list[Kind]:
     found = [
         kind_of(group, name, catalog.workload_type(group, name), definitions)
         for (group, name), definitions in catalog.definitions.items()
+        # What only wraps others has nothing of its own that rules could leave out.
+        if not all(each.only_wraps for each in definitions)
     ]
     return sorted(found, key=lambda each: (each.workload_type, each.name, each.group))
 
