@@ -11,6 +11,7 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, DefaultFrom, Policy
 from webhook.core.policy.row import (
     NOTHING,
+    POD,
     PREEMPTIBILITY,
     PRIORITY,
     SCALE,
@@ -31,6 +32,7 @@ from webhook.core.workload.bindings.shapes import POD_BINDINGS, Given
 from webhook.core.workload.bindings.totals_of_gpus import TotalGpusField
 from webhook.core.workload.bindings.unmapped import NothingField, RefusedDefault
 from webhook.core.workload.bindings.workloads import (
+    InheritedField,
     PriorityField,
     ScaleField,
     WorkloadField,
@@ -332,6 +334,10 @@ def workload_steps(plan: Plan) -> Steps:
                 refused.append(RefusedDefault(row))
             if leaf is not None:
                 bindings[row.path] = workload_binding(plan, row, leaf)
+        elif row.shape == POD and row.path in plan.definition.profile.fields:
+            leaf, held = united(row.path, effectives), plan.definition.profile.fields[row.path]
+            if leaf is not None:
+                bindings[row.path] = InheritedField(row, leaf, places_in(held), None)
     steps = steps_of(bindings, lambda path: empty_workload_binding(plan, path))
     return replace(steps, fill=(*steps.fill, *refused)) if refused else steps
 

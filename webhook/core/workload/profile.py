@@ -54,6 +54,8 @@ places are native jq paths from the object's root; a place may match several tim
         workers: {places: [.spec.size], as: plusOne}
         # several places: rules look at all, a default goes to `write` (a path or several);
         # firstCounts: in each element the first place that is set hides the others
+        # a field of pods that those without it take from the workload: judged there too
+        scheduling.schedulerName: {places: [.spec.schedulerName]}
         # which values the kind takes; a default outside is not written, and told
         restartPolicy: {places: [.spec.template.spec.restartPolicy], allows: [Always]}
         # the first port of the main container in the pods of a component

@@ -169,6 +169,26 @@ class WorkloadField:
         return None
 
 
+class InheritedField(WorkloadField):
+    """A field of pods that those without it take from the workload: judged there, written in pods."""
+
+    __slots__ = ()
+
+    def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """A default goes to the pods themselves."""
+
+    def tell_unmapped(self, ev: Evaluation) -> None:
+        """The pods have a place for it."""
+
+    def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Final rules on what is there; that something is, is asked of the pods."""
+        for place in self.look(ev, ev.draft.document):
+            if place.value is not None:
+                before = self.before(ev, place)
+                unchanged = before is not None and before[1] == place.value
+                self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged)
+
+
 def rules_in_form(field: Field, leaf: Leaf, form: Form) -> ScalarRules:
     """The rules of a field that read and write its values as the kind writes them."""
     array = field.value == "array"
