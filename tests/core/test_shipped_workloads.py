@@ -15,7 +15,7 @@ import pytest
 
 from tests.core.building import pod_spec, request, shell
 from tests.core.definitions import POLICIES
-from tests.core.shipped import batch
+from tests.core.shipped import batch, serving
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.yaml_source import read_documents
@@ -77,7 +77,7 @@ PINNED = {
     "workflowtemplate.argoproj.io": "argo",
     "clusterworkflowtemplate.argoproj.io": "argo",
 }
-PINNED |= batch.PINNED
+PINNED |= batch.PINNED | serving.PINNED
 KINDS |= set(PINNED)
 # What the pinned CRD does not show of a definition: newer parts, and parts without a schema.
 ARGO = (r"\.inline\.", r"\.steps\[\]\[\]\.", r"\.executorPlugins", "podResources", "resourceClaims")
@@ -86,6 +86,7 @@ NOT_PINNED = {
     "workflowtemplate.argoproj.io": ARGO,
     "clusterworkflowtemplate.argoproj.io": ARGO,
     **batch.NOT_PINNED,
+    **serving.NOT_PINNED,
 }
 # Kinds whose CRD nobody shared: their definitions are built from the facts, and the paths of some
 # are those of a kind whose CRD is at hand, below another place.
@@ -96,11 +97,12 @@ SAME_LAYOUT = {
         ".spec.",
     ),
 }
-SAME_LAYOUT |= batch.SAME_LAYOUT
+SAME_LAYOUT |= batch.SAME_LAYOUT | serving.SAME_LAYOUT
 WITHOUT_CRD = {
     *SAME_LAYOUT,
     *batch.WITHOUT_CRD,
     "appwrapper.workload.codeflare.dev",
+    *serving.WITHOUT_CRD,
     "notebook.kubeflow.org",
     "cloneset.apps.kruise.io",
     "statefulset.apps.kruise.io",
@@ -291,7 +293,7 @@ def simple_paths(text: str) -> Iterator[str]:
         for each in re.split(r" // (?=\.)", text.strip()):
             yield from simple_paths(each)
         return
-    flat = re.sub(r"\s*\|\s*", "|", text.strip())
+    flat = re.sub(r"\s*\|\s*", "|", text.strip()).replace("?", "")
     flat = re.sub(r"\|select\([^()]*\)", "", flat)
     flat = re.sub(r"\|\d+$|(?<=\w) // \d+$", "", flat)
     base, *factors = re.split(r"\|?\((\.[^()]*?) // \d+\)(?: \* )?", flat)
@@ -315,6 +317,7 @@ def simple_paths(text: str) -> Iterator[str]:
         ("(.g[] | .r // 1) * (.s // 1)", [".g[].r", ".s"]),
         ("(.g[] | (.r // 1) * ((.h // 1) - 1)) * (.s // 1)", [".g[].r", ".g[].h", ".s"]),
         ('.g[] | select(.k.l == "v") | 7', [".g[]"]),
+        (".a.b?[].c", [".a.b[].c"]),
         ('.a["x/y"] // .a["z"]', ['.a["x/y"]', '.a["z"]']),
     ],
 )
@@ -358,8 +361,12 @@ def crd(folder: Path, plural: str, group: str, version: str) -> Any:
 def pinned_crd(name: str) -> Any:
     """A CRD of a pinned archive; without the archive the test is skipped, but not on CI."""
     plural, _, group = name.partition(".")
-    of_kind = (each for each in PINNED if each.partition(".")[2] == group)
-    (project,) = {PINNED[each] for each in of_kind if read(each)[1].resource == plural}
+    of_group = {each.partition("@")[0]: project for each, project in PINNED.items()}
+    (project,) = {
+        project
+        for stem, project in of_group.items()
+        if stem.partition(".")[2] == group and read(stem)[1].resource == plural
+    }
     try:
         return upstream.crd(project, name)
     except MissingTestbed as error:
@@ -472,6 +479,7 @@ def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> N
         if each.by == "crd"
         for path in simple_paths(each.place.text)
         if not any(re.search(pattern, path) for pattern in NOT_PINNED.get(name, ()))
+        if path not in serving.NEWER_DEFAULTS.get(name, ())
     }
     schema = schemas(shared_data, profile)[profile.versions[0]]
     assert {path: at(schema, path)["default"] for path in listed} == listed
@@ -486,7 +494,7 @@ def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, shared_data:
     like, mine, theirs = SAME_LAYOUT[name]
     (schema,) = schemas(shared_data, definition(like).profile).values()
     whole = (".spec.workflowSpec", ".spec.template", ".spec.services", ".spec.suspend", ".status")
-    whole = (*whole, ".spec.concurrencyPolicy", ".spec.jobTemplate.metadata")
+    whole = (*whole, ".spec.concurrencyPolicy", ".spec.jobTemplate.metadata", ".spec.enabled")
     for text in texts(definition(name)):
         for path in simple_paths(text):
             if mine and not path.startswith(mine):
@@ -511,15 +519,19 @@ def known(data: Any) -> str | None:
 # Kinds whose pod specs may stand without containers.
 BARE_PODS = {("predictor",), ("transformer",), ("explainer",), ("predictor", "workerSpec")}
 # Kinds that state a pod piece by piece, among the pieces lists of containers.
-IN_PIECES = batch.IN_PIECES | {
-    "NIMService",
-    "NIMPipeline",
-    "TrainJob",
-    "Workflow",
-    "CronWorkflow",
-    "WorkflowTemplate",
-    "ClusterWorkflowTemplate",
-}
+IN_PIECES = (
+    batch.IN_PIECES
+    | serving.IN_PIECES
+    | {
+        "NIMService",
+        "NIMPipeline",
+        "TrainJob",
+        "Workflow",
+        "CronWorkflow",
+        "WorkflowTemplate",
+        "ClusterWorkflowTemplate",
+    }
+)
 
 
 def pod_specs(
@@ -763,6 +775,10 @@ FULL_OBJECTS |= {
         "components": [{"name": "a", "podTemplate": FULL}]
     },
 }
+FULL_OBJECTS |= {
+    **serving.FULL_OBJECTS,
+    "scheduledworkflow.kubeflow.org": {"workflow": {"spec": FULL_WORKFLOW}},
+}
 
 
 def test_every_container_of_a_nim_service_is_in_one_of_its_pods() -> None:
@@ -906,6 +922,7 @@ def with_conditions(*types: str) -> dict[str, Any]:
         ("dynamographdeployment.nvidia.com@v1beta1", {"state": "successful"}, {"running"}),
         ("seldondeployment.machinelearning.seldon.io", {"state": "Available"}, {"running"}),
         *batch.STATUSES,
+        *serving.STATUSES,
     ],
 )
 def test_the_status_is_the_one_that_people_expect(
@@ -1116,6 +1133,7 @@ ACCOUNT = "system:serviceaccount:kube-system:"
             "system:serviceaccount:grove-system:grove-operator",
         ),
         *batch.EXEMPT,
+        *serving.EXEMPT,
     ],
 )
 def test_children_that_controllers_make_are_exempt(owner: str, child: str, user: str) -> None:
@@ -1160,6 +1178,7 @@ def test_children_that_controllers_make_are_exempt(owner: str, child: str, user:
             "system:serviceaccount:kserve:llmisvc-controller-manager",
         ),
         *batch.JUDGED,
+        *serving.JUDGED,
     ],
 )
 def test_children_of_kinds_that_leave_something_open_are_judged(

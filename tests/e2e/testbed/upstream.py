@@ -96,14 +96,14 @@ def crd(project: str, name: str) -> dict[str, Any]:
 
     Raises MissingTestbed where the archive cannot be had, LookupError where it lacks the CRD.
     """
-    line = f"\n  name: {name}\n"
+    kind, line = "\nkind: CustomResourceDefinition\n", f"\n  name: {name}\n"
     for path in sorted((module_dir(project) / PROJECTS[project].crds).rglob("*.yaml")):
         text = path.read_text("utf-8")
-        if line not in text:
+        if line not in text or kind not in text:
             continue
-        for document in yaml.load_all(text, yaml.CSafeLoader):
-            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-                return document
+        for document in filter(None, yaml.load_all(text, yaml.CSafeLoader)):
+            if "versions" in document["spec"]:  # others are patches
+                return dict(document)
     raise LookupError(f"the archive of {project} has no CRD {name}")
 
 

@@ -18,6 +18,13 @@ A part says which place of a pod is where in the object, and in which form the o
     variables   a map of names to values, behind the variables that are there
     device      {name, quantity} for a limit of the first container
     quantities  {cpu, memory} for its requests and limits
+    mark        whatever shows that there is a pod, and says nothing of it
+    steps       containers with their amounts under computeResources, behind those that are there
+    base        a container from which those that are there take what they lack
+    over        variables that the containers that are there get besides their own
+    amounts     {name, computeResources or resources} over those of the container of that name
+    shared      amounts of the whole pod, in place of those of the containers that are there
+    workspaces  volumes of workspaces, behind what is there; claim templates are left out
     sparkDriver, sparkExecutor: the memory that Spark asks for, of an application's spec
     item        one item of a list of the pod for each element, its keys are parts of their own
     overrides   an object, or JSON text, that goes over the pod or container as a patch
@@ -72,6 +79,13 @@ Form = Literal[
     "variables",
     "device",
     "quantities",
+    "mark",
+    "steps",
+    "base",
+    "over",
+    "amounts",
+    "shared",
+    "workspaces",
     "sparkDriver",
     "sparkExecutor",
     "item",
@@ -85,13 +99,18 @@ Form = Literal[
     "told",
 ]
 BEHIND: Final = frozenset(
-    {"containers", "also", "items", "more", "variables", "text", "devices", "amount", "name"}
+    {
+        *("containers", "also", "items", "more", "variables", "text", "devices", "amount", "name"),
+        *("steps", "base", "over", "amounts", "shared", "workspaces"),
+    }
 )
 """Forms that are put behind what other pieces have put there."""
 AS_THEY_ARE: Final = frozenset({"same", "readOnly"})
 """Forms whose inner places are those of a pod."""
 READ_ONLY: Final = frozenset({"told", "readOnly"})
 """Forms of pieces that nothing is written to."""
+MARKED: Final[Mapping[str, Path]] = {"mark": ("",)}
+"""What shows that there is a pod states it, or stands around what does."""
 AROUND: Final = {"sparkDriver": "driver", "sparkExecutor": "executor"}
 """Forms that look at values around, and which of these states the pod."""
 NOTHING: Final = (ABSENT, None)
@@ -280,8 +299,12 @@ def parts_of(parts: Sequence[Part], document: Any, bindings: tuple[Path, ...]) -
     deciding = [each for each in each_of if each[0].makes_pod] or each_of
     if not any(says_something(part, match.value) for part, match in deciding):
         return None
-    found = [match for part, match in deciding if part.form not in AROUND]
-    return PodParts(parts, bindings, root_of(found))
+    places = [
+        (*match.path, *MARKED.get(part.form, ()))
+        for part, match in deciding
+        if part.form not in AROUND and match.path is not None
+    ]
+    return PodParts(parts, bindings, root_of(places))
 
 
 def says_something(part: Part, value: Any) -> bool:
@@ -291,9 +314,8 @@ def says_something(part: Part, value: Any) -> bool:
     return value is not None
 
 
-def root_of(matches: Sequence[Match]) -> Path:
+def root_of(paths: Sequence[Path]) -> Path:
     """The innermost place that all pieces lie below."""
-    paths = [match.path for match in matches if match.path is not None]
     common = 0
     while paths and all(len(path) > common + 1 for path in paths):
         if len({path[common] for path in paths}) > 1:

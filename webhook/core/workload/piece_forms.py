@@ -6,6 +6,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.workload.container_forms import (
+    put_amounts,
+    put_base,
+    put_mark,
+    put_over,
+    put_shared,
+    put_steps,
+    put_workspaces,
+)
 from webhook.core.workload.own_forms import put_label_values, put_mounts, put_name
 from webhook.core.workload.piece_patches import put_overrides, put_text
 from webhook.core.workload.pieces import (
@@ -270,6 +279,13 @@ FORMS: Final[dict[str, Put]] = {
     "variables": put_variables,
     "device": put_device,
     "quantities": put_quantities,
+    "mark": put_mark,
+    "steps": put_steps,
+    "base": put_base,
+    "over": put_over,
+    "amounts": put_amounts,
+    "shared": put_shared,
+    "workspaces": put_workspaces,
     "sparkDriver": put_spark("driver"),
     "sparkExecutor": put_spark("executor"),
     "item": put_item,

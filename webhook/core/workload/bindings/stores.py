@@ -197,9 +197,10 @@ class EnvironmentStore:
         held = main.body.get("env") or []
         now = ev.now(path) or []
         index = len(now) - len(held)
-        if ev.can_write(path):
+        if ev.can_write(path) and (own := ev.held(row.path, path)) is not None:
             ev.draft.insert(path, index, entry)
-            ev.note_item(row, (*path, index), entry, why, source)
+            # Where a pod in pieces has entries of other places, these stand behind its own.
+            ev.note_item(row, (*own, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """A default home directory's HOME, and the limit of a part of a GPU, are other fields'."""
