@@ -422,24 +422,9 @@ async def request(
     accept: str = "application/json",
 ) -> tuple[int, bytes]:
     """Status and body of one request on a connection of its own; `content` is the body's type."""
-    host = f"[{access.host}]" if ":" in access.host else access.host
-    lines = [
-        f"{method} {access.prefix}{path} HTTP/1.1",
-        f"Host: {host}:{access.port}",
-        f"Accept: {accept}",
-        "User-Agent: podgate",
-        "Connection: close",
-        *([f"Authorization: Bearer {access.token}"] if access.token else []),
-        *([f"Content-Type: {content}", f"Content-Length: {len(body)}"] if body else []),
-    ]
-    reader, writer = await asyncio.open_connection(
-        access.host,
-        access.port,
-        ssl=access.context,
-        server_hostname=access.server_name or access.host,
-    )
+    reader, writer = await opened(access)
     try:
-        writer.write("".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii") + body)
+        writer.write(head_of(access, method, path, body, content, accept) + body)
         response = Response()
         parser = httptools.HttpResponseParser(response)
         while not response.complete:
@@ -452,6 +437,38 @@ async def request(
         return parser.get_status_code(), bytes(response.body)
     finally:
         writer.transport.abort()
+
+
+async def opened(access: Access) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A new connection to the API server, verified."""
+    return await asyncio.open_connection(
+        access.host,
+        access.port,
+        ssl=access.context,
+        server_hostname=access.server_name or access.host,
+    )
+
+
+def head_of(
+    access: Access,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    content: str = "application/json",
+    accept: str = "application/json",
+) -> bytes:
+    """The head of a request that is the only one on its connection."""
+    host = f"[{access.host}]" if ":" in access.host else access.host
+    lines = [
+        f"{method} {access.prefix}{path} HTTP/1.1",
+        f"Host: {host}:{access.port}",
+        f"Accept: {accept}",
+        "User-Agent: podgate",
+        "Connection: close",
+        *([f"Authorization: Bearer {access.token}"] if access.token else []),
+        *([f"Content-Type: {content}", f"Content-Length: {len(body)}"] if body else []),
+    ]
+    return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii")
 
 
 def read_answer(name: str, status: int, body: bytes) -> Answer:

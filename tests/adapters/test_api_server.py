@@ -1,0 +1,229 @@
+"""Lists in pages and watches that go on, over real TLS on loopback: nothing is lost, nothing narrowed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from certs.pair import KeyPair
+from tests.adapters.test_http import ca  # noqa: F401 - a fixture
+from tests.adapters.test_kubernetes import FakeApi, reply
+from webhook.adapters import api_server
+from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
+from webhook.adapters.kubernetes import Credentials, ServiceAccount
+
+PATH = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
+Json = dict[str, Any]
+
+
+def item(name: str, version: int, **spec: Any) -> Json:
+    return {"metadata": {"name": name, "resourceVersion": str(version)}, "spec": spec}
+
+
+class Objects:
+    """A collection that tests change: what lists give, and what each watch says."""
+
+    def __init__(self) -> None:
+        self.items: list[Json] = []
+        self.version = "1"
+        self.status = 200
+        self.watches: list[list[Json] | str] = []
+        self.asked: list[dict[str, str]] = []
+        self.page = 0
+
+    def act(self, handler: BaseHTTPRequestHandler) -> bool:
+        query = {key: each[0] for key, each in parse_qs(urlsplit(handler.path).query).items()}
+        self.asked.append(query)
+        if self.status != 200:
+            body = {"kind": "Status", "code": self.status, "message": "no such thing"}
+            reply(handler, self.status, json.dumps(body).encode())
+        elif "watch" in query:
+            self.watch(handler)
+        else:
+            self.list(handler, query)
+        return True
+
+    def list(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        start = int(query.get("continue") or 0)
+        size = self.page or len(self.items) or 1
+        rest = self.items[start + size :]
+        metadata: Json = {"resourceVersion": self.version}
+        if rest:
+            metadata["continue"] = str(start + size)
+        body = {"metadata": metadata, "items": self.items[start : start + size]}
+        reply(handler, 200, json.dumps(body).encode())
+
+    def watch(self, handler: BaseHTTPRequestHandler) -> None:
+        if not self.watches:
+            threading.Event().wait(3)
+            handler.close_connection = True
+            return
+        said = self.watches.pop(0)
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        text = said if isinstance(said, str) else "".join(json.dumps(e) + "\n" for e in said)
+        # In two pieces, so that a line comes in parts.
+        half = len(text) // 2
+        for piece in (text[:half], text[half:]):
+            if piece:
+                data = piece.encode()
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                handler.wfile.flush()
+        if said != "{":
+            handler.wfile.write(b"0\r\n\r\n")
+        handler.close_connection = True
+
+
+def event(kind: str, body: Json) -> Json:
+    return {"type": kind, "object": body}
+
+
+@pytest.fixture
+def objects() -> Objects:
+    return Objects()
+
+
+@pytest.fixture
+def server(
+    objects: Objects,
+    ca: KeyPair,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> Iterator[ApiServer]:
+    fake = FakeApi(ca, tmp_path, act=objects.act)
+    with fake.running():
+        yield ApiServer(Credentials(ServiceAccount("127.0.0.1", str(fake.port), tmp_path)))
+
+
+def followed(server: ApiServer, done: Callable[[Collection], bool]) -> tuple[Collection, int]:
+    """Follow until something is so; the collection, and how often it changed."""
+    collection = Collection(PATH)
+    changes: list[int] = []
+
+    async def run() -> None:
+        task = asyncio.create_task(
+            follow(server, collection, lambda _: changes.append(1), lambda _: 0.01)
+        )
+        async with asyncio.timeout(10):
+            while not done(collection):
+                assert not task.done()
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(run())
+    return collection, len(changes)
+
+
+def names(collection: Collection) -> set[str]:
+    return {name for _, name in collection.objects}
+
+
+def test_a_list_comes_in_pages_and_is_one_change(server: ApiServer, objects: Objects) -> None:
+    objects.items, objects.page = [item(f"p{at}", at) for at in range(7)], 3
+    collection, changes = followed(server, lambda c: len(c.objects) == 7)
+    assert changes == 1
+    assert collection.is_known
+    assert [each.get("continue") for each in objects.asked[:3]] == [None, "3", "6"]
+
+
+def test_events_are_taken_in_and_the_watch_goes_on_where_it_ended(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.items = [item("a", 1), item("b", 1)]
+    bookmark = event("BOOKMARK", {"metadata": {"resourceVersion": "9"}})
+    objects.watches = [
+        [event("ADDED", item("c", 2)), event("DELETED", item("a", 3)), bookmark],
+        [event("MODIFIED", item("b", 10, x=1))],
+    ]
+    collection, _ = followed(server, lambda c: c.version == "10")
+    assert names(collection) == {"b", "c"}
+    assert collection.objects["", "b"]["spec"] == {"x": 1}
+    watched = [each["resourceVersion"] for each in objects.asked if "watch" in each]
+    assert watched[:2] == ["1", "9"]
+    assert all(each["allowWatchBookmarks"] == "true" for each in objects.asked if "watch" in each)
+
+
+def test_a_version_that_is_gone_lists_again_without_losing_anything(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.items = [item("a", 1)]
+    gone = event("ERROR", {"kind": "Status", "code": 410, "message": "too old"})
+    objects.watches = [[gone], [event("ADDED", item("b", 5))]]
+    collection, changes = followed(server, lambda c: names(c) == {"a", "b"})
+    lists = [each for each in objects.asked if "watch" not in each]
+    assert len(lists) == 2
+    assert changes == 2, "the second list said nothing new"
+    assert collection.trouble == ""
+
+
+def test_a_connection_that_breaks_in_an_event_loses_none(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.items = [item("a", 1)]
+    objects.watches = ["{", [event("ADDED", item("b", 2))]]
+    followed(server, lambda c: names(c) == {"a", "b"})
+
+
+def test_while_the_server_fails_what_was_known_stays(server: ApiServer, objects: Objects) -> None:
+    objects.items = [item("a", 1)]
+    objects.watches = [[event("ADDED", item("b", 2))]]
+    seen: list[set[str]] = []
+
+    def broken(collection: Collection) -> bool:
+        if names(collection) == {"a", "b"}:
+            objects.status = 503
+        if collection.trouble and collection.objects:
+            seen.append(names(collection))
+        return len(seen) > 3
+
+    collection, _ = followed(server, broken)
+    assert seen[-1] == {"a", "b"}
+    assert "no such thing" in collection.trouble
+
+
+def test_a_resource_that_is_not_there_is_known_to_be_empty_and_found_later(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.status = 404
+    objects.items = [item("a", 1)]
+    states: list[tuple[bool, bool]] = []
+
+    def later(collection: Collection) -> bool:
+        states.append((collection.absent, bool(collection.objects)))
+        if collection.absent:
+            assert collection.is_known
+            objects.status = 200
+        return names(collection) == {"a"}
+
+    followed(server, later)
+    assert (True, False) in states
+
+
+def test_a_refusal_is_told_with_what_the_server_says(server: ApiServer, objects: Objects) -> None:
+    objects.status = 403
+    with pytest.raises(ApiError) as error:
+        asyncio.run(server.ask("GET", PATH))
+    assert error.value.code == 403
+    assert str(error.value) == f"GET {PATH}: no such thing"
+
+
+def test_nobody_there_is_an_error_without_a_code(tmp_path: Path, server: ApiServer) -> None:
+    away = ApiServer(Credentials(ServiceAccount("127.0.0.1", "9", tmp_path)))
+    with pytest.raises(ApiError) as error:
+        asyncio.run(away.find(PATH))
+    assert error.value.code == 0
+
+
+def test_pauses_grow_are_bounded_and_differ() -> None:
+    pauses = [api_server.waiting(failures) for failures in range(1, 40)]
+    assert max(pauses) <= api_server.LONGEST_PAUSE
+    assert min(pauses[10:]) >= api_server.LONGEST_PAUSE / 2
+    assert len(set(pauses)) > 30

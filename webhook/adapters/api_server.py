@@ -1,0 +1,311 @@
+"""The API server for whoever reads and writes objects: one request each, lists in pages, watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import httptools
+import orjson
+
+from webhook.adapters.kubernetes import (
+    Access,
+    AccessError,
+    Credentials,
+    head_of,
+    is_status,
+    opened,
+    reason_of,
+    request,
+)
+
+log = logging.getLogger("podgate.api")
+
+Json = dict[str, Any]
+PAGE = 250
+PATIENCE = 15.0
+WATCH_SECONDS = 290
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+LONGEST_LINE = 8 * 1024 * 1024
+
+
+class ApiError(Exception):
+    """What the API server said instead of doing it; `code` is the HTTP status, 0 without an answer."""
+
+    def __init__(self, code: int, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+        self.reason = reason
+
+
+class GoneError(ApiError):
+    """The version to watch from is too old: list again."""
+
+
+@dataclass(slots=True)
+class ApiServer:
+    """One API server; every method raises ApiError, with code 0 where there was no answer."""
+
+    credentials: Credentials
+    manager: str = "podgate"
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        content: str = "application/json",
+    ) -> Json:
+        """The object in the answer."""
+        data = b"" if body is None else orjson.dumps(body)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                access = await asyncio.to_thread(self.credentials.current)
+                status, answer = await request(access, method, path, data, content=content)
+        except TimeoutError:
+            raise ApiError(0, f"the API server did not answer in {PATIENCE:g} s") from None
+        except AccessError as error:
+            raise ApiError(0, str(error)) from error
+        except (OSError, ValueError, httptools.HttpParserError) as error:
+            raise ApiError(0, f"asking the API server failed: {reason_of(error)}") from error
+        if not 200 <= status < 300:
+            raise refusal(status, method, path, answer)
+        found = orjson.loads(answer)
+        return found if isinstance(found, dict) else {}
+
+    async def find(self, path: str) -> Json | None:
+        """The object at a path, None when there is none of that name."""
+        try:
+            return await self.ask("GET", path)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def create(self, path: str, body: Json) -> Json:
+        """Make an object in a collection."""
+        return await self.ask("POST", f"{path}?fieldManager={self.manager}", body)
+
+    async def apply(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Bring the object at a path to what the body says, as the owner of these fields."""
+        dry = "&dryRun=All" if dry_run else ""
+        query = f"?fieldManager={self.manager}&force=true{dry}"
+        return await self.ask("PATCH", path + query, body, APPLY)
+
+    async def merge(self, path: str, body: Json) -> Json:
+        """Change some fields of the object at a path."""
+        return await self.ask("PATCH", f"{path}?fieldManager={self.manager}", body, MERGE)
+
+    async def delete(self, path: str) -> None:
+        """Delete the object at a path, if it is there."""
+        try:
+            await self.ask("DELETE", path)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    async def items(self, path: str, **query: str) -> tuple[list[Json], str]:
+        """All objects of a collection, read in pages, and the version of the list."""
+        found: list[Json] = []
+        token = ""
+        while True:
+            more = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
+            page = await self.ask("GET", f"{path}?{urlencode(more)}")
+            items = page.get("items")
+            found += [each for each in items if isinstance(each, dict)] if items else []
+            metadata = page.get("metadata") or {}
+            token = str(metadata.get("continue") or "")
+            if not token:
+                return found, str(metadata.get("resourceVersion") or "")
+
+    async def events(self, path: str, version: str) -> AsyncIterator[tuple[str, Json]]:
+        """What happens to a collection after a version, until the server ends the watch."""
+        query = urlencode(
+            {
+                "watch": "1",
+                "allowWatchBookmarks": "true",
+                "resourceVersion": version,
+                "timeoutSeconds": str(WATCH_SECONDS),
+            }
+        )
+        access = await asyncio.to_thread(self.credentials.current)
+        async for line in lines(access, f"{path}?{query}"):
+            event = orjson.loads(line)
+            kind, item = str(event.get("type")), event.get("object") or {}
+            if kind == "ERROR":
+                code, text = int(item.get("code") or 0), str(item.get("message"))
+                raise (GoneError if code == 410 else ApiError)(code, text)
+            yield kind, item
+
+
+def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
+    """The error for an answer that is none of success."""
+    text, reason = f"HTTP {status}", ""
+    if is_status(answer):
+        found = orjson.loads(answer)
+        text, reason = str(found.get("message")), str(found.get("reason") or "")
+    made = GoneError if status == 410 else ApiError
+    return made(status, f"{method} {path.partition('?')[0]}: {text}", reason)
+
+
+async def lines(access: Access, path: str) -> AsyncIterator[bytes]:
+    """The lines of one long answer as they come."""
+    reader, writer = await asyncio.wait_for(opened(access), PATIENCE)
+    try:
+        writer.write(head_of(access, "GET", path))
+        answer = Streamed()
+        parser = httptools.HttpResponseParser(answer)
+        while not answer.complete:
+            data = await asyncio.wait_for(reader.read(65536), WATCH_SECONDS + PATIENCE)
+            if not data:
+                return
+            parser.feed_data(data)
+            if answer.started and parser.get_status_code() != 200:
+                raise refusal(parser.get_status_code(), "GET", path, bytes(answer.rest))
+            for line in answer.taken():
+                yield line
+            if len(answer.rest) > LONGEST_LINE:
+                raise ValueError(f"an event is longer than {LONGEST_LINE} bytes")
+    finally:
+        writer.transport.abort()
+
+
+@dataclass(slots=True)
+class Streamed:
+    """What httptools tells of a long answer: its lines."""
+
+    rest: bytearray = field(default_factory=bytearray)
+    started: bool = False
+    complete: bool = False
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body."""
+        self.started = True
+        self.rest += data
+
+    def on_message_complete(self) -> None:
+        """The end of the answer."""
+        self.complete = True
+
+    def taken(self) -> list[bytes]:
+        """The whole lines so far."""
+        *whole, rest = self.rest.split(b"\n")
+        self.rest = rest
+        return [bytes(each) for each in whole if each.strip()]
+
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Collection:
+    """The objects of one resource as far as they are known, by namespace and name.
+
+    `version` is where a watch goes on, "" before the first list. `absent` says that the API server
+    has no such resource, which is no failure; `trouble` is why nothing newer is known.
+    """
+
+    path: str
+    objects: dict[Key, Json] = field(default_factory=dict)
+    version: str = ""
+    was_read: bool = False
+    absent: bool = False
+    trouble: str = "not read yet"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was read at least once, or is known not to be there."""
+        return self.was_read or self.absent
+
+
+def key_of(item: Json) -> Key:
+    """Namespace and name of an object."""
+    metadata = item.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+async def follow(
+    server: ApiServer,
+    collection: Collection,
+    changed: Callable[[Collection], None],
+    pause: Callable[[int], float] | None = None,
+) -> None:
+    """Keep a collection up to date for ever: list, watch, and again; `changed` is told of changes.
+
+    Whatever fails leaves the objects as they were.
+    """
+    failures = 0
+    while True:
+        try:
+            if await read(server, collection, changed):
+                failures = 0
+            await watch(server, collection, changed)
+            failures = 0
+            continue
+        except GoneError:
+            collection.version = ""
+            continue
+        except ApiError as error:
+            trouble = str(error)
+            if error.code == 404:
+                gone = not collection.absent or bool(collection.objects)
+                collection.objects, collection.version = {}, ""
+                collection.absent, trouble = True, ""
+                collection.trouble = trouble
+                if gone:
+                    changed(collection)
+        except (OSError, ValueError, TimeoutError, httptools.HttpParserError, AccessError) as error:
+            trouble = reason_of(error) if isinstance(error, Exception) else str(error)
+        if trouble:
+            if trouble != collection.trouble:
+                log.warning("watching %s: %s", collection.path, trouble)
+            collection.trouble = trouble
+        failures += 1
+        await asyncio.sleep((pause or waiting)(failures))
+
+
+def waiting(failures: int) -> float:
+    """Seconds to wait after so many failures in a row, never the same for all who wait."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 10))
+    return random.uniform(longest / 2, longest)  # noqa: S311 - spreads load, keeps no secret
+
+
+async def read(
+    server: ApiServer, collection: Collection, changed: Callable[[Collection], None]
+) -> bool:
+    """List the collection where there is no version to watch from; whether it was listed."""
+    if collection.version:
+        return False
+    items, version = await server.items(collection.path)
+    found = {key_of(each): each for each in items}
+    same = collection.is_known and not collection.absent and found == collection.objects
+    collection.objects, collection.version = found, version
+    collection.was_read, collection.absent, collection.trouble = True, False, ""
+    if not same:
+        changed(collection)
+    return True
+
+
+async def watch(
+    server: ApiServer, collection: Collection, changed: Callable[[Collection], None]
+) -> None:
+    """Take in what happens until the server ends the watch."""
+    async for kind, item in server.events(collection.path, collection.version):
+        version = str((item.get("metadata") or {}).get("resourceVersion") or "")
+        if version:
+            collection.version = version
+        collection.trouble = ""
+        if kind == "BOOKMARK":
+            continue
+        if kind == "DELETED":
+            collection.objects.pop(key_of(item), None)
+        else:
+            collection.objects[key_of(item)] = item
+        changed(collection)
