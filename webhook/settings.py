@@ -72,6 +72,9 @@ class Settings(BaseModel):
     rule_combination: Literal["guarded", "documented", "strictest"] = setting(
         "guarded", "guarded, documented or strictest"
     )
+    cluster: bool = setting(
+        False, "true or false; true to take documents from the cluster too, and to watch them"
+    )
     kubeconfig: Path | None = setting(
         None,
         "the path of a kubeconfig, to look up the labels of namespaces where policies select by"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,14 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from webhook import clock, jq
+from webhook.adapters.snapshot import Snapshot
 from webhook.admission.exemptions import treatment
 from webhook.admission.facts import foreign_paths
 from webhook.admission.judge import judge_review
 from webhook.cli import loading
+from webhook.cluster import ClusterSources, new_folder
 from webhook.core import wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Decision
+from webhook.core.decision import Decision, Problem
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
@@ -113,7 +116,11 @@ def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
 
 def judge_from(sources: Sources) -> CatalogJudge:
     """A judge over what the files hold now; LoadError with every problem."""
-    catalog, problems = load(sources)
+    return judge_of(*load(sources))
+
+
+def judge_of(catalog: Catalog | None, problems: tuple[Problem, ...]) -> CatalogJudge:
+    """A judge over a catalog; LoadError with every problem where there is none."""
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
@@ -151,6 +158,7 @@ def serve(
     assets: Annotated[list[str] | None, option("assets")] = None,
     crds: Annotated[list[str] | None, option("crds")] = None,
     rule_combination: Annotated[str | None, option("rule_combination")] = None,
+    cluster: Annotated[bool | None, option("cluster")] = None,
     kubeconfig: Annotated[Path | None, option("kubeconfig")] = None,
     owner_events: Annotated[str | None, option("owner_events")] = None,
     workers: Annotated[str | None, option("workers")] = None,
@@ -197,4 +205,13 @@ def serve(
         sources = sources_of(settings, loading.words_of(settings))
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    raise typer.Exit(run_server(settings, lambda: judge_from(sources), change_detector(sources)))
+    if not settings.cluster:
+        given = (lambda: judge_from(sources)), change_detector(sources)
+        raise typer.Exit(run_server(settings, *given))
+    snapshot = Snapshot(new_folder())
+    living = ClusterSources(sources, snapshot, settings.kubeconfig)
+    try:
+        code = run_server(settings, lambda: judge_of(*living.load()), living.changed)
+    finally:
+        shutil.rmtree(snapshot.folder, ignore_errors=True)
+    raise typer.Exit(code)

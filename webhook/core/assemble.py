@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
@@ -27,6 +27,7 @@ from webhook.core.workload.several import combine
 from webhook.core.workload.stated import Stated
 from webhook.core.workload.vocabulary import Vocabulary
 
+CONFLICT = "conflict"
 Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 
@@ -181,21 +182,48 @@ def parsed(
     return documents
 
 
+def joined(several: Iterable[Documents]) -> Documents:
+    """What several sets hold, in their order; of two assets of one id, or policies of one name, the
+    first counts.
+    """
+    whole = Documents()
+    names = set()
+    for each in several:
+        for policy in each.policies:
+            name = (policy.name, policy.scope, policy.namespace)
+            if name not in names:
+                names.add(name)
+                whole.policies.append(policy)
+        whole.assets = {**each.assets, **whole.assets}
+        whole.interfaces += each.interfaces
+        whole.profiles += each.profiles
+        whole.exceptions += each.exceptions
+        whole.problems += each.problems
+    return whole
+
+
 def assemble(
     shipped: Sequence[SourceDocument] | Documents,
-    given: Sequence[SourceDocument],
+    given: Sequence[SourceDocument] | Documents,
     choices: Choices,
     server_defaults: ServerDefaults | None = None,
     generation: int = 1,
     compile_jq: Compile | None = None,
     schemas: Sequence[KindSchema] = (),
+    *,
+    living: bool = False,
 ) -> tuple[Catalog | None, tuple[Problem, ...]]:
     """The catalog of shipped and given documents, None when one of them has an error; all problems.
 
     A given policy of scope system replaces the shipped one. `compile_jq` tells what is no jq,
-    `schemas` are those of known CRDs.
+    `schemas` are those of known CRDs. In a `living` cluster policies that contradict each other are
+    both there already: the stricter rules and the older default hold, and that is told.
     """
-    documents = parsed(given, choices.context, compile_jq=compile_jq)
+    documents = (
+        joined([given])
+        if isinstance(given, Documents)
+        else parsed(given, choices.context, compile_jq=compile_jq)
+    )
     own = (
         shipped
         if isinstance(shipped, Documents)
@@ -220,6 +248,11 @@ def assemble(
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     documents.problems += check_settings(documents.policies, documents.assets, words)
     documents.problems += prove_all(combined.definitions, schemas)
+    if living:
+        documents.problems = [
+            replace(each, severity="warning") if each.reason == CONFLICT else each
+            for each in documents.problems
+        ]
     problems = tuple(documents.problems)
     if documents.failed:
         return None, problems

@@ -1,0 +1,135 @@
+"""Documents that come and go: the last good version holds, and on doubt nothing is narrowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core import building
+from tests.core.building import asset, pod_spec, policy
+from webhook.core import living as module
+from webhook.core.assemble import Choices, Documents, parsed
+from webhook.core.catalog import Catalog
+from webhook.core.decide import decide
+from webhook.core.decision import Allowed
+from webhook.core.living import Fixed, Key, Living, Outcome
+from webhook.core.policy.envelope import Context
+from webhook.core.references import References
+from webhook.core.request import Request
+from webhook.core.source import SourceDocument
+
+ONLY_A = "rules: {image: {options: [registry.example.com/a:1]}}"
+
+
+def fixed() -> Fixed:
+    return Fixed(building.shipped(), Documents(), Choices(), building.table())
+
+
+def key(document: dict[str, Any]) -> Key:
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def at(document: dict[str, Any], generation: int) -> dict[str, Any]:
+    return {**document, "metadata": {**document["metadata"], "generation": generation}}
+
+
+def take(living: Living, *documents: dict[str, Any]) -> Outcome:
+    return living.take({key(each): each for each in documents}, fixed())
+
+
+def allows(catalog: Catalog | None, image: str) -> bool:
+    assert catalog is not None
+    pod = {"metadata": {"name": "p"}, "spec": pod_spec({"name": "m", "image": image})}
+    asked = Request("", "v1", "Pod", "CREATE", pod, namespace="team")
+    return isinstance(decide(asked, catalog, References()), Allowed)
+
+
+A, B = "registry.example.com/a:1", "registry.example.com/b:1"
+GOOD = policy(ONLY_A, "images")
+BROKEN = policy("rules: {imagee: {options: [x]}}", "images")
+KEY = key(GOOD)
+
+
+def test_a_broken_version_leaves_the_last_good_one_in_force() -> None:
+    living = Living()
+    first = take(living, at(GOOD, 1))
+    assert first.standings[KEY].in_force == 1
+    assert not allows(first.catalog, B)
+    second = take(living, at(BROKEN, 2))
+    assert not allows(second.catalog, B)
+    standing = second.standings[KEY]
+    assert (standing.seen, standing.in_force, standing.is_accepted) == (2, 1, False)
+    assert [each.reason for each in standing.problems] == ["unknown-field"]
+    third = take(
+        living, at(policy("rules: {image: {options: [registry.example.com/b:1]}}", "images"), 3)
+    )
+    assert third.standings[KEY].is_accepted
+    assert allows(third.catalog, B)
+
+
+def test_a_document_that_is_taken_away_is_gone() -> None:
+    living = Living()
+    take(living, GOOD)
+    assert allows(take(living).catalog, B)
+
+
+def test_a_broken_one_that_was_never_good_is_left_out_and_told() -> None:
+    living = Living()
+    outcome = take(living, BROKEN, policy(ONLY_A, "others"))
+    assert outcome.standings[KEY].in_force == 0
+    assert outcome.standings[KEY].problems
+    assert not allows(outcome.catalog, B)
+
+
+IMPOSING = policy("imposedAssets: [data]", "imposing")
+
+
+def test_an_asset_that_goes_while_it_is_imposed_changes_nothing() -> None:
+    living = Living()
+    data = asset("data", "/data", "/mnt")
+    good = take(living, data, IMPOSING)
+    assert good.catalog is not None
+    outcome = take(living, IMPOSING)
+    assert outcome.catalog is None, "the catalog before stays"
+    assert [each.reason for each in outcome.standings[key(IMPOSING)].problems]
+    again = take(living, data, IMPOSING)
+    assert again.catalog is not None
+    assert again.standings[key(IMPOSING)].is_accepted
+
+
+def test_at_the_start_what_does_not_fit_is_left_out() -> None:
+    outcome = take(Living(), IMPOSING, GOOD)
+    assert not allows(outcome.catalog, B)
+    assert outcome.standings[key(IMPOSING)].in_force == 0
+    assert outcome.standings[KEY].is_accepted
+
+
+def test_policies_that_contradict_each_other_are_both_in_force_and_told() -> None:
+    other = policy("rules: {image: {options: [registry.example.com/b:1]}}", "others")
+    outcome = take(Living(), GOOD, other)
+    assert not allows(outcome.catalog, A)
+    assert not allows(outcome.catalog, B)
+    told = [each for each in outcome.standings.values() for each in each.problems]
+    assert {(each.reason, each.severity) for each in told} == {("conflict", "warning")}
+    assert all(each.is_accepted for each in outcome.standings.values())
+
+
+def test_what_did_not_change_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    living = Living()
+    take(living, GOOD, policy(ONLY_A, "others"))
+    read = []
+    add = module.add
+    monkeypatch.setattr(module, "add", lambda *a, **k: (read.append(a[1].origin), add(*a, **k)))
+    take(living, GOOD, at(policy(ONLY_A, "others"), 2))
+    assert read == ["ClusterWorkloadPolicy others"]
+
+
+def test_a_file_of_the_same_name_comes_first() -> None:
+    given = parsed([SourceDocument("p.yaml", 1, GOOD, {}, {})], Context())
+    own = Fixed(building.shipped(), given, Choices(), building.table())
+    other = policy("rules: {image: {options: [registry.example.com/b:1]}}", "images")
+    outcome = Living().take({KEY: other}, own)
+    assert allows(outcome.catalog, A)
+    assert not allows(outcome.catalog, B)

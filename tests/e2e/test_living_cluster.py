@@ -1,0 +1,193 @@
+"""`podgate serve --cluster`: policies as objects of a real API server, in force in every worker soon."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import podgate
+from tests.e2e.api import Api, Json
+from tests.e2e.served import Certificates, environment, free_port
+from tests.e2e.testbed.cluster import Cluster
+from webhook.core import own_crds
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICIES = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
+SOON = 15.0  # seconds; on an idle machine 3 are enough
+A, B = "registry.example.com/a:1", "registry.example.com/b:1"
+
+
+class Living:
+    """A running `podgate serve --cluster` with two workers."""
+
+    def __init__(self, process: subprocess.Popen[bytes], url: str, ca: Path, log: Path) -> None:
+        self.process = process
+        self.url = url
+        self.context = ssl.create_default_context(cafile=ca)
+        self.log = log
+
+    def ask(self, path: str, body: Json | None = None) -> Json:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(self.url + path, data, headers)
+        # A connection of its own each time, so that both workers are asked in turns.
+        with urllib.request.urlopen(asked, context=self.context, timeout=10) as answer:
+            return dict(json.load(answer))
+
+    def allows(self, image: str) -> bool:
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": image}]}}
+        kind = {"group": "", "version": "v1"}
+        request = {
+            "uid": "u",
+            "operation": "CREATE",
+            "namespace": "team",
+            "kind": {**kind, "kind": "Pod"},
+            "resource": {**kind, "resource": "pods"},
+            "userInfo": {"username": "alice"},
+            "object": pod,
+        }
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        return bool(self.ask("/validate?timeout=5s", body)["response"]["allowed"])
+
+    def all_say(self, image: str, allowed: bool) -> bool:
+        """Whether twenty questions in a row, which both workers get, have the same answer."""
+        return all(self.allows(image) is allowed for _ in range(20))
+
+    def soon(self, holds: Callable[[], bool]) -> None:
+        until = time.monotonic() + SOON
+        while time.monotonic() < until:
+            assert self.process.poll() is None, self.log.read_text("utf-8")
+            with contextlib.suppress(OSError):
+                if holds():
+                    return
+            time.sleep(0.2)
+        raise AssertionError(f"not within {SOON:g} s:\n{self.log.read_text('utf-8')}")
+
+    def watchers(self) -> list[int]:
+        """The processes that watch, found by their command."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+                if b"webhook.watcher" in command and self.descends(int(entry.name)):
+                    found.append(int(entry.name))
+        return found
+
+    def descends(self, process: int) -> bool:
+        """Whether a process comes of this one."""
+        while process > 1:
+            if process == self.process.pid:
+                return True
+            stat = Path(f"/proc/{process}/stat").read_text("utf-8")
+            process = int(stat.rpartition(")")[2].split()[1])
+        return False
+
+
+@pytest.fixture(scope="module")
+def api(bare: Cluster) -> Iterator[Api]:
+    found = podgate("crds", "install", "--kubeconfig", str(bare.kubeconfig()))
+    assert found.exit_code == 0, found.stderr
+    bare.wait_established({each.full for each in own_crds.kinds()})
+    with contextlib.closing(Api(bare)) as made:
+        yield made
+
+
+@pytest.fixture
+def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Living]:
+    port = free_port()
+    flags = {
+        "--listen": f"127.0.0.1:{port}",
+        "--metrics-listen": "same",
+        "--tls-cert": certificates.certificate,
+        "--tls-key": certificates.key,
+        "--kubeconfig": bare.kubeconfig(),
+        "--workers": 2,
+        "--drain": 0,
+        "--log-format": "text",
+    }
+    command = ["serve", "--cluster", *(str(part) for pair in flags.items() for part in pair)]
+    log = tmp_path / "podgate.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    made = Living(process, f"https://127.0.0.1:{port}", certificates.ca, log)
+    try:
+        made.soon(lambda: made.ask("/readyz")["status"] == "ready")
+        yield made
+    finally:
+        with contextlib.suppress(Exception):
+            for each in api.request("GET", POLICIES)["items"]:
+                api.request("DELETE", f"{POLICIES}/{each['metadata']['name']}")
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(30) == 0
+        until = time.monotonic() + 10
+        while made.watchers() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not made.watchers()
+
+
+def images(*options: str, field: str = "image") -> Json:
+    return {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "ClusterWorkloadPolicy",
+        "metadata": {"name": "images"},
+        "spec": {"rules": {field: {"options": list(options)}}},
+    }
+
+
+def put(api: Api, document: Json) -> Any:
+    place = f"{POLICIES}/{document['metadata']['name']}?fieldManager=t&force=true"
+    return api.request("PATCH", place, document, "application/apply-patch+yaml")
+
+
+def test_a_policy_is_in_force_in_all_workers_soon_and_a_broken_one_changes_nothing(
+    living: Living, api: Api
+) -> None:
+    living.soon(lambda: living.all_say(B, allowed=True))
+    put(api, images(A))
+    living.soon(lambda: living.all_say(B, allowed=False))
+    assert living.all_say(A, allowed=True)
+    put(api, images(B, field="imagee"))
+    living.soon(lambda: "imagee" in living.log.read_text("utf-8"))
+    assert living.all_say(B, allowed=False)
+    put(api, images(B))
+    living.soon(lambda: living.all_say(B, allowed=True))
+    assert living.all_say(A, allowed=False)
+    api.request("DELETE", f"{POLICIES}/images")
+    living.soon(lambda: living.all_say(A, allowed=True))
+
+
+def test_a_watcher_that_dies_is_started_again_and_nothing_is_forgotten(
+    living: Living, api: Api
+) -> None:
+    put(api, images(A))
+    living.soon(lambda: living.all_say(B, allowed=False))
+    (first,) = living.watchers()
+    os.kill(first, signal.SIGKILL)
+    assert living.all_say(B, allowed=False)
+    put(api, images(B))
+    living.soon(lambda: living.all_say(B, allowed=True))
+    (second,) = living.watchers()
+    assert second != first

@@ -1,0 +1,108 @@
+"""The documents of the cluster in a folder: written by the one that watches, read by all workers."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+Key = tuple[str, str, str]
+DOCUMENTS, LOCK = "documents.json", "watching"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The objects by kind, namespace and name; `serial` counts what was written."""
+
+    serial: int
+    objects: Mapping[Key, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A folder in memory or on disk that all processes of one Pod share."""
+
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        """What changes with every snapshot."""
+        return self.folder / DOCUMENTS
+
+    def write(self, serial: int, objects: Mapping[Key, Any]) -> None:
+        """Replace the snapshot as a whole."""
+        rows = [[*key, body] for key, body in sorted(objects.items())]
+        self.put(DOCUMENTS, {"serial": serial, "objects": rows})
+
+    def read(self) -> Seen | None:
+        """The newest snapshot, None before the first."""
+        body = self.take(self.file)
+        if body is None:
+            return None
+        return Seen(
+            body["serial"],
+            {(kind, space, name): each for kind, space, name, each in body["objects"]},
+        )
+
+    def mark(self) -> tuple[int, int]:
+        """What differs between two snapshots; zeros before the first."""
+        try:
+            seen = self.file.stat()
+        except FileNotFoundError:
+            return 0, 0
+        return seen.st_ino, seen.st_mtime_ns
+
+    def acknowledge(self, worker: int, body: Mapping[str, Any]) -> None:
+        """Say what a worker judges by."""
+        self.put(f"worker-{worker}.json", body)
+
+    def acknowledged(self) -> list[dict[str, Any]]:
+        """What every worker that runs has said."""
+        found = []
+        for file in sorted(self.folder.glob("worker-*.json")):
+            process = file.stem.rpartition("-")[2]
+            if not is_running(int(process)):
+                file.unlink(missing_ok=True)
+            elif (body := self.take(file)) is not None:
+                found.append(body)
+        return found
+
+    def put(self, name: str, body: Mapping[str, Any]) -> None:
+        """Write a file so that nobody reads half of it."""
+        fresh = self.folder / f".{name}.{os.getpid()}"
+        fresh.write_bytes(orjson.dumps(body))
+        fresh.replace(self.folder / name)
+
+    def take(self, file: Path) -> dict[str, Any] | None:
+        """What a file holds, None where it is not there."""
+        try:
+            body: dict[str, Any] = orjson.loads(file.read_bytes())
+        except FileNotFoundError:
+            return None
+        return body
+
+    def watchman(self) -> IO[bytes] | None:
+        """The right to watch, which one process has while it lives; None while another has it."""
+        file = (self.folder / LOCK).open("ab")
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        file.close()
+        return None
+
+
+def is_running(process: int) -> bool:
+    """Whether a process of this Pod is there."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,191 @@
+"""The catalog of documents that come and go: a broken one keeps the last that was good.
+
+Files are read whole or not at all, since their author is there to be told. In a cluster a document
+may be broken while nobody looks: its last good version stays in force, and its status says so. What
+cannot be put together at all changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.core.assemble import Choices, Documents, add, assemble, joined
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
+from webhook.core.server_defaults import ServerDefaults
+from webhook.core.source import SourceDocument
+from webhook.core.workload.expressions import Compile
+from webhook.core.workload.kind_schema import KindSchema
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a document, read: `number` is the generation that the API server counts."""
+
+    data: Any
+    number: int
+    documents: Documents
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it can be used by itself."""
+        return not self.documents.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What became of one document: the generation in force, 0 for none, and what is wrong."""
+
+    seen: int
+    in_force: int
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the document is in force as it is."""
+        return self.seen == self.in_force
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What does not come from the cluster, and everything else that a catalog needs."""
+
+    shipped: Documents
+    given: Documents
+    choices: Choices
+    server_defaults: ServerDefaults | None = None
+    compile_jq: Compile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A catalog, None where nothing may change, and what is to be told of each document."""
+
+    catalog: Catalog | None
+    standings: Mapping[Key, Standing]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class Living:
+    """The documents of a cluster as they were last seen, and the versions that are in force."""
+
+    seen: dict[Key, Version] = field(default_factory=dict)
+    good: dict[Key, Version] = field(default_factory=dict)
+    started: bool = False
+
+    def take(
+        self,
+        documents: Mapping[Key, Any],
+        fixed: Fixed,
+        schemas: Sequence[KindSchema] = (),
+        generation: int = 1,
+    ) -> Outcome:
+        """The catalog with these objects in place of all before; what did not change is not read.
+
+        Before the first catalog there is no last good version: then broken documents are left out.
+        """
+        self.seen = {key: self.version(key, data, fixed) for key, data in documents.items()}
+        before = {key: each for key, each in self.good.items() if key in self.seen}
+        chosen = {key: each if each.is_good else before.get(key) for key, each in self.seen.items()}
+        told: dict[Key, list[Problem]] = {
+            key: list(each.documents.problems) for key, each in self.seen.items()
+        }
+        origins = {origin_of(key): key for key in self.seen}
+        while True:
+            kept = [each.documents for each in chosen.values() if each is not None]
+            whole = joined([without_problems(fixed.given), *map(without_problems, kept)])
+            catalog, problems = assemble(
+                fixed.shipped,
+                whole,
+                fixed.choices,
+                fixed.server_defaults,
+                generation,
+                fixed.compile_jq,
+                schemas,
+                living=True,
+            )
+            errors = [each for each in problems if each.severity == "error"]
+            if catalog is not None:
+                self.good = {key: each for key, each in chosen.items() if each is not None}
+                self.started = True
+                return Outcome(catalog, self.standings(told, problems, origins), problems)
+            guilty = {origins[each.origin] for each in errors if each.origin in origins}
+            for each in errors:
+                if each.origin in origins:
+                    told[origins[each.origin]].append(each)
+            if not guilty or not self.replaced(chosen, before, guilty):
+                return Outcome(None, self.standings(told, (), origins), problems)
+
+    def replaced(
+        self, chosen: dict[Key, Version | None], before: Mapping[Key, Version], guilty: set[Key]
+    ) -> bool:
+        """Put the last good version in place of what does not fit; whether that changed anything."""
+        changed = False
+        for key in guilty:
+            other = before.get(key)
+            if chosen[key] is other and self.started:
+                continue
+            changed = changed or chosen[key] is not None
+            chosen[key] = other if chosen[key] is not other else None
+        return changed
+
+    def version(self, key: Key, data: Any, fixed: Fixed) -> Version:
+        """A document, read; one that did not change was read before."""
+        known = self.seen.get(key)
+        if known is not None and known.data == data:
+            return known
+        documents = Documents()
+        source = SourceDocument(origin_of(key), 1, data, {}, {})
+        context = fixed.choices.context
+        add(documents, source, context, shipped=False, compile_jq=fixed.compile_jq)
+        return Version(data, number_of(data), documents)
+
+    def standings(
+        self,
+        told: Mapping[Key, Sequence[Problem]],
+        problems: Iterable[Problem],
+        origins: Mapping[str, Key],
+    ) -> dict[Key, Standing]:
+        """What is said of each document."""
+        more: dict[Key, list[Problem]] = {key: list(each) for key, each in told.items()}
+        for each in problems:
+            if each.origin in origins:
+                more[origins[each.origin]].append(each)
+        return {
+            key: Standing(each.number, number_in_force(self.good.get(key)), unique(more[key]))
+            for key, each in self.seen.items()
+        }
+
+
+def number_in_force(version: Version | None) -> int:
+    """The generation of a version, 0 without one."""
+    return version.number if version is not None else 0
+
+
+def unique(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each problem once."""
+    return tuple(dict.fromkeys(problems))
+
+
+def without_problems(documents: Documents) -> Documents:
+    """The same without what was already told of it."""
+    return replace(documents, problems=[])
+
+
+def number_of(data: Any) -> int:
+    """The generation of an object, 1 where it has none."""
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    number = metadata.get("generation") if isinstance(metadata, dict) else None
+    return number if isinstance(number, int) and number > 0 else 1
+
+
+def origin_of(key: Key) -> str:
+    """How problems name an object of the cluster."""
+    kind, namespace, name = key
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"

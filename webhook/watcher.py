@@ -1,0 +1,123 @@
+"""The process that lists and watches the cluster's documents, and writes them down for the workers.
+
+Decoding a list must never hold up a review, so it is done here, once for all workers of a Pod.
+Run as `python -m webhook.watcher FOLDER [KUBECONFIG]` by the webhook; it ends with its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from webhook.adapters import telemetry
+from webhook.adapters.api_server import ApiServer, Collection, follow
+from webhook.adapters.kubernetes import NO_ACCESS, credentials_of
+from webhook.adapters.snapshot import Key, Snapshot
+from webhook.core import own_crds
+from webhook.core.policy.envelope import GROUP, VERSION
+from webhook.core.workload import definition_crd
+
+log = logging.getLogger("podgate.watcher")
+
+QUIET = 0.1  # seconds without a change after which what has changed is written
+LONGEST = 1.0  # seconds after which it is written even so
+RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
+
+
+def paths() -> dict[str, str]:
+    """The collections of all kinds of documents, by kind."""
+    found = {
+        names.kind: f"/apis/{names.group}/{definition_crd.VERSION}/{names.plural}"
+        for names in definition_crd.NAMES
+    }
+    for kind in own_crds.kinds():
+        found[kind.kind] = f"/apis/{GROUP}/{VERSION}/{kind.plural}"
+    return found
+
+
+@dataclass(slots=True)
+class Watcher:
+    """All collections, and the snapshot that they are written to."""
+
+    server: ApiServer
+    snapshot: Snapshot
+    collections: dict[str, Collection] = field(
+        default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
+    )
+    dirty: asyncio.Event = field(default_factory=asyncio.Event)
+    serial: int = 0
+
+    async def run(self) -> None:
+        """Watch until the parent has gone."""
+        async with asyncio.TaskGroup() as tasks:
+            followed = [
+                tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
+                for each in self.collections.values()
+            ]
+            written = tasks.create_task(self.write_changes())
+            await orphaned(os.getppid())
+            for each in (*followed, written):
+                each.cancel()
+
+    async def write_changes(self) -> None:
+        """Write what is known, once everything was read and then whenever it has changed."""
+        while not all(each.is_known for each in self.collections.values()):
+            await asyncio.sleep(0.02)
+        while True:
+            self.dirty.clear()
+            self.serial += 1
+            self.snapshot.write(self.serial, dict(self.objects()))
+            await self.dirty.wait()
+            await self.quiet()
+
+    async def quiet(self) -> None:
+        """Wait until no more changes come, but not for long."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LONGEST
+        while self.dirty.is_set() and loop.time() < until:
+            self.dirty.clear()
+            await asyncio.sleep(QUIET)
+
+    def objects(self) -> Iterator[tuple[Key, Any]]:
+        """Every object by kind, namespace and name, without what only the API server needs."""
+        for kind, collection in self.collections.items():
+            version = collection.path.removeprefix("/apis/").rpartition("/")[0]
+            for (namespace, name), body in collection.objects.items():
+                yield (kind, namespace, name), plain(body, version, kind)
+
+
+def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
+    """An object as its author wrote it; items of a list do not say what they are."""
+    metadata = {
+        key: each for key, each in (body.get("metadata") or {}).items() if key not in RESENT
+    }
+    rest = {key: each for key, each in body.items() if key not in ("metadata", "status")}
+    return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+async def orphaned(parent: int) -> None:
+    """Wait until the parent has gone."""
+    while os.getppid() == parent:
+        await asyncio.sleep(1.0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Watch for the Pod that this process belongs to."""
+    telemetry.start_logging(os.environ.get("PODGATE_LOG_LEVEL", "info"), "json")
+    folder, *rest = arguments
+    credentials = credentials_of(Path(rest[0]) if rest else None, os.environ)
+    if credentials is None:
+        log.error("cannot watch the cluster: %s", NO_ACCESS)
+        return 2
+    asyncio.run(Watcher(ApiServer(credentials), Snapshot(Path(folder))).run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
