@@ -31,14 +31,18 @@ def registration(
     url: Url = None,
     ca_file: CaFile = None,
     interfaces: loading.Interfaces = None,
+    crds: loading.Crds = None,
     governed: Governed = "label",
     timeout: Timeout = 10,
 ) -> None:
-    """Print the MutatingWebhookConfiguration and ValidatingWebhookConfiguration as YAML."""
+    """Print the MutatingWebhookConfiguration and ValidatingWebhookConfiguration as YAML.
+
+    With the cluster's CRDs, versions that are served and have no definition are told on stderr.
+    """
     try:
         loading.checked(governed, ("label", "all"), "--governed")
         target = target_of(service, url, ca_file)
-        catalog = loading.catalog_of(loading.sources_of(None, interfaces, None))
+        catalog = loading.catalog_of(loading.sources_of(None, interfaces, None, crds=crds))
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     options = Options(governed=governed, timeout_seconds=timeout)

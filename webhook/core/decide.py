@@ -85,7 +85,7 @@ def decided(
         return with_trial(decision, trial)
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
-        return Allowed(request.object, warnings=unknown_kind(request), judged=False)
+        return Allowed(request.object, warnings=unknown_kind(request, catalog), judged=False)
     if definition.embedded:
         return decide_with_wrapped(request, catalog, references, definition, facts)
     return decide_alone(request, catalog, references, definition)
@@ -200,15 +200,23 @@ def stricter(decision: Decision, other: Decision) -> Decision:
     return Denied(told, decision.warnings, excused=excused)
 
 
-def unknown_kind(request: Request) -> tuple[Warning, ...]:
-    """A kind without a definition that seems to hold pods is told, never silently ungoverned."""
+def unknown_kind(request: Request, catalog: Catalog) -> tuple[Warning, ...]:
+    """A kind without a definition that seems to hold pods is told, never silently ungoverned.
+
+    A version without one is told of every object, since other versions of the kind are governed.
+    """
+    group = f".{request.group}" if request.group else ""
+    named = f"{request.kind}{group}/{request.version}"
+    defined = catalog.definitions.get((request.group, request.kind), ())
+    if defined:
+        known = ", ".join(sorted({version for each in defined for version in each.versions}))
+        return (Warning("unknown-version", "", (), (named, f"known are {known}")),)
     try:
         if not pod_like(request.object):
             return ()
     except LocationError:
         pass  # too deep or too large to tell: say that it is not judged
-    group = f".{request.group}" if request.group else ""
-    return (Warning("unknown-kind", "", (), (f"{request.kind}{group}/{request.version}",)),)
+    return (Warning("unknown-kind", "", (), (named,)),)
 
 
 def others_of(request: Request) -> Kinds:

@@ -162,6 +162,7 @@ WARNINGS: dict[str, str] = {
     "uncovered": "a container stands outside the pod places known for this kind{facts}",
     "wrapped-kind": "no definition says where what is wrapped keeps its pods{facts}",
     "unknown-kind": "no definition says where this kind keeps its pods, so it is not judged{facts}",
+    "unknown-version": "this version has no definition, so it is not judged{facts}",
     "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
     "migProfile": "accepted for older manifests; MIG is better asked for as a resource",
     "unbounded": "the GPUs of a claim cannot be counted{facts}",

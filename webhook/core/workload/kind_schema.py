@@ -85,10 +85,12 @@ def is_crd(data: Any) -> bool:
 
 
 def versions_of(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each version of a CRD with its schema."""
+    """Each version of a CRD that servers still speak, with its schema."""
     spec = data["spec"]
     versions = spec.get("versions")
     for each in versions if isinstance(versions, list) else ():
+        if isinstance(each, dict) and each.get("served") is False:
+            continue
         if isinstance(each, dict) and isinstance(each.get("name"), str):
             body = each.get("schema")
             schema = body.get("openAPIV3Schema") if isinstance(body, dict) else None

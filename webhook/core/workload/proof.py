@@ -132,12 +132,16 @@ def ungoverned(schema: KindSchema, *, other_versions: bool) -> Problem | None:
     if not places:
         return None
     more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    what = "no definition is for this version" if other_versions else "it has no definition"
+    what = "it has no definition: its objects are not governed"
+    if other_versions:
+        what = (
+            "no definition is for this version: its objects are judged only where the API server"
+            " converts them to another"
+        )
     return warning(
         schema,
         "",
-        f"{schema.name} has places for pods ({', '.join(places[:SHOWN])}{more}), but {what}:"
-        " its objects are not governed",
+        f"{schema.name} has places for pods ({', '.join(places[:SHOWN])}{more}), but {what}",
         "add the version to the definition"
         if other_versions
         else "draft a definition with `podgate interface infer`, and give it with --interfaces",
