@@ -21,6 +21,7 @@ from tests.cli.running import podgate
 from tests.e2e.api import Api, Json
 from tests.e2e.served import Certificates, environment, free_port
 from tests.e2e.testbed.cluster import Cluster
+from webhook.control.registration import Options, Target, documents_configuration
 from webhook.core import own_crds
 
 pytestmark = pytest.mark.e2e
@@ -177,6 +178,33 @@ def test_a_policy_is_in_force_in_all_workers_soon_and_a_broken_one_changes_nothi
     assert living.all_say(A, allowed=False)
     api.request("DELETE", f"{POLICIES}/images")
     living.soon(lambda: living.all_say(A, allowed=True))
+
+
+def test_kubectl_is_told_every_problem_of_a_document_before_it_is_stored(
+    living: Living, bare: Cluster, certificates: Certificates
+) -> None:
+    target = Target(url=living.url, ca=certificates.ca.read_bytes())
+    configuration = documents_configuration(target, Options())
+    bare.kubectl("apply", "-f", "-", input=json.dumps(configuration))
+    broken = images(A, field="imagee")
+    broken["spec"]["rules"]["compute"] = {"cpuCoreRequest": {"min": 3, "max": 2}}
+
+    def refused() -> bool:
+        done = bare.kubectl("apply", "-f", "-", input=json.dumps(broken), check=False)
+        if done.returncode == 0:
+            bare.kubectl("delete", "cwpol", "images")
+            return False
+        assert "podgate refused this document: 2 problems" in done.stderr, done.stderr
+        assert "did you mean image" in done.stderr
+        assert "spec.rules.compute.cpuCoreRequest" in done.stderr
+        return True
+
+    try:
+        living.soon(refused)
+        bare.kubectl("apply", "-f", "-", input=json.dumps(images(A)))
+    finally:
+        name = configuration["metadata"]["name"]
+        bare.kubectl("delete", "validatingwebhookconfiguration", name)
 
 
 def test_a_watcher_that_dies_is_started_again_and_nothing_is_forgotten(

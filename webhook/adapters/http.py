@@ -34,7 +34,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 log = logging.getLogger("podgate.http")
 
 ARRIVED = "podgate.arrived"
-STAGES = {"/mutate": Stage.MUTATE, "/validate": Stage.VALIDATE}
+STAGES = {f"/{each.value}": each for each in Stage}
 DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 2.0
 HEADER_BYTES = 64 * 1024

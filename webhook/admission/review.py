@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 import orjson
@@ -13,7 +13,7 @@ import orjson
 from webhook.admission import budget
 from webhook.core import decision as decisions
 from webhook.core import wording
-from webhook.core.decision import Allowed, Decision, Denied, Violation
+from webhook.core.decision import Allowed, Decision, Denied, Problem, Violation
 from webhook.core.request import Request, Stage
 
 VERSION = "admission.k8s.io/v1"
@@ -280,7 +280,8 @@ def respond(request: Request, decision: Decision, generation: int | None = None)
                 response["patch"] = base64.b64encode(encoded).decode()
         case Denied():
             response["allowed"] = False
-            response["status"] = denial(decision.violations)
+            problems = decision.problems
+            response["status"] = faulty(problems) if problems else denial(decision.violations)
         case _:
             assert_never(decision)
     if decision.warnings:
@@ -298,6 +299,17 @@ def denial(violations: Sequence[Violation]) -> dict[str, Any]:
         for each, line in zip(told, lines, strict=True)
     ]
     return failure(403, "Forbidden", wording.refusal_of(lines, len(violations)), causes)
+
+
+def faulty(problems: Sequence[Problem]) -> dict[str, Any]:
+    """The status of a refusal of a document of ours."""
+    told = [replace(each, origin="", line=0) for each in problems[: wording.MOST_VIOLATIONS]]
+    lines = [wording.problem_text(each).removeprefix(": ") for each in told]
+    causes = [
+        {"reason": each.reason, "message": line, "field": each.path}
+        for each, line in zip(told, lines, strict=True)
+    ]
+    return failure(403, "Forbidden", wording.faults_of(lines, len(problems)), causes)
 
 
 def cause_field(violation: Violation) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from webhook import clock, jq
 from webhook.adapters.snapshot import Snapshot
+from webhook.admission.documents import judge_document
 from webhook.admission.exemptions import treatment
 from webhook.admission.facts import foreign_paths
 from webhook.admission.judge import judge_review
@@ -25,7 +26,7 @@ from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
-from webhook.core.request import Request, Treatment
+from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import Sources, change_detector, load
 from webhook.server import LoadError
@@ -39,11 +40,13 @@ class CatalogJudge:
 
     catalog: Catalog
     selecting: tuple[Policy, ...] = ()
+    context: Context = Context()  # noqa: RUF009 - frozen
 
     @classmethod
-    def of(cls, catalog: Catalog) -> CatalogJudge:
-        """The judge over a catalog."""
-        return cls(catalog, tuple(filter(selects_by_labels, catalog.policies)))
+    def of(cls, catalog: Catalog, context: Context | None = None) -> CatalogJudge:
+        """The judge over a catalog; `context` is how the installation reads documents."""
+        selecting = tuple(filter(selects_by_labels, catalog.policies))
+        return cls(catalog, selecting, context or Context())
 
     @property
     def policies(self) -> int:
@@ -63,12 +66,17 @@ class CatalogJudge:
         name = request.namespace
         if not self.selecting or not name or request.namespace_labels:
             return False
+        if request.stage is Stage.DOCUMENTS:
+            return False
         if not any(depends_on_labels(each, name) for each in self.selecting):
             return False
         return treatment(request, self.catalog) is not Treatment.EXEMPT
 
     def __call__(self, request: Request) -> Decision:
         """The decision on one review; ValueError where that would ignore unknown labels."""
+        if request.stage is Stage.DOCUMENTS:
+            compile_jq = jq.evaluator().compile_jq
+            return judge_document(request, self.catalog, self.context, compile_jq)
         if self.lacks_labels(request):
             raise ValueError("the labels of the namespace must be looked up first")
         name = request.namespace
@@ -80,7 +88,7 @@ class CatalogJudge:
 
     def waits(self, request: Request) -> bool:
         """Whether jq must be asked, in another process, before the decision."""
-        return bool(foreign_paths(request, self.catalog))
+        return request.stage is Stage.DOCUMENTS or bool(foreign_paths(request, self.catalog))
 
 
 def selects_by_labels(policy: Policy) -> bool:
@@ -116,16 +124,18 @@ def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
 
 def judge_from(sources: Sources) -> CatalogJudge:
     """A judge over what the files hold now; LoadError with every problem."""
-    return judge_of(*load(sources))
+    return judge_of(*load(sources), sources.choices.context)
 
 
-def judge_of(catalog: Catalog | None, problems: tuple[Problem, ...]) -> CatalogJudge:
+def judge_of(
+    catalog: Catalog | None, problems: tuple[Problem, ...], context: Context
+) -> CatalogJudge:
     """A judge over a catalog; LoadError with every problem where there is none."""
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
         loading.complain(wording.problem_text(problem))
-    return CatalogJudge.of(catalog)
+    return CatalogJudge.of(catalog, context)
 
 
 def option(name: str, *flags: str) -> Any:
@@ -211,7 +221,9 @@ def serve(
     snapshot = Snapshot(new_folder())
     living = ClusterSources(sources, snapshot, settings.kubeconfig)
     try:
-        code = run_server(settings, lambda: judge_of(*living.load()), living.changed)
+        code = run_server(
+            settings, lambda: judge_of(*living.load(), sources.choices.context), living.changed
+        )
     finally:
         shutil.rmtree(snapshot.folder, ignore_errors=True)
     raise typer.Exit(code)

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.core import own_crds
+from webhook.core.policy.envelope import GROUP
+from webhook.core.workload import definition_crd
 from webhook.core.workload.locations import Definition
 
 NAME = "podgate"
@@ -122,4 +125,40 @@ def configurations(
                 "webhooks": [webhook(kind, path, failure, definitions, target, options)],
             }
         )
-    return found
+    return [*found, documents_configuration(target, options)]
+
+
+def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
+    """Our own kinds are judged when they are written.
+
+    It fails open: what is broken replaces no good version, and nobody is locked out of mending.
+    """
+    groups = sorted({GROUP, *(names.group for names in definition_crd.NAMES)})
+    plurals = {GROUP: [each.plural for each in own_crds.kinds()]}
+    for names in definition_crd.NAMES:
+        plurals[names.group] = [names.plural]
+    entry = {
+        "name": "documents.podgate.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": target.client_config("/documents"),
+        "rules": [
+            {
+                "apiGroups": [group],
+                "apiVersions": ["v1alpha1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": sorted(plurals[group]),
+                "scope": "*",
+            }
+            for group in groups
+        ],
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": options.timeout_seconds,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": f"{NAME}-documents", "labels": {"app.kubernetes.io/name": NAME}},
+        "webhooks": [entry],
+    }

@@ -125,6 +125,7 @@ class Denied:
     audit: tuple[Violation, ...] = ()
     tell: OwnerReference | None = None
     excused: tuple[Excused, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

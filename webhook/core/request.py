@@ -15,10 +15,14 @@ Immutable = tuple[Path, tuple[Path, ...]]
 
 
 class Stage(Enum):
-    """Which pass asks: mutate may write, validate only judges the final object."""
+    """Which pass asks: mutate may write, validate only judges the final object.
+
+    DOCUMENTS is asked about policies and definitions themselves.
+    """
 
     MUTATE = "mutate"
     VALIDATE = "validate"
+    DOCUMENTS = "documents"
 
 
 class Treatment(Enum):

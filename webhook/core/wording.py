@@ -295,6 +295,15 @@ def refusal_of(lines: Sequence[str], total: int) -> str:
     return "\n".join([f"podgate refused this object: {counted}", *(f"- {x}" for x in lines), *rest])
 
 
+def faults_of(lines: Sequence[str], total: int) -> str:
+    """The refusal of a document of ours, from lines that are already written."""
+    counted = "1 problem" if total == 1 else f"{total} problems"
+    rest = [f"and {total - len(lines)} more"] if total > len(lines) else []
+    return "\n".join(
+        [f"podgate refused this document: {counted}", *(f"- {x}" for x in lines), *rest]
+    )
+
+
 def warning_text(warning: decision.Warning, longest: int = 0) -> str:
     """One warning on one line; with `longest` the place, then the policy, give way to fit it."""
     listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)

@@ -1,0 +1,133 @@
+"""Our own kinds as they are written: every problem at once, and only what the change brings."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.conformance.fixtures import compile_jq
+from tests.core.building import asset, catalog, policy
+from tests.core.definitions import base
+from tests.core.test_exceptions import exception
+from webhook.admission.documents import judge_document
+from webhook.admission.review import respond
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.policy.envelope import Context
+from webhook.core.request import Request, Stage
+
+
+def request(document: dict[str, Any], old: dict[str, Any] | None = None) -> Request:
+    group, _, version = document["apiVersion"].rpartition("/")
+    metadata = document["metadata"]
+    return Request(
+        group,
+        version,
+        document["kind"],
+        "UPDATE" if old else "CREATE",
+        document,
+        old=old,
+        uid="u",
+        namespace=metadata.get("namespace", ""),
+        name=metadata.get("name", ""),
+        stage=Stage.DOCUMENTS,
+    )
+
+
+def judge(document: dict[str, Any], *, old: Any = None, known: Catalog | None = None) -> Decision:
+    context = Context(exceptions_namespace="podgate-exceptions")
+    return judge_document(request(document, old), known or catalog(), context, compile_jq)
+
+
+def reasons(decision: Decision) -> list[str]:
+    assert isinstance(decision, Denied)
+    return sorted({each.reason for each in decision.problems})
+
+
+def test_all_problems_of_a_policy_are_in_one_answer() -> None:
+    bad = policy("rules: {imagee: {options: [x]}, compute: {cpuCoreRequest: {min: 3, max: 2}}}")
+    decision = judge(bad)
+    assert reasons(decision) == ["min-above-max", "unknown-field"]
+    status = orjson.loads(respond(request(bad), decision))["response"]["status"]
+    first, *lines = status["message"].splitlines()
+    assert first == "podgate refused this document: 2 problems"
+    assert any("did you mean image" in each for each in lines)
+    assert {each["field"] for each in status["details"]["causes"]} == {
+        "spec.rules.imagee",
+        "spec.rules.compute.cpuCoreRequest.min",
+    }
+
+
+def test_a_good_policy_passes_with_warnings_for_other_spellings() -> None:
+    assert isinstance(judge(policy("rules: {image: {options: [x]}}")), Allowed)
+    decision = judge(policy("rules: {Image: {options: [x]}}"))
+    assert isinstance(decision, Allowed)
+    assert decision.warnings
+
+
+def test_a_policy_that_contradicts_one_in_force_is_refused_and_its_own_next_version_is_not() -> (
+    None
+):
+    one = policy("rules: {image: {options: [x]}}", "one")
+    known = catalog(one)
+    assert reasons(judge(policy("rules: {image: {options: [y]}}", "two"), known=known)) == [
+        "conflict"
+    ]
+    newer = policy("rules: {image: {options: [y]}}", "one")
+    assert isinstance(judge(newer, old=one, known=known), Allowed)
+
+
+def test_what_was_wrong_before_is_not_told_to_somebody_else() -> None:
+    known = catalog(policy("rules: {compute: {cpuCoreRequest: {max: 4}}}", "one"))
+    assert isinstance(judge(policy("rules: {image: {options: [y]}}", "two"), known=known), Allowed)
+
+
+def test_an_asset_has_to_be_there_before_it_is_imposed() -> None:
+    imposing = policy("imposedAssets: [data]")
+    assert reasons(judge(imposing)) == ["unknown-asset"]
+    known = catalog(asset("data", "/data", "/mnt"))
+    assert isinstance(judge(imposing, known=known), Allowed)
+
+
+def test_definitions_profiles_and_exceptions_are_judged_too() -> None:
+    interface = base()
+    assert isinstance(judge(interface), Allowed)
+    interface["spec"]["structureDefinition"]["rootComponent"]["specDefinition"] = {
+        "podTemplateSpecPath": ".spec | ("
+    }
+    assert "not-jq" in reasons(judge(interface))
+    profile = {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "WorkloadProfile",
+        "metadata": {"name": "x"},
+        "spec": {"group": "a.example.com", "kind": "A", "versions": ["v1"]},
+    }
+    assert reasons(judge(profile)) == ["missing-field"]
+    assert isinstance(judge(exception()), Allowed)
+    away = exception()
+    away["metadata"]["namespace"] = "team"
+    assert reasons(judge(away)) == ["not-home"]
+
+
+@pytest.mark.parametrize("part", ["metadata", "status"])
+def test_what_is_not_the_spec_is_nobodys_business(part: str) -> None:
+    broken = policy("rules: {imagee: {options: [x]}}")
+    newer = copy.deepcopy(broken)
+    newer.setdefault(part, {})["finalizers" if part == "metadata" else "x"] = ["a"]
+    assert isinstance(judge(newer, old=broken), Allowed)
+
+
+def test_a_generated_name_is_no_fault() -> None:
+    made = policy("rules: {image: {options: [x]}}")
+    made["metadata"] = {"generateName": "p-"}
+    assert isinstance(judge(made), Allowed)
+
+
+def test_other_groups_are_not_judged() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
+    decision = judge(pod)
+    assert isinstance(decision, Allowed)
+    assert not decision.judged
