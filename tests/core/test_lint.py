@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.lint import Kind, World, identity, lint
 from webhook.core.policy.reasons import REASONS
-from webhook.loader import Sources
+from webhook.loader import Sources, load
 
 HEAD = "apiVersion: podgate.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{space}}}\nspec:\n  {spec}\n"
 
@@ -70,7 +71,7 @@ def test_a_rule_for_kinds_names_the_other_kinds() -> None:
     kinds = "kinds: [{group: apps, kind: StatefulSet}]"
     (found,) = advice(cluster(f"{kinds}\n  rules: {{image: {{canEdit: false}}}}"))
     assert found.reason == "kinds-not-covered"
-    assert "Pod" in found.found
+    assert "NIMCache.apps.nvidia.com" in found.found
     assert "StatefulSet" not in re.findall(r"[A-Za-z.]+", found.found)
 
 
@@ -94,7 +95,14 @@ def test_another_policy_may_cover_the_rest() -> None:
         f"workloadTypes: [inference, distributedInference, nimService]\n  {rules}", "rest"
     )
     # Kinds without a workload type are named one by one.
-    untyped = "kinds: [{kind: PodTemplate}, {group: apps.nvidia.com, kind: NIMCache}]"
+    catalog, _ = load(Sources())
+    assert catalog is not None
+    named = ", ".join(
+        f"{{group: {json.dumps(each.group)}, kind: {each.name}}}"
+        for each in kinds_of(catalog)
+        if not each.workload_type
+    )
+    untyped = f"kinds: [{named}]"
     untyped_too = cluster(f"{untyped}\n  {rules}", "untyped")
     assert reasons(some, rest, untyped_too) == []
     elsewhere = f"namespaceSelector: {{matchLabels: {{a: b}}}}\n  {rules}"

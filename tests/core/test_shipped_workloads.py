@@ -15,7 +15,7 @@ import pytest
 
 from tests.core.building import pod_spec, request, shell
 from tests.core.definitions import POLICIES
-from tests.core.shipped import batch, serving
+from tests.core.shipped import batch, interactive, serving
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.yaml_source import read_documents
@@ -111,6 +111,7 @@ WITHOUT_CRD = {
     "podcliqueset.grove.io",
     "dynamographdeployment.nvidia.com@v1alpha1",
     "dynamographdeployment.nvidia.com@v1beta1",
+    *interactive.FULL_OBJECTS,
 }
 KINDS |= WITHOUT_CRD
 NAMES = sorted(KINDS)
@@ -229,6 +230,7 @@ def profile_programs(profile: Profile) -> Iterator[Program]:
     for component in profile.components.values():
         rules = component.scale
         yield from (e for e in (rules.minimum, rules.maximum, rules.maximum_only_with) if e)
+        yield from (e for e in (*rules.none_while, rules.unlimited_while) if e)
         decided = (component.main.named_at, component.merged_with, component.leader_with)
         yield from (each for each in decided if each)
     for held in profile.fields.values():
@@ -409,7 +411,7 @@ def test_a_shipped_file_has_no_problem_and_is_named_after_its_kind(name: str) ->
     first = not version or version == whole.versions[0]
     assert interface.name == (stem if first else stem.replace(".", f".{version}.", 1))
     assert profile.open_subtrees is not None
-    assert set(profile.components) == {each.name for each in interface.components if each.form}
+    assert set(profile.components) == {each.name for each in interface.components if each.has_pods}
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
@@ -522,6 +524,7 @@ BARE_PODS = {("predictor",), ("transformer",), ("explainer",), ("predictor", "wo
 IN_PIECES = (
     batch.IN_PIECES
     | serving.IN_PIECES
+    | interactive.IN_PIECES
     | {
         "NIMService",
         "NIMPipeline",
@@ -774,6 +777,7 @@ FULL_OBJECTS |= {
     "dynamographdeployment.nvidia.com@v1beta1": {
         "components": [{"name": "a", "podTemplate": FULL}]
     },
+    **interactive.FULL_OBJECTS,
 }
 FULL_OBJECTS |= {
     **serving.FULL_OBJECTS,
@@ -923,6 +927,7 @@ def with_conditions(*types: str) -> dict[str, Any]:
         ("seldondeployment.machinelearning.seldon.io", {"state": "Available"}, {"running"}),
         *batch.STATUSES,
         *serving.STATUSES,
+        *interactive.STATUSES,
     ],
 )
 def test_the_status_is_the_one_that_people_expect(
@@ -1134,6 +1139,7 @@ ACCOUNT = "system:serviceaccount:kube-system:"
         ),
         *batch.EXEMPT,
         *serving.EXEMPT,
+        *interactive.EXEMPT,
     ],
 )
 def test_children_that_controllers_make_are_exempt(owner: str, child: str, user: str) -> None:
@@ -1179,6 +1185,7 @@ def test_children_that_controllers_make_are_exempt(owner: str, child: str, user:
         ),
         *batch.JUDGED,
         *serving.JUDGED,
+        *interactive.JUDGED,
     ],
 )
 def test_children_of_kinds_that_leave_something_open_are_judged(

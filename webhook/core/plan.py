@@ -130,7 +130,7 @@ def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]
     """Every pair of component with pods and roles that the definition knows in advance."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for component in definition.interface.components:
-        if component.form is None:
+        if not component.has_pods:
             continue
         profile = definition.profile.component(component.name)
         roles = {profile.role, *profile.by_instance.values()} if component.ids else {profile.role}

@@ -46,7 +46,7 @@ from webhook.core.workload.profile import FieldPlaces
 
 Reach = tuple[str, str]
 READ_FORMS: Final = frozenset(
-    {"hostPath", "claim", "emptyDir", "memory", "text", "devices", "amount"}
+    {"hostPath", "claim", "emptyDir", "memory", "text", "devices", "amount", "seen"}
 )
 """Pieces that the operator turns into something else: nothing can be put there."""
 NO_FORMS: Final = frozenset({"containers", "item", "told"})
@@ -143,6 +143,8 @@ def carried(plan: Plan, component: str, row: Field) -> Reach:
     if row.shape == SCALE and found is not None:
         known = found.scales or profile.component(component).scale.absent is not None
         return (MAPPED, "") if known else (UNMAPPED, f"{component} has no number of replicas")
+    if found is not None and found.form is None and row.shape not in OF_WORKLOAD:
+        return UNMAPPED, f"the pods of {component} are stated in other objects"
     if row.binding is Binding.METADATA and found is not None and found.form == "spec":
         return (MAPPED, "") if found.metadata else (UNMAPPED, f"{component} has no pod metadata")
     if found is not None and found.form == "fragments":

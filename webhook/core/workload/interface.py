@@ -66,6 +66,11 @@ class Component:
     root: bool = False
 
     @property
+    def has_pods(self) -> bool:
+        """Whether it has pods, in the object or as those of a kind that the workload makes."""
+        return self.form is not None or (self.kind is not None and not self.root)
+
+    @property
     def places(self) -> Program | None:
         """What gives the pods' places in the two forms that have one place per pod."""
         return self.template or self.spec

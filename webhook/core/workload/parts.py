@@ -34,6 +34,7 @@ A part says which place of a pod is where in the object, and in which form the o
     mounts      a map of volumes, {path, hostPath, claimName, …}, for mounts of a container and volumes
     name        a name for an item {name}, behind those that are there
     labelValues a map of node labels to values, for a node affinity that is required
+    seen        as in a pod; read only
     told        what stands for a place of the pod, but cannot be read or written as such
 
 A place of the pod may have one `[]` (`.spec.containers[].image`). Its items are those that parts of
@@ -96,6 +97,7 @@ Form = Literal[
     "mounts",
     "name",
     "labelValues",
+    "seen",
     "told",
 ]
 BEHIND: Final = frozenset(
@@ -201,18 +203,21 @@ class PodParts:
         assert part.each is not None
         listed = part.pod[: part.each]
         key = (listed, match.bindings[len(self.bindings) :])
+        if part.form == "item" and match.value is None:
+            return None
         if key not in items:
-            if part.form != "item" or match.value is None:
+            if part.form != "item":
                 return None
-            items[key] = self.open_item(pod, listed)
+            first = all(known != listed for known, _ in items)
+            items[key] = self.open_item(pod, listed, first=first)
         return (*listed, items[key], *part.pod[part.each + 1 :])
 
-    def open_item(self, pod: dict[str, Any], listed: Path) -> int:
-        """The index of a new item; the first container takes the place that nobody has filled."""
+    def open_item(self, pod: dict[str, Any], listed: Path, *, first: bool) -> int:
+        """The index of a new item; the first container takes the place that nobody else fills."""
         found = read(pod, listed)
         held = found if isinstance(found, list) else []
-        untouched = not any(piece.pod[:3] == CONTAINER for piece in self.pieces)
-        if listed == CONTAINER[:2] and held == [{}] and untouched:
+        stated = any(part.each is None and part.pod[:3] == CONTAINER for part in self.parts)
+        if listed == CONTAINER[:2] and first and not stated:
             return 0
         put(pod, listed, [*held, {}])
         return len(held)

@@ -255,6 +255,13 @@ def put_devices(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> N
         parts.refuse(place, "a list of devices", value)
 
 
+def put_seen(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+    """A piece as it is, beside which none can be written."""
+    if value is not None:
+        parts.add(at, place, "told", given=True)
+        put(pod, at, value)
+
+
 def put_amount(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
     """An amount of the first container that holds where none is stated."""
     if read(pod, at) in (ABSENT, None):
@@ -296,5 +303,6 @@ FORMS: Final[dict[str, Put]] = {
     "mounts": put_mounts,
     "name": put_name,
     "labelValues": put_label_values,
+    "seen": put_seen,
     "told": put_told,
 }

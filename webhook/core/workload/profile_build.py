@@ -130,7 +130,7 @@ class Builder:
             self.place((*at, "maximumOnlyWith"), scale.maximum_only_with),
             scale.unlimited,
             scale.text,
-            self.place((*at, "noneWhile"), scale.none_while),
+            self.places((*at, "noneWhile"), scale.none_while),
             self.place((*at, "unlimitedWhile"), scale.unlimited_while),
             scale.pods_of or "",
         )

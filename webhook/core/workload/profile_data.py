@@ -42,7 +42,7 @@ class ScaleRules:
     maximum_only_with: Program | None = None
     unlimited: bool = False
     text: bool = False
-    none_while: Program | None = None
+    none_while: tuple[Program, ...] = ()
     unlimited_while: Program | None = None
     pods_of: str = ""
 

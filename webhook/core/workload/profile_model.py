@@ -63,7 +63,7 @@ class ScaleModel(Model):
     maximum_only_with: str | None = None
     unlimited: bool = False
     text: bool = False
-    none_while: str | None = None
+    none_while: Paths = Field(default_factory=list)
     unlimited_while: str | None = None
     pods_of: str | None = None
 

@@ -91,9 +91,9 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             high = first(rules.maximum, document) if scaled and rules.maximum else high
         if rules.unlimited and scaled:
             high = high or UNLIMITED
-        if finds(rules.unlimited_while, document):
+        if rules.unlimited_while and finds((rules.unlimited_while,), document):
             high = UNLIMITED
-        if finds(rules.none_while, document):
+        if rules.none_while and finds(rules.none_while, document):
             number, low, high = 0, None, None
         yield Scale(
             component.name,
@@ -186,10 +186,9 @@ def holds(program: Program | None, document: Any) -> bool:
     return any(each.value is True for each in matches((program,), document))
 
 
-def finds(program: Program | None, document: Any) -> bool:
-    """Whether a place that decides on the scale has a value."""
-    found = matches((program,), document) if program is not None else ()
-    return any(each.value is not None for each in found)
+def finds(programs: Iterable[Program], document: Any) -> bool:
+    """Whether one of the places that decide on the scale has a value."""
+    return any(each.value is not None for each in matches(programs, document))
 
 
 def total(scales: Iterable[Scale], of: ScaleOf) -> int | None:
