@@ -76,6 +76,7 @@ PINNED = {
     "cronworkflow.argoproj.io": "argo",
     "workflowtemplate.argoproj.io": "argo",
     "clusterworkflowtemplate.argoproj.io": "argo",
+    "rollout.argoproj.io": "argo-rollouts",
 }
 PINNED |= batch.PINNED | serving.PINNED
 KINDS |= set(PINNED)
@@ -106,7 +107,6 @@ WITHOUT_CRD = {
     "notebook.kubeflow.org",
     "cloneset.apps.kruise.io",
     "statefulset.apps.kruise.io",
-    "rollout.argoproj.io",
     "seldondeployment.machinelearning.seldon.io",
     "podcliqueset.grove.io",
     "dynamographdeployment.nvidia.com@v1alpha1",
@@ -847,6 +847,7 @@ def with_conditions(*types: str) -> dict[str, Any]:
     [
         ("pod", {"phase": "Running"}, {"running"}),
         ("pod", {}, set()),
+        ("pod", {"phase": "Unknown"}, {"degraded"}),
         ("deployment.apps", with_conditions("Available", "Progressing"), {"running"}),
         ("deployment.apps", with_conditions("ReplicaFailure"), {"degraded"}),
         ("job.batch", {}, {"initializing"}),

@@ -48,6 +48,7 @@ PROJECTS = {
     "argo": Project(
         "github.com/argoproj/argo-workflows/v3", "manifests/base/crds/full", "examples"
     ),
+    "argo-rollouts": Project("github.com/argoproj/argo-rollouts", "manifests/crds", "examples"),
     "knative": Project("knative.dev/serving", "config/core/300-resources", "test/test_images"),
     "kserve": Project("github.com/kserve/kserve", "config/crd/full", "docs/samples"),
     "tekton": Project("github.com/tektoncd/pipeline", "config/300-crds", "examples"),

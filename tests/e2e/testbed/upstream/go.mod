@@ -4,6 +4,7 @@ module podgate.test/e2e/testbed/upstream
 go 1.22
 
 require (
+	github.com/argoproj/argo-rollouts v1.8.3
 	github.com/argoproj/argo-workflows/v3 v3.6.10
 	github.com/kserve/kserve v0.17.0
 	github.com/kubeflow/spark-operator/v2 v2.5.0
