@@ -88,6 +88,27 @@ def test_what_only_resembles_a_pod_is_not_found(node: Any) -> None:
     assert found({"spec": {"other": node}}) == []
 
 
+def test_keys_of_a_known_pod_in_other_letter_case_are_found_where_nothing_prunes_them() -> None:
+    context = {"Privileged": True, "capabilities": {"Add": ["ALL"], "add": []}}
+    volume = {"name": "v", "HostPath": {"path": "/"}}
+    spec = {
+        "HOSTPID": True,
+        "containers": [{**CONTAINER, "env": [{"Name": "x"}], "securityContext": context}],
+        "volumes": [volume],
+        "securityContext": {"Sysctls": []},
+    }
+    data = {"spec": {"template": {"metadata": {"labels": {"HostPID": "x"}}, "spec": spec}}}
+    places = {path[3:] for path, _ in found(data)}
+    assert places == {
+        ("HOSTPID",),
+        ("containers", 0, "securityContext", "Privileged"),
+        ("containers", 0, "securityContext", "capabilities", "Add"),
+        ("volumes", 0, "HostPath"),
+        ("securityContext", "Sysctls"),
+    }
+    assert found(data, with_profile(openSubtrees=[])) == []
+
+
 @pytest.mark.parametrize(
     "node",
     [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal
 
-from webhook.core.pointer import Path
+from webhook.core.pointer import Path, real
+from webhook.core.workload.letter_case import odd_keys
 from webhook.core.workload.locations import Definition, LocationError, PodLocation, matches
 from webhook.core.workload.pod_shape import (
     CONTAINER_KEYS,
@@ -35,12 +36,38 @@ def uncovered(
     """
     starts = list(subtrees(document, definition))
     proof = definition.proof(document)
-    used = list(proof.used(document)) if proof is not None and proof.unknown else []
+    used = list(proof.used(document)) if proof is not None else []
     if not (starts or used):
         return []
+    locations = list(locations)
     known = known_places(document, locations, definition)
-    # jq may locate what no schema can prove.
-    return [*walk(starts, known), *(each for each in used if each[0] not in known)]
+    found = list(walk(starts, known))
+    told = {path[:size] for path, _ in found for size in range(len(path) + 1)}
+    odd = [each for each in odd_keys_in(starts, locations) if each[0] not in {*known, *told}]
+    # jq may locate what no schema can prove, and pieces make a pod only together.
+    missed = [each for each in used if not is_located(each[0], known)]
+    return [*found, *odd, *missed]
+
+
+def is_located(path: Path, known: Known) -> bool:
+    """Whether a place is, is in, or has in it a place of a pod."""
+    if path in known or any(each[: len(path)] == path for each in known):
+        return True
+    for at in range(len(path)):
+        keys = known.get(path[:at], frozenset())
+        if keys is None or path[at] in keys:
+            return True
+    return False
+
+
+def odd_keys_in(
+    starts: list[tuple[Path, Any]], locations: Iterable[PodLocation]
+) -> Iterator[tuple[Path, What]]:
+    """Keys in other letter case in the pods that no schema prunes."""
+    opened = [path for path, _ in starts]
+    for location in locations:
+        if any(location.place[: len(path)] == path for path in opened):
+            yield from ((real(path), "pod spec") for path in odd_keys(location))
 
 
 def known_places(document: Any, locations: Iterable[PodLocation], definition: Definition) -> Known:

@@ -39,17 +39,27 @@ def place_of(spot: Spot) -> SchemaPlace:
 
 def is_reached(spot: Spot, definition: Definition, aside: Sequence[Program]) -> bool:
     """Whether the definition locates the place, or a program of `aside` takes it out."""
+    return is_reached_whole(spot, definition, aside) or is_reached_in_pieces(spot, definition)
+
+
+def is_reached_whole(spot: Spot, definition: Definition, aside: Sequence[Program]) -> bool:
+    """The same, whatever else the object says; pieces make a pod only together."""
     place = place_of(spot)
     if is_below(place, aside):
         return True
     whole: list[Program] = []
-    parts: list[Program] = []
     for each in definition.everyone:
         whole += [plan.places for plan in each.plans if plan.places is not None]
         whole += [extra.place for extra in each.profile.extra_containers]
-        parts += [part.place for plan in each.plans for part in plan.parts]
-    if is_known(place, whole):
-        return True
+    return is_known(place, whole)
+
+
+def is_reached_in_pieces(spot: Spot, definition: Definition) -> bool:
+    """Whether the place is a piece of some pod."""
+    place = place_of(spot)
+    parts = [
+        part.place for each in definition.everyone for plan in each.plans for part in plan.parts
+    ]
     if spot.what == "pod spec" and has_lists(spot, parts):
         return True
     return spot.what != "open" and any(holds(path, place) for path in stated(parts, place))

@@ -9,7 +9,11 @@ from typing import Any
 from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.workload.coverage import What
-from webhook.core.workload.infer_reach import is_reached, place_of
+from webhook.core.workload.infer_reach import (
+    is_reached_in_pieces,
+    is_reached_whole,
+    place_of,
+)
 from webhook.core.workload.infer_schema import Spot, Steps, expression
 from webhook.core.workload.kept_shape import Shape
 from webhook.core.workload.kind_schema import KindSchema
@@ -29,11 +33,13 @@ OWN_KEYS: dict[What, frozenset[str]] = {
 @dataclass(frozen=True, slots=True)
 class Proof:
     """One version of a kind: `opened` are its schema-open subtrees, `unknown` places that hold
-    pods and that the definition neither covers nor lists as none; `shape` is what servers keep.
+    pods and that the definition neither covers nor lists as none; `pieces` are those that it
+    covers where the object has the rest of a pod too; `shape` is what servers keep.
     """
 
     opened: tuple[Steps, ...]
     unknown: tuple[Spot, ...]
+    pieces: tuple[Spot, ...]
     shape: Shape
 
     def walked(self, document: Any) -> Iterator[tuple[Path, Any]]:
@@ -42,8 +48,8 @@ class Proof:
             yield from at_steps(document, steps)
 
     def used(self, document: Any) -> Iterator[tuple[Path, What]]:
-        """The uncovered places that a document says something of, and what they hold."""
-        for spot in self.unknown:
+        """The places that may be uncovered and that a document says something of, and what it is."""
+        for spot in (*self.unknown, *self.pieces):
             steps = (*spot.steps, "spec") if spot.what == "pod template" else spot.steps
             what = what_of(spot)
             for path, value in at_steps(document, steps):
@@ -64,14 +70,16 @@ def prove(definition: Definition, schema: KindSchema) -> Proof:
         for each in schema.spots
         if each.what == "open" and not is_below(place_of(each), aside)
     )
-    unknown = tuple(
+    rest = [
         each
         for each in schema.spots
         if each.what != "open"
         and not is_within(each.steps, opened)
-        and not is_reached(each, definition, aside)
-    )
-    return Proof(opened, unknown, schema.shape)
+        and not is_reached_whole(each, definition, aside)
+    ]
+    pieces = tuple(each for each in rest if is_reached_in_pieces(each, definition))
+    unknown = tuple(each for each in rest if each not in pieces)
+    return Proof(opened, unknown, pieces, schema.shape)
 
 
 def outermost(places: Iterable[Steps]) -> tuple[Steps, ...]:
