@@ -13,6 +13,7 @@ from webhook.core.policy.row import Attribute, Field, Items
 from webhook.core.workload.bindings.attribute_values import Unreadable, written
 from webhook.core.workload.bindings.computed import scaled
 from webhook.core.workload.bindings.ports import PortStore
+from webhook.core.workload.bindings.room import has_room
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import Addition, NativeItem, Store
 from webhook.core.workload.bindings.volumes import VolumeStore, dns_label
@@ -403,6 +404,10 @@ class ItemsField:
             if item.key in told or self.is_present(item, view, natives):
                 continue
             constraint, _ = self.lock_of(item)
+            if not has_room(self.row.store, view):
+                origin = constraint.source if constraint else item.source
+                ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=origin)
+                continue
             lacked = view.old is not None and known and not self.is_present(item, view.old, before)
             if not (lacked and self.tolerates(item, constraint)):
                 main = view.main.path if view.main is not None else view.spec_path
