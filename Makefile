@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types imports fast test e2e fix demo demo-cluster cluster cluster-down \
+.PHONY: help setup check lint types imports fast test e2e test-operators fix demo demo-cluster cluster cluster-down \
         bench corpus docs golden lock clean
 
 help: ## list the commands
@@ -38,11 +38,14 @@ fast: $(STAMP)
 
 check: lint types imports fast ## lint, types, import contracts and the tests that need no cluster
 
-test: lint types imports ## everything, a real API server included (the first time builds it: about 8 minutes)
+test: lint types imports ## everything, a real API server included (the first time builds it: about 15 minutes)
 	$(BIN)/pytest -q $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests against a real API server
 	$(BIN)/pytest -q -m e2e $(PYTEST_ARGS)
+
+test-operators: $(STAMP) ## every real operator behind podgate (the first time builds them: about 20 minutes more)
+	PODGATE_OPERATORS=all $(BIN)/pytest -q tests/e2e/operators $(PYTEST_ARGS)
 
 fix: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff check --fix .

@@ -62,6 +62,8 @@ class Served:
     folder: Path
     certificates: Certificates
     url: str
+    command: Sequence[str]
+    settings: Mapping[str, str]
     process: subprocess.Popen[bytes]
     history: dict[int, Path] = field(default_factory=dict)
 
@@ -103,6 +105,17 @@ class Served:
         partial.replace(self.policies / name)
         self.wait_for_catalog(before + 1)
 
+    def start_again(self) -> None:
+        """Start one that was stopped, at the same place, and wait until it is ready."""
+        self.process = started(self.command, self.folder, self.settings)
+        end = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(OSError):
+                if self.readiness():
+                    return
+            assert time.monotonic() < end, f"podgate does not come back:\n{self.log()}"
+            time.sleep(0.05)
+
     def stop(self) -> None:
         """End it with SIGTERM, by its process id, and wait."""
         if self.process.poll() is None:
@@ -127,6 +140,21 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **(settings or {})}
 
 
+def started(
+    command: Sequence[str], folder: Path, settings: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """A process that logs into a folder, behind what is there."""
+    with (folder / "podgate.log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            env=environment(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
 @contextlib.contextmanager
 def serving(
     folder: Path,
@@ -148,17 +176,10 @@ def serving(
         "--drain": 0,
         "--log-format": "text",
     }
-    command = [str(part) for pair in flags.items() for part in pair]
-    with (folder / "podgate.log").open("wb") as log:
-        process = subprocess.Popen(
-            [PODGATE, "serve", *command],
-            env=environment(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    served = Served(folder, certificates, f"https://127.0.0.1:{port}", process)
+    command = [str(PODGATE), "serve", *(str(part) for pair in flags.items() for part in pair)]
+    process = started(command, folder, settings or {})
+    url = f"https://127.0.0.1:{port}"
+    served = Served(folder, certificates, url, command, settings or {}, process)
     try:
         served.wait_for_catalog(1)
         yield served

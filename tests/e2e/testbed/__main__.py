@@ -3,9 +3,10 @@
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.testbed import background, binaries, processes, upstream
+from tests.e2e.testbed import background, binaries, processes, programs, upstream
 from tests.e2e.testbed.cluster import PROCESS_NAMES, REPOSITORY, NotStartedError
 from tests.e2e.testbed.missing import MissingTestbed
 
@@ -39,13 +40,16 @@ def status(folder: Path) -> int:
     return 0 if all(alive.values()) else 1
 
 
-def build(_: Path) -> int:
+def build(_: Path, names: Sequence[str] = ()) -> int:
     """Build or find the binaries, fetch the archives of other projects, and print the paths."""
     found = binaries.find()
     for path in (found.etcd, found.kube_apiserver, found.kube_controller_manager, found.kubectl):
         print(path)
-    for name in upstream.PROJECTS:
-        print(upstream.module_dir(name))
+    for path in programs.find(*names).values():
+        print(path)
+    for name, project in upstream.PROJECTS.items():
+        if project.pins == upstream.PINS or name.removeprefix("operators/") in names:
+            print(upstream.module_dir(name))
     return 0
 
 
@@ -67,9 +71,15 @@ def main() -> int:
     for name, function in COMMANDS.items():
         command = commands.add_parser(name, help=function.__doc__)
         command.add_argument("--dir", type=Path, default=REPOSITORY / ".cluster")
+        if name == "build":
+            told = "operators and the like besides the control plane"
+            command.add_argument("names", nargs="*", choices=[*programs.PROGRAMS], help=told)
     arguments = parser.parse_args()
+    folder = arguments.dir.resolve()
     try:
-        return COMMANDS[arguments.command](arguments.dir.resolve())
+        if arguments.command == "build":
+            return build(folder, arguments.names)
+        return COMMANDS[arguments.command](folder)
     except (MissingTestbed, NotStartedError, background.BackgroundError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -93,17 +93,23 @@ def _build_all(names: list[str], folder: Path) -> None:
             )
         for name in wanting:
             with cache.step(f"go build {name}"):
-                _build(go, SOURCES[name], folder / name)
+                source = SOURCES[name]
+                build(go, source.module, source.package, linker_flags(), folder / name)
 
 
-def _build(go: golang.Go, source: Source, target: Path) -> None:
-    partial = target.with_suffix(".partial")
-    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={_linker_flags()}"]
-    go.run("build", *flags, "-o", str(partial), source.package, folder=source.module)
+def build(go: golang.Go, module: Path, package: str, linker: str, target: Path) -> None:
+    """Build `package` as `module` pins it into the file `target`.
+
+    Raises MissingTestbed.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={linker}"]
+    go.run("build", *flags, "-o", str(partial), package, folder=module)
     partial.replace(target)
 
 
-def _linker_flags() -> str:
+def linker_flags() -> str:
+    """Return the linker's flags that tell a Kubernetes program its own version."""
     major, minor, _ = KUBERNETES.split(".")
     told = {"gitVersion": f"v{KUBERNETES}", "gitMajor": major, "gitMinor": minor}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")

@@ -1,14 +1,17 @@
 """Tells processes apart and ends them, by id and time of start."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE = 30.0
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,9 @@ def tail(path: Path, lines: int = 25) -> str:
     if not path.exists():
         return f"(no {path})"
     return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:])
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent is gone; for `preexec_fn`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -7,7 +7,6 @@ three should the supervisor itself be killed.
 """
 
 import contextlib
-import ctypes
 import http.client
 import json
 import os
@@ -26,7 +25,6 @@ from tests.e2e.testbed import processes
 STOP_ORDER = ("kube-controller-manager", "kube-apiserver", "etcd")
 STOP_WITHIN = 5.0
 READY_WITHIN = 120.0
-_PR_SET_PDEATHSIG = 1
 
 
 class NotReadyError(Exception):
@@ -88,7 +86,7 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
-                preexec_fn=_die_with_supervisor,
+                preexec_fn=processes.die_with_parent,
             )
 
     def _wait_ready(self) -> None:
@@ -113,11 +111,6 @@ def _ready(port: int, context: ssl.SSLContext) -> bool:
             return connection.getresponse().status == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
             return False
-
-
-def _die_with_supervisor() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wakeup() -> int:

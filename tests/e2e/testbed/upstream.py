@@ -12,11 +12,12 @@ from tests.e2e.testbed import cache, golang
 from tests.e2e.testbed.missing import MissingTestbed
 
 PINS = cache.HERE / "upstream"
+OPERATORS = cache.HERE / "operators"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A Go module, and the folders in it that hold CRDs and sample manifests.
+    """A Go module, the folders in it that hold CRDs and sample manifests, and what pins it.
 
     `version` is needed where `go.sum` pins several of one module.
     """
@@ -25,6 +26,7 @@ class Project:
     crds: str
     samples: str
     version: str = ""
+    pins: Path = PINS
 
 
 PROJECTS = {
@@ -58,25 +60,65 @@ PROJECTS = {
     ),
     "trainer": Project("github.com/kubeflow/trainer/v2", "manifests/base/crds", "examples"),
     "volcano": Project("volcano.sh/volcano", "config/crd", "example"),
+    # Those that run here, each of the version that its program is built of.
+    "operators/training-operator": Project(
+        "github.com/kubeflow/training-operator",
+        "manifests/base/crds",
+        "examples",
+        pins=OPERATORS / "training-operator",
+    ),
+    "operators/jobset": Project(
+        "sigs.k8s.io/jobset",
+        "config/components/crd/bases",
+        "site/static/examples",
+        pins=OPERATORS / "jobset",
+    ),
+    "operators/kuberay": Project(
+        "github.com/ray-project/kuberay/ray-operator",
+        "config/crd/bases",
+        "config/samples",
+        pins=OPERATORS / "kuberay",
+    ),
+    "operators/lws": Project(
+        "sigs.k8s.io/lws", "config/crd/bases", "docs/examples", pins=OPERATORS / "lws"
+    ),
+    "operators/mpi-operator": Project(
+        "github.com/kubeflow/mpi-operator",
+        "manifests/base",
+        "examples",
+        pins=OPERATORS / "mpi-operator",
+    ),
+    "operators/trainer": Project(
+        "github.com/kubeflow/trainer/v2",
+        "manifests/base/crds",
+        "examples",
+        pins=OPERATORS / "trainer",
+    ),
 }
 
 
 @functools.cache
 def module_dir(name: str) -> Path:
-    """Return the unpacked archive of project `name`, equal to what `upstream/go.sum` pins.
+    """Return the unpacked archive of project `name`, equal to what its `go.sum` pins.
 
     Only that archive is fetched, none of the modules it requires. Raises MissingTestbed.
     """
-    module = PROJECTS[name].module
-    version, pinned = _pin(module, PROJECTS[name].version)
-    told = golang.find().run("mod", "download", "-json", f"{module}@{version}", folder=PINS)
+    module, pins = PROJECTS[name].module, PROJECTS[name].pins
+    version, pinned = _pin(pins, module, PROJECTS[name].version)
+    told = golang.find().run("mod", "download", "-json", f"{module}@{version}", folder=pins)
     answer = json.loads(told)
     if answer["Sum"] != pinned:
         raise MissingTestbed(
             f"{module}@{version} is {answer['Sum']}, pinned is {pinned}.",
-            "Somebody changed the archive or upstream/go.sum: find out who.",
+            f"Somebody changed the archive or {pins / 'go.sum'}: find out who.",
         )
     return Path(answer["Dir"])
+
+
+def version(name: str) -> str:
+    """Return the pinned version of project `name`, without fetching anything."""
+    project = PROJECTS[name]
+    return _pin(project.pins, project.module, project.version)[0]
 
 
 def crds(name: str) -> list[dict[str, Any]]:
@@ -114,9 +156,9 @@ def samples(name: str) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in {".yaml", ".yml"})
 
 
-def _pin(module: str, wanted: str) -> tuple[str, str]:
-    for line in (PINS / "go.sum").read_text("utf-8").splitlines():
+def _pin(pins: Path, module: str, wanted: str) -> tuple[str, str]:
+    for line in (pins / "go.sum").read_text("utf-8").splitlines():
         path, version, digest = line.split()
         if path == module and not version.endswith("/go.mod") and wanted in ("", version):
             return version, digest
-    raise ValueError(f"upstream/go.sum does not pin {module}")
+    raise ValueError(f"{pins / 'go.sum'} does not pin {module}")

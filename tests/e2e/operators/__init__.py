@@ -1,0 +1,1 @@
+"""Real operators as processes on loopback, each under its own service account, behind podgate."""

@@ -1,0 +1,195 @@
+"""The workloads that operators are tried with, and what is expected of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.operators.jobset import JOBSET
+from tests.e2e.operators.kuberay import KUBERAY
+from tests.e2e.operators.lws import LWS
+from tests.e2e.operators.mpi_operator import MPI_OPERATOR
+from tests.e2e.operators.operator import Operator
+from tests.e2e.operators.trainer import TRAINER
+from tests.e2e.operators.training_operator import TRAINING_OPERATOR
+from tests.e2e.testbed import upstream
+
+HERE = Path(__file__).parent
+Json = dict[str, Any]
+PRIVILEGED = {"securityContext": {"privileged": True}}
+CONTROLLERS = (
+    "job-controller",
+    "statefulset-controller",
+    "deployment-controller",
+    "replicaset-controller",
+)
+BUILT_IN = tuple(f"system:serviceaccount:kube-system:{each}" for each in CONTROLLERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One workload: a file in workloads/, how many pods come of it, what it is broken with.
+
+    `resource` is what kubectl calls the kind. `mains` are names of main containers, `added` of
+    those that the operator puts in itself. `breaks` is what breaks `rule` in what stands at `broken`.
+    `scaled` is a place that `kubectl scale` changes, and how many pods there are at 1 more.
+    `done` is a condition or phase in the status when every pod of `ends` has succeeded. `again`:
+    a pod that is deleted comes again. `restless`: the operator's own webhook writes timestamps that
+    are null into every update, which is a new generation each time, with podgate or without.
+    A file of its name in beside/ is applied to the namespace first. One in smuggled/ has a workload
+    that is fine but for what its operator gets from elsewhere.
+    """
+
+    name: str
+    operator: Operator
+    resource: str
+    pods: int
+    broken: str
+    breaks: Mapping[str, Any] = field(default_factory=lambda: PRIVILEGED)
+    rule: str = "security.privileged"
+    mains: tuple[str, ...] = ("main",)
+    added: tuple[str, ...] = ()
+    scaled: tuple[int, int] | None = None
+    done: str = ""
+    ends: str = ""
+    again: bool = True
+    restless: bool = False
+    others: tuple[Operator, ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The file of the workload."""
+        return HERE / "workloads" / f"{self.name}.yaml"
+
+    @property
+    def beside(self) -> Path:
+        """The file of what must be there before it."""
+        return HERE / "beside" / f"{self.name}.yaml"
+
+    @property
+    def smuggled(self) -> Path:
+        """The file of a workload that is fine but for what its operator gets from elsewhere."""
+        return HERE / "smuggled" / f"{self.name}.yaml"
+
+    @property
+    def document(self) -> Json:
+        """The workload."""
+        return dict(yaml.safe_load(self.file.read_text("utf-8")))
+
+    @property
+    def workload(self) -> str:
+        """The workload's name."""
+        return str(self.document["metadata"]["name"])
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Everybody who makes something of it."""
+        return (self.operator.user, *(each.user for each in self.others), *BUILT_IN)
+
+
+CASES = (
+    Case(
+        name="pytorchjob",
+        operator=TRAINING_OPERATOR,
+        resource="pytorchjobs.kubeflow.org",
+        pods=3,
+        broken="spec.pytorchReplicaSpecs.Worker.template.spec.containers.0",
+        mains=("pytorch",),
+        added=("init-pytorch",),
+        scaled=(3, 4),
+        done="Succeeded",
+        ends="training.kubeflow.org/replica-type=master",
+    ),
+    Case(
+        name="jobset",
+        operator=JOBSET,
+        resource="jobsets.jobset.x-k8s.io",
+        pods=5,
+        broken="spec.replicatedJobs.1.template.spec.template.spec.containers.1",
+        done="Completed",
+        restless=True,
+    ),
+    Case(
+        name="raycluster",
+        operator=KUBERAY,
+        resource="rayclusters.ray.io",
+        pods=4,
+        broken="spec.workerGroupSpecs.1.template.spec.containers.0",
+        mains=("ray-head", "ray-worker"),
+        added=("wait-gcs-ready",),
+    ),
+    Case(
+        name="leaderworkerset",
+        operator=LWS,
+        resource="leaderworkersets.leaderworkerset.x-k8s.io",
+        pods=4,
+        broken="spec.leaderWorkerTemplate.workerTemplate.spec.containers.0",
+        restless=True,
+        scaled=(3, 6),
+    ),
+    Case(
+        name="mpijob",
+        operator=MPI_OPERATOR,
+        resource="mpijobs.kubeflow.org",
+        pods=3,
+        broken="spec.mpiReplicaSpecs.Launcher.template.spec.containers.0",
+        mains=("launcher", "worker"),
+        done="Succeeded",
+        ends="training.kubeflow.org/job-role=launcher",
+    ),
+    Case(
+        name="trainjob",
+        operator=TRAINER,
+        others=(JOBSET,),
+        resource="trainjobs.trainer.kubeflow.org",
+        pods=2,
+        broken="spec.trainer",
+        breaks={"image": "evil/miner:1"},
+        rule="image",
+        mains=("node",),
+        done="Complete",
+    ),
+)
+IN_CI = ("training-operator", "jobset", "kuberay")
+"""Operators that `make test` runs; `make test-operators` runs all of them."""
+
+
+TABLE_HEAD = ("kind", "operator", "as", "pods", "scales", "ends", "merged", "outage", "in CI")
+
+
+def table() -> Iterator[tuple[str, ...]]:
+    """What is tried of each kind, for docs/operators.md: a row of cells for each case."""
+    for case in CASES:
+        name = case.operator.name
+        document = case.document
+        yield (
+            f"`{document['kind']}` {document['apiVersion']}",
+            f"{name} {upstream.version(f'operators/{name}')}",
+            f"`{case.operator.user}`",
+            str(case.pods),
+            f"{case.pods} to {case.scaled[1]}" if case.scaled else "",
+            case.done,
+            "refused" if case.smuggled.exists() else "",
+            "recovers" if case.again else "",
+            "yes" if name in IN_CI else "",
+        )
+
+
+def how_to_run(name: str) -> str:
+    """What to do to have an operator tried that is not asked for."""
+    return (
+        f"{name} is not among the operators of `make test`; "
+        f"run `make test-operators`, or set PODGATE_OPERATORS={name}"
+    )
+
+
+def wanted(case: Case) -> bool:
+    """Whether the environment asks for this case: `PODGATE_OPERATORS` is `all` or some names."""
+    asked = os.environ.get("PODGATE_OPERATORS", "")
+    names = asked.split(",") if asked else list(IN_CI)
+    return asked == "all" or case.operator.name in names
