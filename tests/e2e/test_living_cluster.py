@@ -35,9 +35,12 @@ A, B = "registry.example.com/a:1", "registry.example.com/b:1"
 class Living:
     """A running `podgate serve --cluster` with two workers."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, ca: Path, log: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], url: str, plain: str, ca: Path, log: Path
+    ) -> None:
         self.process = process
         self.url = url
+        self.plain = plain
         self.context = ssl.create_default_context(cafile=ca)
         self.log = log
 
@@ -109,10 +112,10 @@ def api(bare: Cluster) -> Iterator[Api]:
 
 @pytest.fixture
 def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Living]:
-    port = free_port()
+    port, metrics = free_port(), free_port()
     flags = {
         "--listen": f"127.0.0.1:{port}",
-        "--metrics-listen": "same",
+        "--metrics-listen": f"127.0.0.1:{metrics}",
         "--tls-cert": certificates.certificate,
         "--tls-key": certificates.key,
         "--kubeconfig": bare.kubeconfig(),
@@ -132,9 +135,10 @@ def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) 
             stderr=out,
             start_new_session=True,
         )
-    made = Living(process, f"https://127.0.0.1:{port}", certificates.ca, log)
+    plain = f"http://127.0.0.1:{metrics}/statusz"
+    made = Living(process, f"https://127.0.0.1:{port}", plain, certificates.ca, log)
     try:
-        made.soon(lambda: made.ask("/readyz")["status"] == "ready")
+        made.soon(lambda: made.allows(A))
         yield made
     finally:
         with contextlib.suppress(Exception):

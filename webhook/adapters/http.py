@@ -372,7 +372,7 @@ class App:
 
 
 def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
-    """/livez, /readyz and, when given, /metrics; anything else is told in JSON."""
+    """/livez, /readyz, /statusz and, when given, /metrics; anything else is told in JSON."""
 
     async def livez(request: HttpRequest) -> Response:
         return said(200, {"status": "alive"})
@@ -397,7 +397,12 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
         text = told.get(error.status_code, error.detail)
         return said(error.status_code, {"error": text}, dict(error.headers or {}))
 
-    routes = [Route("/livez", livez), Route("/readyz", readyz)]
+    async def statusz(request: HttpRequest) -> Response:
+        acknowledged = getattr(state.judge, "acknowledged", list)
+        workers = await asyncio.to_thread(acknowledged)
+        return said(200, {"catalog": state.generation, "workers": workers})
+
+    routes = [Route("/livez", livez), Route("/readyz", readyz), Route("/statusz", statusz)]
     if metrics is not None:
         routes.append(Route("/metrics", counters))
     return Starlette(routes=routes, exception_handlers={HTTPException: wrong})

@@ -14,7 +14,7 @@ import typer
 import yaml
 
 from webhook.adapters import kubernetes
-from webhook.adapters.kubernetes import Access, AccessError
+from webhook.adapters.kubernetes import Access, AccessError, Credentials
 from webhook.cli import loading
 from webhook.control.crds import Json, step_for, why_left
 from webhook.core import own_crds
@@ -81,11 +81,16 @@ def install(kubeconfig: KubeconfigFile = None, dry_run: DryRun = False) -> None:
 
 def access_of(given: Path | None, environ: Mapping[str, str]) -> Access:
     """The way to the cluster as kubectl would find it; AccessError when there is none."""
+    return credentials_for(given, environ).current()
+
+
+def credentials_for(given: Path | None, environ: Mapping[str, str]) -> Credentials:
+    """What shows who asks, as kubectl would find it; AccessError when there is nothing."""
     path = given or next((each for each in usual(environ) if each.is_file()), None)
     credentials = kubernetes.credentials_of(path, environ)
     if credentials is None:
         raise AccessError("no kubeconfig and no service account here; write --kubeconfig FILE")
-    return credentials.current()
+    return credentials
 
 
 def usual(environ: Mapping[str, str]) -> Iterator[Path]:

@@ -13,6 +13,7 @@ import typer
 
 from webhook.cli.apply import apply
 from webhook.cli.certs import certs
+from webhook.cli.control import control, hooks
 from webhook.cli.convert import convert
 from webhook.cli.crds import crds
 from webhook.cli.demo import demo
@@ -69,6 +70,8 @@ app.command()(schema)
 app.command()(explain)
 app.add_typer(interface, name="interface")
 app.add_typer(crds, name="crds")
+app.command()(control)
+app.add_typer(hooks, name="hooks")
 app.command("test")(run_cases)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,12 +42,21 @@ class CatalogJudge:
     catalog: Catalog
     selecting: tuple[Policy, ...] = ()
     context: Context = Context()  # noqa: RUF009 - frozen
+    acknowledged: Callable[[], list[dict[str, Any]]] = list
 
     @classmethod
-    def of(cls, catalog: Catalog, context: Context | None = None) -> CatalogJudge:
-        """The judge over a catalog; `context` is how the installation reads documents."""
+    def of(
+        cls,
+        catalog: Catalog,
+        context: Context | None = None,
+        acknowledged: Callable[[], list[dict[str, Any]]] = list,
+    ) -> CatalogJudge:
+        """The judge over a catalog; `context` is how the installation reads documents.
+
+        `acknowledged` gives what the Pod's workers judge by, for /statusz.
+        """
         selecting = tuple(filter(selects_by_labels, catalog.policies))
-        return cls(catalog, selecting, context or Context())
+        return cls(catalog, selecting, context or Context(), acknowledged)
 
     @property
     def policies(self) -> int:
@@ -128,14 +138,17 @@ def judge_from(sources: Sources) -> CatalogJudge:
 
 
 def judge_of(
-    catalog: Catalog | None, problems: tuple[Problem, ...], context: Context
+    catalog: Catalog | None,
+    problems: tuple[Problem, ...],
+    context: Context,
+    acknowledged: Callable[[], list[dict[str, Any]]] = list,
 ) -> CatalogJudge:
     """A judge over a catalog; LoadError with every problem where there is none."""
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
         loading.complain(wording.problem_text(problem))
-    return CatalogJudge.of(catalog, context)
+    return CatalogJudge.of(catalog, context, acknowledged)
 
 
 def option(name: str, *flags: str) -> Any:
@@ -221,9 +234,8 @@ def serve(
     snapshot = Snapshot(new_folder())
     living = ClusterSources(sources, snapshot, settings.kubeconfig)
     try:
-        code = run_server(
-            settings, lambda: judge_of(*living.load(), sources.choices.context), living.changed
-        )
+        context, said = sources.choices.context, snapshot.acknowledged
+        code = run_server(settings, lambda: judge_of(*living.load(), context, said), living.changed)
     finally:
         shutil.rmtree(snapshot.folder, ignore_errors=True)
     raise typer.Exit(code)

@@ -1,0 +1,151 @@
+"""What the controller decides: who leads, what is registered, what the status of a document says."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
+from webhook.control.lease import MICRO, Election
+from webhook.control.registration import Target, configurations
+from webhook.control.status import in_force, status_of
+from webhook.core.decision import Problem
+from webhook.core.living import Standing
+from webhook.loader import Sources, load
+
+NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+ELECTION = Election("podgate-system", "podgate", "one")
+Json = dict[str, Any]
+
+
+def lease(holder: str, age: float, **spec: Any) -> Json:
+    renewed = (NOW - timedelta(seconds=age)).strftime(MICRO)
+    body = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed, **spec}
+    return {"metadata": {"name": "podgate", "resourceVersion": "7"}, "spec": body}
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        (None, "create"),
+        (lease("one", 14), "renew"),
+        (lease("two", 14), "wait"),
+        (lease("two", 16), "take"),
+        (lease("", 1), "take"),
+        (lease("two", 1, renewTime="never"), "take"),
+    ],
+)
+def test_the_lease_has_one_holder_until_it_is_silent(found: Json | None, step: str) -> None:
+    assert ELECTION.step(found, NOW) == step
+
+
+def test_taking_a_lease_is_of_the_version_that_was_read_and_counts_changes() -> None:
+    body = ELECTION.written(lease("two", 16, leaseTransitions=3), NOW)
+    assert body["metadata"]["resourceVersion"] == "7"
+    assert (body["spec"]["holderIdentity"], body["spec"]["leaseTransitions"]) == ("one", 4)
+    assert ELECTION.step(body, NOW) == "renew"
+    again = ELECTION.written(body | {"metadata": body["metadata"]}, NOW + timedelta(seconds=5))
+    assert again["spec"]["acquireTime"] == body["spec"]["acquireTime"]
+    assert Election("podgate-system", "podgate", "two").step(ELECTION.released(body), NOW) == "take"
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Json]:
+    catalog, _ = load(Sources())
+    assert catalog is not None
+    return configurations(catalog.definitions, Target(url="https://podgate"))
+
+
+def test_hooks_fail_closed_only_when_proven_and_not_switched_off(documents: list[Json]) -> None:
+    validating = documents[1]
+    assert fails_closed(desired(Wanted(validating), None))
+    assert not fails_closed(desired(Wanted(validating, proven=False), None))
+    off = {"metadata": {"annotations": {SWITCHED_OFF: "true"}}}
+    assert not fails_closed(desired(Wanted(validating), off))
+    change = switched(validating, off=True)
+    assert not fails_closed(change)
+    assert switched(validating, off=False)["metadata"]["annotations"] == {SWITCHED_OFF: None}
+
+
+def as_stored(body: Json) -> Json:
+    """A configuration with what the API server fills in."""
+    found = copy.deepcopy(body)
+    found["metadata"] |= {"uid": "u", "generation": 1}
+    for entry in found["webhooks"]:
+        entry.setdefault("namespaceSelector", {})
+        entry["objectSelector"] = {}
+    return found
+
+
+def test_what_the_server_fills_in_is_no_difference_and_every_other_is(
+    documents: list[Json],
+) -> None:
+    for body in documents:
+        found = as_stored(body)
+        assert not differs(body, found)
+        assert differs(body, None)
+        for change in (
+            {"failurePolicy": "Other"},
+            {"rules": []},
+            {"timeoutSeconds": 30},
+            {"objectSelector": {"matchLabels": {"a": "b"}}},
+            {"matchConditions": [{"name": "x", "expression": "false"}]},
+        ):
+            drifted = copy.deepcopy(found)
+            drifted["webhooks"][0] |= change
+            assert differs(body, drifted), change
+        renamed = copy.deepcopy(found)
+        renamed["metadata"]["labels"] = {}
+        assert differs(body, renamed)
+
+
+KEY = ("ClusterWorkloadPolicy", "", "p")
+FAULT = Problem("x", "spec.rules.a", "`a`", "write b", "unknown-field")
+
+
+def said(*numbers: int) -> list[Json]:
+    return [{"in_force": [[*KEY, number]] if number else []} for number in numbers]
+
+
+def ready(standing: Standing, *numbers: int, found: Json | None = None) -> tuple[str, str, Json]:
+    status = status_of(standing, in_force(said(*numbers)), KEY, ["Pod"], found or {}, "now")
+    condition = next(each for each in status["conditions"] if each["type"] == "Ready")
+    return condition["status"], condition["reason"], status
+
+
+@pytest.mark.parametrize(
+    ("standing", "numbers", "expected"),
+    [
+        (Standing(2, 2), (2, 2, 2), ("True", "InForce")),
+        (Standing(2, 2), (2, 1, 2), ("False", "Waiting")),
+        (Standing(2, 2), (2, 0), ("False", "Waiting")),
+        (Standing(2, 2), (), ("False", "NoWorkers")),
+        (Standing(2, 1, (FAULT,)), (1, 1), ("False", "LastGood")),
+        (Standing(1, 0, (FAULT,)), (0, 0), ("False", "Faulty")),
+    ],
+)
+def test_a_document_is_ready_when_every_process_judges_by_it(
+    standing: Standing, numbers: tuple[int, ...], expected: tuple[str, str]
+) -> None:
+    assert ready(standing, *numbers)[:2] == expected
+
+
+def test_the_status_tells_every_problem_and_the_lowest_generation() -> None:
+    status = ready(Standing(2, 1, (FAULT,)), 1, 1)[2]
+    assert status["generationInForce"] == 1
+    assert status["problems"][0]["fix"] == "write b"
+    accepted = status["conditions"][0]
+    assert (accepted["type"], accepted["status"]) == ("Accepted", "False")
+    assert "write b" in accepted["message"]
+
+
+def test_times_of_transition_stay_while_nothing_changes() -> None:
+    first = ready(Standing(1, 1), 1)[2]
+    first["conditions"][1]["lastTransitionTime"] = "then"
+    second = ready(Standing(1, 1), 1, found=first)[2]
+    assert second == first
+    third = ready(Standing(2, 2), 1, found=first)[2]
+    assert third["conditions"][1]["lastTransitionTime"] == "now"

@@ -1,0 +1,212 @@
+"""podgate control and podgate hooks: what writes to the cluster, and the switch that opens everything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from webhook.adapters import telemetry
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.kubernetes import AccessError
+from webhook.adapters.processes import Processes
+from webhook.cli import loading
+from webhook.cli.crds import KubeconfigFile, credentials_for
+from webhook.cli.registration import CaFile, Governed, Service, Timeout, Url, target_of
+from webhook.cli.serve import sources_of
+from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switched
+from webhook.control.lease import Election
+from webhook.control.registration import Options, Target, configurations
+from webhook.controller import Controller
+from webhook.settings import Settings
+
+hooks = typer.Typer(no_args_is_help=True, help="The webhook configurations: look, switch, remove.")
+Lease = Annotated[
+    str, typer.Option("--lease", metavar="NAMESPACE/NAME", help="The Lease of the leader.")
+]
+Identity = Annotated[
+    str, typer.Option("--identity", envvar="HOSTNAME", help="Who this controller is.")
+]
+Admission = Annotated[
+    list[str] | None,
+    typer.Option("--admission", metavar="URL", help="Where a webhook's /statusz is. Repeatable."),
+]
+AdmissionService = Annotated[
+    str | None,
+    typer.Option(
+        "--admission-service",
+        metavar="NAMESPACE/NAME",
+        help="The Service whose Pods are asked, at their port named metrics.",
+    ),
+]
+Probe = Annotated[
+    str,
+    typer.Option(
+        "--probe-namespace",
+        help="A governed namespace in which a dry run must be refused before hooks fail closed.",
+    ),
+]
+
+
+def control(
+    lease: Lease = "podgate-system/podgate",
+    identity: Identity = "",
+    service: Service = None,
+    url: Url = None,
+    ca_file: CaFile = None,
+    governed: Governed = "label",
+    timeout: Timeout = 10,
+    admission: Admission = None,
+    admission_service: AdmissionService = None,
+    probe_namespace: Probe = "",
+    kubeconfig: KubeconfigFile = None,
+    policies: loading.Policies = None,
+    interfaces: loading.Interfaces = None,
+) -> None:
+    """Register the webhook, keep it registered, and write the status of documents, until SIGTERM.
+
+    Several may run: the one that has the Lease works. Further settings are PODGATE_* variables,
+    the same as those of `podgate serve`.
+    """
+    flags = {"policies": policies or [], "interfaces": interfaces or []}
+    settings = Settings.from_sources(flags, os.environ)
+    if not isinstance(settings, Settings):
+        loading.tell(settings)
+        raise typer.Exit(loading.BAD_INPUT)
+    telemetry.start_logging(settings.log_level, settings.log_format)
+    try:
+        loading.checked(governed, ("label", "all"), "--governed")
+        server = ApiServer(credentials_for(kubeconfig, os.environ), "podgate-controller")
+        controller = Controller(
+            server,
+            sources_of(settings),
+            target_of(service, url, ca_file),
+            Options(governed=governed, timeout_seconds=timeout),
+            Election(*pair(lease, "--lease"), identity or socket.gethostname()),
+            Processes(
+                server,
+                tuple(admission or ()),
+                pair(admission_service, "--admission-service") if admission_service else None,
+            ),
+            probe_namespace,
+        )
+    except AccessError as error:
+        loading.complain(f"error: {error}")
+        raise typer.Exit(loading.BAD_INPUT) from None
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    asyncio.run(until_told(controller))
+
+
+def pair(text: str, flag: str) -> tuple[str, str]:
+    """NAMESPACE/NAME as two; BadInput for what is none."""
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        loading.complain(f"error: {flag}: found {text!r}; write NAMESPACE/NAME")
+        raise loading.BadInput
+    return namespace, name
+
+
+async def until_told(controller: Controller) -> None:
+    """Run until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await controller.run(stop)
+
+
+def names() -> list[Wanted]:
+    """Our configurations by name; what they say is not asked."""
+    return [Wanted(each) for each in configurations({}, Target(url="https://podgate"))]
+
+
+def done(work: Coroutine[Any, Any, list[str]]) -> None:
+    """Do something with the cluster and tell it line by line."""
+    try:
+        for line in asyncio.run(work):
+            print(line)
+    except (ApiError, AccessError) as error:
+        loading.complain(f"error: {error}")
+        raise typer.Exit(loading.BAD_INPUT) from None
+
+
+def server_of(kubeconfig: Path | None) -> ApiServer:
+    """The cluster that kubectl would ask."""
+    try:
+        return ApiServer(credentials_for(kubeconfig, os.environ))
+    except AccessError as error:
+        loading.complain(f"error: {error}")
+        raise typer.Exit(loading.BAD_INPUT) from None
+
+
+@hooks.command("off")
+def off(kubeconfig: KubeconfigFile = None) -> None:
+    """Let everything pass that podgate does not answer: every hook fails open until `hooks on`."""
+    done(switch(server_of(kubeconfig), off=True))
+
+
+@hooks.command("on")
+def on(kubeconfig: KubeconfigFile = None) -> None:
+    """Take the switch back: the controller lets hooks fail closed again once they are proven."""
+    done(switch(server_of(kubeconfig), off=False))
+
+
+@hooks.command("show")
+def show(kubeconfig: KubeconfigFile = None) -> None:
+    """Tell of each configuration whether it is there, and what happens when nobody answers."""
+    done(shown(server_of(kubeconfig)))
+
+
+@hooks.command("remove")
+def remove(kubeconfig: KubeconfigFile = None) -> None:
+    """Delete the configurations: nothing is sent to podgate any more. The first step of a removal."""
+    done(removed(server_of(kubeconfig)))
+
+
+async def switch(server: ApiServer, *, off: bool) -> list[str]:
+    """Turn every configuration that is there."""
+    told = []
+    for each in names():
+        found = await server.find(each.path)
+        if found is None:
+            told.append(f"{label(each)} is not there")
+            continue
+        await server.merge(each.path, switched(found, off=off))
+        told.append(f"{label(each)} " + ("fails open now" if off else "is the controller's again"))
+    return told
+
+
+async def shown(server: ApiServer) -> list[str]:
+    """One line on each configuration."""
+    told = []
+    for each in names():
+        found = await server.find(each.path)
+        state = "is not there"
+        if found is not None:
+            state = "fails closed" if fails_closed(found) else "fails open"
+            if is_switched_off(found):
+                state += ", switched off"
+        told.append(f"{label(each)} {state}")
+    return told
+
+
+async def removed(server: ApiServer) -> list[str]:
+    """Delete what is there."""
+    told = []
+    for each in names():
+        was = await server.find(each.path) is not None
+        await server.delete(each.path)
+        told.append(f"{label(each)} " + ("deleted" if was else "is not there"))
+    return told
+
+
+def label(wanted: Wanted) -> str:
+    """Kind and name, as kubectl has them."""
+    return f"{wanted.body['kind'].lower()}/{wanted.body['metadata']['name']}"

@@ -1,0 +1,94 @@
+"""What to do about one webhook configuration, given what the cluster has under its name."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+SWITCHED_OFF = "podgate.dev/switched-off"
+"""The annotation by which everything fails open until it is taken away."""
+FILLED_IN: Mapping[str, Any] = {
+    "namespaceSelector": {},
+    "objectSelector": {},
+    "matchPolicy": "Equivalent",
+    "reinvocationPolicy": "Never",
+}
+"""What the API server writes into an entry that does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One configuration as it should be. It fails closed only once it was `proven` to work."""
+
+    body: Json
+    proven: bool = True
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return f"{self.collection}/{self.body['metadata']['name']}"
+
+    @property
+    def collection(self) -> str:
+        """The path of its kind."""
+        plural = f"{self.body['kind'].lower()}s"
+        return f"/apis/{self.body['apiVersion']}/{plural}"
+
+
+def desired(wanted: Wanted, found: Json | None) -> Json:
+    """The configuration to apply: open while it is not proven or somebody has switched it off."""
+    body = copy.deepcopy(wanted.body)
+    if not wanted.proven or is_switched_off(found):
+        for entry in body["webhooks"]:
+            entry["failurePolicy"] = "Ignore"
+    return body
+
+
+def is_switched_off(found: Json | None) -> bool:
+    """Whether an administrator has turned a configuration to failing open."""
+    annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
+    return bool(annotations.get(SWITCHED_OFF))
+
+
+def differs(wanted: Json, found: Json | None) -> bool:
+    """Whether the cluster's configuration is not as it should be, whatever was filled into it."""
+    if found is None:
+        return True
+    labels = (found.get("metadata") or {}).get("labels") or {}
+    if any(labels.get(key) != each for key, each in wanted["metadata"]["labels"].items()):
+        return True
+    entries = found.get("webhooks") or []
+    if len(entries) != len(wanted["webhooks"]):
+        return True
+    pairs = zip(wanted["webhooks"], entries, strict=True)
+    return any(entry_differs(one, other) for one, other in pairs)
+
+
+def entry_differs(wanted: Json, found: Json) -> bool:
+    """Whether one entry differs; keys that only the server writes may have its values."""
+    for key in {*wanted, *found}:
+        if key in wanted:
+            if wanted[key] != found.get(key):
+                return True
+        elif found[key] and found[key] != FILLED_IN.get(key):
+            return True
+    return False
+
+
+def fails_closed(found: Json | None) -> bool:
+    """Whether some entry of a configuration refuses when nobody answers."""
+    return any(each.get("failurePolicy") == "Fail" for each in (found or {}).get("webhooks") or ())
+
+
+def switched(found: Json, *, off: bool) -> Json:
+    """The change that turns a configuration off, or lets it be mended again."""
+    change: Json = {"metadata": {"annotations": {SWITCHED_OFF: "true" if off else None}}}
+    if off:
+        entries = copy.deepcopy(found.get("webhooks") or [])
+        for entry in entries:
+            entry["failurePolicy"] = "Ignore"
+        change["webhooks"] = entries
+    return change

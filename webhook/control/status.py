@@ -1,0 +1,113 @@
+"""The status of a document: whether it is accepted, whether it is in force, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.core import wording
+from webhook.core.living import Key, Standing
+
+Json = dict[str, Any]
+MOST_PROBLEMS, MOST_KINDS = 50, 100
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What webhook processes say: how many there are, and the lowest generation by document."""
+
+    workers: int
+    lowest: Mapping[Key, int]
+
+
+def in_force(acknowledged: Iterable[Json]) -> InForce:
+    """What all workers together say."""
+    several = [
+        {(kind, space, name): int(number) for kind, space, name, number in each["in_force"]}
+        for each in acknowledged
+    ]
+    keys = {key for each in several for key in each}
+    # A document that one of them does not know is in force nowhere.
+    lowest = {key: min(each.get(key, 0) for each in several) for key in keys}
+    return InForce(len(several), lowest)
+
+
+def status_of(
+    standing: Standing, force: InForce, key: Key, kinds: Iterable[str], found: Json, now: str
+) -> Json:
+    """The whole status, with times of transition kept where nothing changed."""
+    number = force.lowest.get(key, 0)
+    errors = [each for each in standing.problems if each.severity == "error"]
+    accepted = not errors
+    before = {each.get("type"): each for each in found.get("conditions") or ()}
+    ready = accepted and force.workers > 0 and number == standing.seen
+    conditions = [
+        condition("Accepted", accepted, *accepted_because(errors), before, standing.seen, now),
+        condition(
+            "Ready", ready, *ready_because(standing, force, number), before, standing.seen, now
+        ),
+    ]
+    return {
+        "observedGeneration": standing.seen,
+        "generationInForce": number,
+        "workers": force.workers,
+        "kinds": sorted(kinds)[:MOST_KINDS],
+        "problems": [
+            {
+                "path": each.path,
+                "found": wording.cut(each.found, 200),
+                "fix": wording.cut(each.fix, 200),
+                "reason": each.reason,
+                "severity": each.severity,
+            }
+            for each in standing.problems[:MOST_PROBLEMS]
+        ],
+        "conditions": conditions,
+    }
+
+
+def accepted_because(errors: Iterable[Any]) -> tuple[str, str]:
+    """Reason and sentence of the condition Accepted."""
+    listed = list(errors)
+    if not listed:
+        return "Accepted", "nothing is wrong with it"
+    first = wording.cut(f"{listed[0].path}: {listed[0].found}; {listed[0].fix}", 200)
+    more = f", and {len(listed) - 1} more" if len(listed) > 1 else ""
+    return "Faulty", f"{first}{more}"
+
+
+def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:
+    """Reason and sentence of the condition Ready."""
+    if not force.workers:
+        return "NoWorkers", "no webhook process has said what it judges by"
+    if number == standing.seen:
+        return "InForce", f"all {force.workers} processes judge by it"
+    if not standing.is_accepted and standing.in_force:
+        return "LastGood", f"generation {standing.in_force} stays in force"
+    if not standing.is_accepted:
+        return "Faulty", "it is not in force"
+    return "Waiting", f"generation {number or 'none'} is in force in some process"
+
+
+def condition(
+    kind: str,
+    holds: bool,
+    reason: str,
+    message: str,
+    before: Mapping[Any, Json],
+    generation: int,
+    now: str,
+) -> Json:
+    """One condition; its time changes with its status only."""
+    status = "True" if holds else "False"
+    known = before.get(kind) or {}
+    since = known.get("lastTransitionTime") if known.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since or now,
+    }

@@ -1,0 +1,279 @@
+"""The controller: one leader that registers the webhook, keeps it so, and writes what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from webhook import clock
+from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
+from webhook.cluster import fixed_of
+from webhook.control.hooks import Wanted, desired, differs
+from webhook.control.lease import Election
+from webhook.control.registration import Definitions, Options, Target, configurations
+from webhook.control.status import InForce, in_force, status_of
+from webhook.core.catalog import Catalog
+from webhook.core.living import Key, Living, Outcome
+from webhook.core.policy.model import Policy
+from webhook.loader import Sources, schemas_of
+from webhook.watcher import paths, plain
+
+log = logging.getLogger("podgate.controller")
+
+Json = dict[str, Any]
+EVERY = 10.0  # seconds after which everything is looked at again, changed or not
+RENEWED = 5.0  # seconds between two renewals of the lease
+SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
+PROBE = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"generateName": "podgate-probe-"},
+    "spec": {
+        "containers": [
+            {
+                "name": "probe",
+                "image": "podgate.dev/probe",
+                "securityContext": {"privileged": True},
+            }
+        ]
+    },
+}
+"""A Pod that the shipped system policy refuses; it is sent as a dry run only."""
+
+Acknowledged = Callable[[], Awaitable[Iterable[Json]]]
+
+
+@dataclass(slots=True)
+class Controller:
+    """Everything that writes to the cluster. `acknowledged` asks the webhook's processes.
+
+    `probe_namespace` is a governed namespace in which a Pod must be refused before hooks may fail
+    closed; "" registers them as they are wanted at once.
+    """
+
+    server: ApiServer
+    sources: Sources
+    target: Target
+    options: Options
+    election: Election
+    acknowledged: Acknowledged
+    probe_namespace: str = ""
+    collections: dict[str, Collection] = field(
+        default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
+    )
+    living: Living = field(default_factory=Living)
+    dirty: asyncio.Event = field(default_factory=asyncio.Event)
+    leads: bool = False
+    is_proven: bool = False
+    generation: int = 0
+    catalog: Catalog | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until told to stop; then the lease is given back."""
+        async with asyncio.TaskGroup() as tasks:
+            working = [
+                tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
+                for each in self.collections.values()
+            ]
+            working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
+            await stop.wait()
+            for each in working:
+                each.cancel()
+        with contextlib.suppress(ApiError):
+            await self.release()
+
+    # Leading
+
+    async def elect(self) -> None:
+        """Become the leader when nobody is, and stay it while the lease can be renewed."""
+        failures = 0.0
+        while True:
+            try:
+                leads = await self.elected()
+                failures = 0.0
+            except ApiError as error:
+                failures += RENEWED
+                log.warning("the lease cannot be read or renewed: %s", error)
+                # Others may lead by now; what is half done stays as it is.
+                leads = self.leads and failures < self.election.seconds
+            if leads != self.leads:
+                log.info("%s leads", self.election.identity if leads else "somebody else")
+                self.leads = leads
+                self.dirty.set()
+            await asyncio.sleep(RENEWED)
+
+    async def elected(self) -> bool:
+        """One look at the lease, and a try to have it."""
+        election = self.election
+        found = await self.server.find(election.path)
+        now = datetime.now(UTC)
+        step = election.step(found, now)
+        if step == "wait":
+            return False
+        body = election.written(found, now)
+        try:
+            if step == "create":
+                await self.server.create(election.collection, body)
+            else:
+                await self.server.ask("PUT", election.path, body)
+        except ApiError as error:
+            if error.code == 409:
+                return False
+            raise
+        return True
+
+    async def release(self) -> None:
+        """Give the lease back, so that the next one need not wait."""
+        found = await self.server.find(self.election.path)
+        if self.leads and found is not None:
+            await self.server.ask("PUT", self.election.path, self.election.released(found))
+
+    # Reconciling
+
+    async def reconcile_all(self) -> None:
+        """Bring the cluster to what it should be, whenever something has changed and now and then."""
+        while not all(each.is_known for each in self.collections.values()):
+            await asyncio.sleep(0.05)
+        while True:
+            self.dirty.clear()
+            pause = EVERY
+            if self.leads:
+                try:
+                    pause = EVERY if await self.reconcile() else SLOW
+                except ApiError as error:
+                    log.warning("bringing the cluster up to date failed: %s", error)
+                except Exception:
+                    log.exception("bringing the cluster up to date failed")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self.dirty.wait()
+
+    async def reconcile(self) -> bool:
+        """One round; whether everything is as it should be."""
+        outcome = self.take()
+        if outcome is None:
+            return True
+        registered = await self.register()
+        force = in_force(await self.acknowledged())
+        await self.write_statuses(outcome, force)
+        return registered and all(
+            force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
+        )
+
+    def take(self) -> Outcome | None:
+        """The documents as they are now; None while those of files are wrong."""
+        fixed, problems = fixed_of(self.sources)
+        if fixed is None:
+            log.error("documents of files are wrong: %d problems", len(problems))
+            return None
+        schemas, _ = schemas_of(self.sources.crds)
+        self.generation += 1
+        objects = {key: body for key, body, _ in self.objects()}
+        outcome = self.living.take(objects, fixed, schemas, self.generation)
+        self.catalog = outcome.catalog or self.catalog
+        return outcome
+
+    def objects(self) -> Iterator[tuple[Key, Json, Json]]:
+        """Every document by its key, as its author wrote it and as it is."""
+        for kind, collection in self.collections.items():
+            version = collection.path.removeprefix("/apis/").rpartition("/")[0]
+            for (namespace, name), body in collection.objects.items():
+                yield (kind, namespace, name), plain(body, version, kind), body
+
+    # Registration
+
+    async def register(self) -> bool:
+        """Bring the webhook configurations up to date; whether they are as they should be."""
+        if self.catalog is None:
+            return False
+        documents = configurations(governed(self.catalog), self.target, self.options)
+        await self.apply_all(documents)
+        if not self.is_proven:
+            self.is_proven = await self.prove()
+            if self.is_proven:
+                await self.apply_all(documents)
+        return self.is_proven
+
+    async def apply_all(self, documents: Sequence[Json]) -> None:
+        """Apply what differs."""
+        for body in documents:
+            wanted = Wanted(body, proven=self.is_proven)
+            found = await self.server.find(wanted.path)
+            right = desired(wanted, found)
+            if differs(right, found):
+                await self.server.apply(wanted.path, right)
+                log.info("%s %s was brought up to date", body["kind"], body["metadata"]["name"])
+
+    async def prove(self) -> bool:
+        """Whether the API server asks us and takes our no: only then may hooks fail closed."""
+        if not self.probe_namespace:
+            return True
+        path = f"/api/v1/namespaces/{self.probe_namespace}/pods?dryRun=All"
+        try:
+            await self.server.ask("POST", path, PROBE)
+        except ApiError as error:
+            if error.code == 403 and "podgate refused" in str(error):
+                log.info("the webhook was proven to refuse what is bad; it may fail closed")
+                return True
+            log.warning("the webhook is not proven to work yet: %s", error)
+            return False
+        log.warning("a Pod that must be refused was not: hooks stay open")
+        return False
+
+    # Status
+
+    async def write_statuses(self, outcome: Outcome, force: InForce) -> None:
+        """Write the status of every document whose status has changed."""
+        now = clock.moment()
+        for key, _, body in self.objects():
+            standing = outcome.standings.get(key)
+            if standing is None:
+                continue
+            known = body.get("status") or {}
+            status = status_of(standing, force, key, self.kinds_of(key), known, now)
+            if status != known:
+                await self.write_status(key, body, status)
+
+    async def write_status(self, key: Key, body: Json, status: Json) -> None:
+        """Write one status; what went away meanwhile needs none."""
+        kind, namespace, name = key
+        path = self.collections[kind].path
+        if namespace:
+            head, _, plural = path.rpartition("/")
+            path = f"{head}/namespaces/{namespace}/{plural}"
+        try:
+            await self.server.merge(f"{path}/{name}/status", {"status": status})
+        except ApiError as error:
+            if error.code not in (404, 409):
+                raise
+        else:
+            body["status"] = status
+
+    def kinds_of(self, key: Key) -> Iterable[str]:
+        """The kinds that a policy governs, as KIND.GROUP; none for other documents."""
+        if self.catalog is None:
+            return
+        kind, namespace, name = key
+        policy = next(
+            (each for each in self.catalog.policies if is_of(each, kind, namespace, name)), None
+        )
+        if policy is None:
+            return
+        for group, own in self.catalog.definitions:
+            if policy.governs_kind(group, own, self.catalog.workload_type(group, own)):
+                yield f"{own}.{group}" if group else own
+
+
+def is_of(policy: Policy, kind: str, namespace: str, name: str) -> bool:
+    """Whether a policy is what this document says."""
+    return (policy.name, policy.namespace) == (name, namespace) and kind in policy.origin
+
+
+def governed(catalog: Catalog) -> Definitions:
+    """The definitions of kinds that some policy governs: nothing else is sent to the webhook."""
+    return {key: found for key, found in catalog.definitions.items() if catalog.policies_of(*key)}
