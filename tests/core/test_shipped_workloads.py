@@ -169,11 +169,15 @@ OLDER_RAY = {
         ".spec.historyServerOptions.collectorOptions",
         ".spec.managedBy",
         ".spec.gcsFaultToleranceOptions.backend",
+        ".spec.gcsFaultToleranceOptions.storage",
         ".status.conditions",
     },
     "rayservice.ray.io": {
         ".spec.rayClusterConfig.workerGroupSpecs[].numOfHosts",
         ".spec.rayClusterConfig.historyServerOptions.collectorOptions",
+        ".spec.rayClusterConfig.gcsFaultToleranceOptions.backend",
+        ".spec.rayClusterConfig.gcsFaultToleranceOptions.storage",
+        ".spec.rayClusterConfig.managedBy",
         ".spec.managedBy",
         ".spec.suspend",
         ".status.conditions",
@@ -246,6 +250,7 @@ def profile_programs(profile: Profile) -> Iterator[Program]:
     for reference in profile.references:
         yield from (each for each in (reference.place, reference.kind_place) if each)
     yield from profile.open_subtrees or ()
+    yield from profile.claim_templates
     for parts in profile.pod_parts.values():
         yield from (each.place for each in parts)
 
@@ -369,6 +374,11 @@ def pinned_crd(name: str) -> Any:
         for stem, project in of_group.items()
         if stem.partition(".")[2] == group and read(stem)[1].resource == plural
     }
+    return crd_of(project, name)
+
+
+def crd_of(project: str, name: str) -> Any:
+    """A CRD of a project's archive, or the test is skipped."""
     try:
         return upstream.crd(project, name)
     except MissingTestbed as error:

@@ -337,7 +337,8 @@ def workload_steps(plan: Plan) -> Steps:
         elif row.shape == POD and row.path in plan.definition.profile.fields:
             leaf, held = united(row.path, effectives), plan.definition.profile.fields[row.path]
             if leaf is not None:
-                bindings[row.path] = InheritedField(row, leaf, places_in(held), None)
+                filled = shadow(plan.definition, plan.server, held)
+                bindings[row.path] = InheritedField(row, leaf, places_in(held), filled)
     steps = steps_of(bindings, lambda path: empty_workload_binding(plan, path))
     return replace(steps, fill=(*steps.fill, *refused)) if refused else steps
 

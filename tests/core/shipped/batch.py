@@ -34,9 +34,14 @@ PINNED = {
 }
 # All of these are newer than the release whose CRD is pinned.
 NOT_PINNED = {
+    "trainjob.trainer.kubeflow.org": (
+        r"\.podTemplateOverrides\[\]",
+        r"\.runtimePatches\[\]",
+        r"\.initializer\.",
+    ),
     "disaggregatedset.disaggregatedset.x-k8s.io": (r"^\.spec\.slices$",),
     "jobflow.flow.volcano.sh": (r"^\.spec\.flows\[\]\.patch\.",),
-    "raycronjob.ray.io": (r"\.historyServerOptions\.",),
+    "raycronjob.ray.io": (r"\.historyServerOptions\.", r"\.gcsFaultToleranceOptions\.(ba|st)"),
 }
 SAME_LAYOUT = {
     "cronjob.batch.volcano.sh": ("job.batch.volcano.sh", ".spec.jobTemplate.spec.", ".spec."),
@@ -106,6 +111,8 @@ STATUSES: list[tuple[str, dict[str, Any], set[str]]] = [
     (DISAGGREGATED, with_conditions(Available="True", Progressing="False"), {"running"}),
     (DISAGGREGATED, with_conditions(Available="False", Progressing="True"), {"initializing"}),
     (DISAGGREGATED, with_conditions(Available="False", Progressing="False"), {"degraded"}),
+    ("job.batch.volcano.sh", {}, {"initializing"}),
+    ("job.batch.volcano.sh", {"state": {"phase": "Terminating"}}, {"failed"}),
     ("jobflow.flow.volcano.sh", {}, {"initializing"}),
     ("jobflow.flow.volcano.sh", {"state": {"phase": "Pending"}}, {"initializing"}),
     ("jobflow.flow.volcano.sh", {"state": {"phase": "Running"}}, {"running"}),

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.core.shipped import batch
 from tests.core.shipped.batch import DISAGGREGATED, MINICLUSTER, TEMPLATE
-from tests.core.test_shipped_workloads import definition, placed
+from tests.core.test_shipped_workloads import (
+    at,
+    crd,
+    crd_of,
+    definition,
+    placed,
+    simple_paths,
+    texts,
+)
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.locations import LocationError, locate
 from webhook.core.workload.own_forms import REQUIRED
@@ -256,3 +265,52 @@ def test_a_schedule_in_a_cluster_that_is_there_has_merged_children() -> None:
     assert placed("raycronjob.ray.io", {"jobTemplate": job})["submitter"].children == "derived"
     shared = {**job, "clusterSelector": {"ray.io/cluster": "a"}}
     assert placed("raycronjob.ray.io", {"jobTemplate": shared})["submitter"].children == "merged"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2beta1"])
+def test_an_mpi_job_has_one_launcher_and_no_worker_unless_it_says_so(version: str) -> None:
+    spec = {"mpiReplicaSpecs": {"Launcher": {"template": TEMPLATE}, "worker": {}}}
+    found = scales(f"mpijob.kubeflow.org@{version}", spec)
+    assert {key: each.replicas for key, each in found.items()} == {
+        ("replica", "Launcher"): 1,
+        ("replica", "worker"): 0,
+    }
+
+
+TRAIN_JOB = "trainjob.trainer.kubeflow.org"
+OVERRIDES = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches")
+
+
+def test_every_place_of_a_train_job_is_one_of_some_release(shared_data: Path) -> None:
+    name = "trainjobs.trainer.kubeflow.org"
+    found = [
+        crd(shared_data, "trainjobs", "trainer.kubeflow.org", "v1alpha1"),
+        crd_of("trainer-older", name),
+        crd_of("trainer", name),
+    ]
+    schemas = [each["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for each in found]
+    paths = {path for text in texts(definition(TRAIN_JOB)) for path in simple_paths(text)}
+    for word, schema in zip(OVERRIDES, schemas, strict=True):
+        own = {path for path in paths if f".{word}[]" in path}
+        assert own
+        assert {path for path in own if at(schema, path) is None} == set()
+        others = [each for each in OVERRIDES if each != word]
+        assert all(at(schema, f".spec.{each}") is None for each in others)
+    assert {path for path in paths if all(at(each, path) is None for each in schemas)} == set()
+
+
+@pytest.mark.parametrize("word", OVERRIDES)
+def test_overrides_of_every_release_are_judged_and_never_completed(word: str) -> None:
+    pod = {"volumes": [{"name": "a"}], "containers": [{"name": "b"}], "serviceAccountName": "c"}
+    job = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    patch = {"trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}}}
+    override = {"podSpecOverrides": pod, "podTemplateOverrides": {"spec": pod}}.get(word, patch)
+    (found,) = locate(definition(TRAIN_JOB), {"spec": {word: [override]}})
+    assert found.spec["volumes"] == pod["volumes"]
+    assert found.spec["serviceAccountName"] == "c"
+    assert {"name": "b"} in found.spec["containers"]
+    parts = found.parts
+    assert parts is not None
+    assert parts.real(("spec", "serviceAccountName"))[1:3] == (word, 0)
+    for place in (("volumes", 0), ("serviceAccountName",)):
+        assert not parts.holds(("spec", *place))

@@ -58,7 +58,13 @@ PROJECTS = {
     "spark-operator": Project(
         "github.com/kubeflow/spark-operator/v2", "config/crd/bases", "examples"
     ),
-    "trainer": Project("github.com/kubeflow/trainer/v2", "manifests/base/crds", "examples"),
+    "trainer": Project(
+        "github.com/kubeflow/trainer/v2", "manifests/base/crds", "examples", "v2.2.0"
+    ),
+    # The release in between, whose TrainJob has overrides of another name.
+    "trainer-older": Project(
+        "github.com/kubeflow/trainer/v2", "manifests/base/crds", "examples", "v2.1.0"
+    ),
     "volcano": Project("volcano.sh/volcano", "config/crd", "example"),
     # Those that run here, each of the version that its program is built of.
     "operators/training-operator": Project(

@@ -164,7 +164,7 @@ def put_items(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> Non
     held = found if isinstance(found := read(pod, at), list) else []
     if isinstance(value, list):
         for index in range(len(value)):
-            parts.add((*at, len(held) + index), (*place, index), "told")
+            parts.add((*at, len(held) + index), (*place, index), "readOnly")
         put(pod, at, [*held, *value])
     elif value is not None:
         put_same(parts, pod, at, place, value)

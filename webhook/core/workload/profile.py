@@ -28,6 +28,7 @@ places are native jq paths from the object's root; a place may match several tim
                                         # while `leader` has none of its own: by instance
           scale:
             absent: 1                   # replicas when the object states none
+            absentOf: {Worker: 0}       # other numbers for some instances, without case
             instance: Worker            # the bounds below are of this instance only
             minimum: .spec.elasticPolicy.minReplicas
             maximum: .spec.elasticPolicy.maxReplicas
@@ -89,7 +90,9 @@ places are native jq paths from the object's root; a place may match several tim
       references: [{place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind}]
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
-      claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods
+      claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods, or
+                                        # {mountPath, volumeClaimName or volumeClaim} for all
+                                        # containers, or {claimName or size, storageClassName, …}
       podSecurityContext: false         # defaults of it go to containers; absent: true
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;

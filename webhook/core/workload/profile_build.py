@@ -133,6 +133,7 @@ class Builder:
             self.places((*at, "noneWhile"), scale.none_while),
             self.place((*at, "unlimitedWhile"), scale.unlimited_while),
             scale.pods_of or "",
+            {name.casefold(): count for name, count in scale.absent_of.items()},
         )
 
     def field(self, name: str, body: FieldModel) -> FieldPlaces:

@@ -45,6 +45,7 @@ class ScaleRules:
     none_while: tuple[Program, ...] = ()
     unlimited_while: Program | None = None
     pods_of: str = ""
+    absent_of: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class ScaleModel(Model):
     """What the object's scale paths do not say."""
 
     absent: int | None = Field(None, ge=0)
+    absent_of: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     instance: str | None = None
     minimum: str | None = None
     maximum: str | None = None

@@ -98,7 +98,7 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
         yield Scale(
             component.name,
             instance,
-            rules.absent if number is None else number,
+            rules.absent_of.get(instance.casefold(), rules.absent) if number is None else number,
             path,
             low,
             high,

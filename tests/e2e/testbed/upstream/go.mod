@@ -8,7 +8,7 @@ require (
 	github.com/argoproj/argo-workflows/v3 v3.6.10
 	github.com/kserve/kserve v0.17.0
 	github.com/kubeflow/spark-operator/v2 v2.5.0
-	github.com/kubeflow/trainer/v2 v2.1.0
+	github.com/kubeflow/trainer/v2 v2.2.0
 	github.com/kubeflow/training-operator v1.9.2
 	github.com/ray-project/kuberay/ray-operator v1.4.2
 	github.com/tektoncd/pipeline v1.7.0

@@ -24,6 +24,7 @@ SIZE, STORAGE_CLASS, VOLUME_MODE = (
     "claimInfo.storageClass",
     "claimInfo.volumeMode",
 )
+BRIEF = ("claimName", "size", "storageClassName", "accessModes")
 OF_CLAIM = frozenset({SIZE, STORAGE_CLASS, *(f"claimInfo.accessModes.{mode}" for mode in MODES)})
 
 
@@ -68,11 +69,19 @@ class ClaimStore(VolumeStore):
         found = super().read(view)
         if view.claims:
             mounts = self.mounts(view)
+            templates = [each for each in view.claims if each[1].keys() & {"metadata", "spec"}]
             named = {
-                str(mapping(body.get("metadata"), path).get("name")) for path, body in view.claims
+                str(mapping(body.get("metadata"), path).get("name")) for path, body in templates
             }
             found = [each for each in found if each.key not in named]
-            found += [self.template(view, path, body, mounts) for path, body in view.claims]
+            found += [self.template(view, path, body, mounts) for path, body in templates]
+            found += [
+                self.shared(view, path, body)
+                if "mountPath" in body
+                else self.brief(view, path, body)
+                for path, body in view.claims
+                if not body.keys() & {"metadata", "spec"}
+            ]
         return found
 
     def mounts(self, view: PodView) -> dict[str, list[Mount]]:
@@ -127,6 +136,34 @@ class ClaimStore(VolumeStore):
         unseen = {"claimName"} if used else {"claimName", "path", "readOnly"}
         volume = {"name": name, **body}
         return self.claim(view, volume, place, used, stated, frozenset(unseen))
+
+    def shared(self, view: PodView, place: Path, body: dict[str, Any]) -> NativeItem:
+        """The item of a claim, there or to be made, that the workload mounts into every container."""
+        mounts = [(view.main, place, body)] if view.main is not None else []
+        if claimed := body.get("volumeClaimName"):
+            stated: Stated = {"existingPvc": (True, ()), "ephemeral": (False, ())}
+            stated["claimName"] = (claimed, (*place, "volumeClaimName"))
+            volume = {"name": str(claimed), **body}
+            return self.claim(view, volume, place, mounts, stated, OF_CLAIM)
+        where = (*place, "volumeClaim")
+        stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
+        stated |= of_spec(mapping(body.get("volumeClaim"), where), where)
+        volume = {"name": str(body["mountPath"]), **body}
+        return self.claim(view, volume, place, mounts, stated, frozenset({"claimName"}))
+
+    def brief(self, view: PodView, place: Path, body: dict[str, Any]) -> NativeItem:
+        """The item of a claim, there or to be made, that the operator mounts where it needs it."""
+        unseen = {"path", "readOnly", VOLUME_MODE}
+        if claimed := body.get("claimName"):
+            stated: Stated = {"existingPvc": (True, ()), "ephemeral": (False, ())}
+            stated["claimName"] = (claimed, (*place, "claimName"))
+            volume = {"name": str(claimed), **body}
+            return self.claim(view, volume, place, (), stated, OF_CLAIM | unseen)
+        stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
+        stated |= of_spec({key: body.get(key) for key in BRIEF}, place)
+        stated[SIZE] = (body.get("size"), (*place, "size"))
+        volume = {"name": str(place[-1]), **body}
+        return self.claim(view, volume, place, (), stated, frozenset({"claimName", *unseen}))
 
     def claim(
         self,

@@ -9,7 +9,7 @@ from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.pods import PodField
 from webhook.core.workload.bindings.scalar import Before, reader
-from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.evaluation import Evaluation, is_held
 from webhook.core.workload.podspec import PodView
 
 TODAY, DEPRECATED = ("serviceAccountName",), ("serviceAccount",)
@@ -89,6 +89,12 @@ class ServiceAccountField(PodField):
         """Options on every name, on `default` where there is none; required outside Pods."""
         path, native = self.read(view)
         before = self.before(view)
+        if native is None and not is_held(path):
+            # Somebody else names it: a runtime, or the operator.
+            self.rules.judge_required(ev, path, unchanged=False)
+            for each, _ in () if self.rules.required else self.rules.final[:1]:
+                ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=each.source)
+            return
         if native is None:
             unchanged = before is not None and before[1] is None
             if not is_pod(ev):
