@@ -157,7 +157,12 @@ BUILT_IN = {
     "replicationcontroller": CONDITIONS | APPS,
     "daemonset.apps": APPS,
     "statefulset.apps": APPS
-    | {".spec.serviceName", ".spec.podManagementPolicy", ".spec.volumeClaimTemplates"},
+    | {
+        ".spec.serviceName",
+        ".spec.podManagementPolicy",
+        ".spec.volumeClaimTemplates",
+        ".spec.volumeClaimTemplates[]",
+    },
     "job.batch": CONDITIONS | {f".spec.{each}" for each in JOB},
     "cronjob.batch": {f".spec.jobTemplate.spec.{each}" for each in JOB}
     | {".spec.suspend", ".spec.jobTemplate.metadata.labels.priorityClassName"},
