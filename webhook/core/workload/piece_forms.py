@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from webhook.core.pointer import ABSENT, Path, read
+from webhook.core.pointer import ABSENT, Path, display, read
 from webhook.core.workload.container_forms import (
     put_amounts,
     put_base,
@@ -231,8 +231,14 @@ def put_spark(role: str) -> Put:
 
 
 def put_item(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
-    """An item of a list, whose keys are stated by other parts."""
+    """An item of a list, whose keys are stated by other parts.
+
+    A container is told from others of the list, and found again after an update, by its name: one
+    that nobody names is named after its place.
+    """
     parts.add(at, place, "told")
+    if at[:-1] == CONTAINER[:2]:
+        put(pod, (*at, "name"), display(place))
 
 
 def put_told(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from webhook.core.pointer import Path, read
+from webhook.core.pointer import Path, display, read
 from webhook.core.workload.pieces import Piece, Pieces, put
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, FOLDED_CONTAINER_KEYS
 
@@ -46,16 +46,16 @@ def put_patch(
 
 
 def put_text(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
-    """Containers in JSON text; text that cannot be read is refused."""
+    """Containers in JSON text, named after their places where they have no name."""
     found = decoded(value)
     if value is not None and not (isinstance(found, list) and all(map(plainly_spelled, found))):
         parts.refuse(place, "a list of containers as JSON text, keys spelled as in a pod", value)
         return
-    for each in found or ():
+    for index, each in enumerate(found or ()):
         held = read(pod, at)
         before = held if isinstance(held, list) else []
         parts.add((*at, len(before)), place, "told", given=True)
-        put(pod, at, [*before, each])
+        put(pod, at, [*before, {"name": f"{display(place)}[{index}]", **each}])
 
 
 def decoded(value: Any) -> Any:
