@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,9 @@ from typing import Any
 
 from webhook import clock
 from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
+from webhook.audit import audited, governed_namespaces
 from webhook.cluster import fixed_of
+from webhook.control import reports
 from webhook.control.hooks import Wanted, desired, differs
 from webhook.control.lease import Election
 from webhook.control.registration import Definitions, Options, Target, configurations
@@ -53,7 +56,8 @@ class Controller:
     """Everything that writes to the cluster. `acknowledged` asks the webhook's processes.
 
     `probe_namespace` is a governed namespace in which a Pod must be refused before hooks may fail
-    closed; "" registers them as they are wanted at once.
+    closed; "" registers them as they are wanted at once. What is already there is looked over every
+    `scan_every` seconds, never with 0.
     """
 
     server: ApiServer
@@ -63,6 +67,7 @@ class Controller:
     election: Election
     acknowledged: Acknowledged
     probe_namespace: str = ""
+    scan_every: float = 0.0
     collections: dict[str, Collection] = field(
         default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
     )
@@ -81,6 +86,7 @@ class Controller:
                 for each in self.collections.values()
             ]
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
+            working += [tasks.create_task(self.scan_all())] * bool(self.scan_every)
             await stop.wait()
             for each in working:
                 each.cancel()
@@ -224,6 +230,54 @@ class Controller:
             return False
         log.warning("a Pod that must be refused was not: hooks stay open")
         return False
+
+    # Reports
+
+    async def scan_all(self) -> None:
+        """Look over what is already there, now and then; it never competes with a review."""
+        while True:
+            if self.leads and self.catalog is not None:
+                try:
+                    await self.scan(self.catalog)
+                except ApiError as error:
+                    log.warning("looking over what is there failed: %s", error)
+                except Exception:
+                    log.exception("looking over what is there failed")
+            await asyncio.sleep(self.scan_every)
+
+    async def scan(self, catalog: Catalog) -> None:
+        """Judge everything once and write one report for each governed namespace."""
+        api = await self.api_of_reports()
+        if not api:
+            return
+        spaces = await governed_namespaces(self.server, self.options.governed)
+        results: dict[str, list[Json]] = {name: [] for name in spaces}
+        passed = dict.fromkeys(spaces, 0)
+        async for each in audited(self.server, catalog, spaces):
+            await asyncio.sleep(0)
+            found = [
+                *reports.results_of(api, each.subject, each.violations, trial=False),
+                *reports.results_of(api, each.subject, each.trial, trial=True),
+            ]
+            results[each.namespace] += found
+            passed[each.namespace] += not found
+        for name, found in results.items():
+            await self.write_report(api, name, found, passed[name])
+
+    async def write_report(self, api: str, name: str, found: list[Json], passed: int) -> None:
+        """Write the report of a namespace unless it says the same already."""
+        path = reports.path_of(api, name)
+        known = await self.server.find(path)
+        body = reports.report(api, name, found, passed, int(time.time()))
+        if known is None or reports.essence(known) != reports.essence(body):
+            await self.server.apply(path, body)
+
+    async def api_of_reports(self) -> str:
+        """The API of reports that the cluster has, "" for none."""
+        for api in reports.APIS:
+            if await self.server.find(f"/apis/{api}") is not None:
+                return api
+        return ""
 
     # Status
 

@@ -56,7 +56,7 @@ class Controllers:
     def log(self) -> Path:
         return self.folder / "controller.log"
 
-    def start(self, identity: str, plain: str) -> subprocess.Popen[bytes]:
+    def start(self, identity: str, plain: str, *more: str) -> subprocess.Popen[bytes]:
         flags = {
             "--identity": identity,
             "--lease": "default/podgate",
@@ -66,7 +66,7 @@ class Controllers:
             "--probe-namespace": PROBE,
             "--kubeconfig": self.cluster.kubeconfig(),
         }
-        command = ["control", *(str(part) for pair in flags.items() for part in pair)]
+        command = ["control", *(str(part) for pair in flags.items() for part in pair), *more]
         with self.log.open("ab") as out:
             process = subprocess.Popen(
                 [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],

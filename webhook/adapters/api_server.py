@@ -114,16 +114,27 @@ class ApiServer:
     async def items(self, path: str, **query: str) -> tuple[list[Json], str]:
         """All objects of a collection, read in pages, and the version of the list."""
         found: list[Json] = []
+        newest = ""
+        async for items, version in self.pages(path, **query):
+            found += items
+            newest = version
+        return found, newest
+
+    async def pages(self, path: str, **query: str) -> AsyncIterator[tuple[list[Json], str]]:
+        """The objects of a collection page by page, each with the version of the list."""
         token = ""
         while True:
             more = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
             page = await self.ask("GET", f"{path}?{urlencode(more)}")
-            items = page.get("items")
-            found += [each for each in items if isinstance(each, dict)] if items else []
+            items = page.get("items") or ()
             metadata = page.get("metadata") or {}
             token = str(metadata.get("continue") or "")
+            yield (
+                [each for each in items if isinstance(each, dict)],
+                str(metadata.get("resourceVersion") or ""),
+            )
             if not token:
-                return found, str(metadata.get("resourceVersion") or "")
+                return
 
     async def events(self, path: str, version: str) -> AsyncIterator[tuple[str, Json]]:
         """What happens to a collection after a version, until the server ends the watch."""

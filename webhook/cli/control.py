@@ -53,6 +53,13 @@ Probe = Annotated[
     ),
 ]
 
+Scan = Annotated[
+    float,
+    typer.Option(
+        "--scan-every", min=0, help="Seconds between two looks at what is already there; 0: none."
+    ),
+]
+
 
 def control(
     lease: Lease = "podgate-system/podgate",
@@ -65,6 +72,7 @@ def control(
     admission: Admission = None,
     admission_service: AdmissionService = None,
     probe_namespace: Probe = "",
+    scan_every: Scan = 0.0,
     kubeconfig: KubeconfigFile = None,
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
@@ -95,6 +103,7 @@ def control(
                 pair(admission_service, "--admission-service") if admission_service else None,
             ),
             probe_namespace,
+            scan_every,
         )
     except AccessError as error:
         loading.complain(f"error: {error}")

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from webhook.cli.apply import apply
+from webhook.cli.audit import audit
 from webhook.cli.certs import certs
 from webhook.cli.control import control, hooks
 from webhook.cli.convert import convert
@@ -71,6 +72,7 @@ app.command()(explain)
 app.add_typer(interface, name="interface")
 app.add_typer(crds, name="crds")
 app.command()(control)
+app.command()(audit)
 app.add_typer(hooks, name="hooks")
 app.command("test")(run_cases)
 

@@ -1,0 +1,154 @@
+"""What is already there, judged: every governed object of a cluster as if it came today."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webhook import clock, jq
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.admission.facts import facts_of
+from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
+from webhook.core.catalog import Catalog
+from webhook.core.decide import controller_of, decide
+from webhook.core.decision import Allowed, Change, Denied, Violation
+from webhook.core.policy.selectors import NAME_LABEL
+from webhook.core.references import References
+from webhook.core.request import Request, Stage
+from webhook.core.workload.locations import Definition
+
+Json = dict[str, Any]
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One object: what breaks a rule, what policies on trial would refuse, what would be written."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    violations: tuple[Violation, ...] = ()
+    trial: tuple[Violation, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def subject(self) -> dict[str, str]:
+        """The object as reports name it."""
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it could come today as it is."""
+        return not (self.violations or self.trial or self.changes)
+
+
+async def governed_namespaces(
+    server: ApiServer, governed: str, only: str = ""
+) -> dict[str, Labels]:
+    """The governed namespaces with their labels; `governed` is label or all."""
+    items, _ = await server.items("/api/v1/namespaces")
+    found: dict[str, Labels] = {}
+    for each in items:
+        metadata = each.get("metadata") or {}
+        name, labels = str(metadata.get("name")), metadata.get("labels") or {}
+        chosen = governed == "all" or labels.get(GOVERNED_LABEL) == "true"
+        if chosen and name not in NEVER_GOVERNED and only in ("", name):
+            found[name] = {**labels, NAME_LABEL: name}
+    return found
+
+
+async def audited(
+    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Labels]
+) -> AsyncIterator[Finding]:
+    """Every object of a governed kind in these namespaces, judged, kind by kind and page by page.
+
+    What controllers make of a governed object was judged with it. Kinds that the cluster does not
+    serve have no objects.
+    """
+    for key, definitions in sorted(catalog.definitions.items()):
+        if not catalog.policies_of(*key):
+            continue
+        for definition in definitions:
+            async for body in objects_of(server, definition):
+                namespace = str((body.get("metadata") or {}).get("namespace") or "")
+                if namespace in namespaces and not is_child(body, catalog):
+                    labels = namespaces[namespace]
+                    yield judged(body, definition, catalog, namespace, labels)
+
+
+async def objects_of(server: ApiServer, definition: Definition) -> AsyncIterator[Json]:
+    """The objects of one kind, with their apiVersion and kind, which lists leave out."""
+    interface, resource = definition.interface, definition.profile.resource
+    if not resource:
+        return
+    group, version = interface.group, interface.version
+    api_version = f"{group}/{version}" if group else version
+    path = f"/apis/{api_version}/{resource}" if group else f"/api/{version}/{resource}"
+    try:
+        async for items, _ in server.pages(path):
+            for each in items:
+                yield {**each, "apiVersion": api_version, "kind": interface.kind}
+    except ApiError as error:
+        if error.code != 404:
+            raise
+
+
+def is_child(body: Json, catalog: Catalog) -> bool:
+    """Whether a controller of a governed kind, or of one between, made it."""
+    owner = controller_of(body)
+    if owner is None:
+        return False
+    between = (
+        each.profile.intermediate_kinds
+        for several in catalog.definitions.values()
+        for each in several
+    )
+    return owner in catalog.definitions or any(owner in kinds for kinds in between)
+
+
+def judged(
+    body: Json, definition: Definition, catalog: Catalog, namespace: str, labels: Labels
+) -> Finding:
+    """One object as if it were made today, in both passes."""
+    metadata = body.get("metadata") or {}
+    interface = definition.interface
+    request = Request(
+        interface.group,
+        interface.version,
+        interface.kind,
+        "CREATE",
+        body,
+        namespace=namespace,
+        name=str(metadata.get("name") or ""),
+        namespace_labels=labels,
+        time=clock.moment(),
+    )
+    found = Finding(
+        str(body["apiVersion"]),
+        interface.kind,
+        namespace,
+        request.name,
+        str(metadata.get("uid") or ""),
+    )
+    references = References({namespace: labels})
+    evaluator = jq.evaluator()
+    decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
+    if isinstance(decision, Allowed):
+        final = replace(request, object=decision.object, stage=Stage.VALIDATE)
+        second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
+        found = replace(found, trial=decision.audit, changes=decision.changes)
+        decision = second if isinstance(second, Denied) else decision
+    if isinstance(decision, Denied):
+        found = replace(found, violations=decision.violations, changes=())
+        found = replace(found, trial=found.trial or decision.audit)
+    return found

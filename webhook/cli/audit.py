@@ -1,0 +1,210 @@
+"""podgate audit: what is already in the cluster, judged as if it came today."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.kubernetes import AccessError
+from webhook.audit import Finding, audited, governed_namespaces
+from webhook.cli import loading
+from webhook.cli.crds import KubeconfigFile, credentials_for
+from webhook.cli.registration import Governed
+from webhook.cli.report import violation_json
+from webhook.cluster import fixed_of
+from webhook.core import wording
+from webhook.core.assemble import assemble, joined
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem, Violation
+from webhook.core.living import Fixed, Living
+from webhook.core.policy.combine import GUARDED
+from webhook.loader import DEFAULT_MINOR, Sources
+from webhook.watcher import paths, plain
+
+Candidate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidate",
+        metavar="FILE",
+        help="Policies that are not there yet: only what they would refuse or change is told.",
+    ),
+]
+Output = Annotated[str, typer.Option("--output", "-o", help="text or json (one object a line).")]
+Only = Annotated[str, typer.Option("--namespace", "-n", help="This namespace alone.")]
+
+
+def audit(
+    candidate: Candidate = None,
+    policies: loading.Policies = None,
+    interfaces: loading.Interfaces = None,
+    assets: loading.Assets = None,
+    namespace: Only = "",
+    governed: Governed = "label",
+    rule_combination: loading.Combination = GUARDED,
+    kubernetes: loading.Minor = DEFAULT_MINOR,
+    kubeconfig: KubeconfigFile = None,
+    output: Output = "text",
+) -> None:
+    """Judge what is in the governed namespaces by the cluster's policies and those of files.
+
+    With --candidate, tell what these policies would refuse and change beyond what holds today;
+    nothing is written. Exit code 0: nothing found, 1: something breaks a rule, 2: bad input.
+    """
+    try:
+        loading.checked(output, ("text", "json"), "--output")
+        loading.checked(governed, ("label", "all"), "--governed")
+        sources = loading.sources_of(
+            policies, interfaces, assets, combination=rule_combination, minor=kubernetes
+        )
+        server = ApiServer(credentials_for(kubeconfig, os.environ))
+        code = asyncio.run(run(server, sources, candidate or [], governed, namespace, output))
+    except (AccessError, ApiError) as error:
+        loading.complain(f"error: {error}")
+        code = loading.BAD_INPUT
+    except loading.BadInput:
+        code = loading.BAD_INPUT
+    raise typer.Exit(code)
+
+
+async def run(
+    server: ApiServer,
+    sources: Sources,
+    candidate: list[str],
+    governed: str,
+    namespace: str,
+    output: str,
+) -> int:
+    """Judge everything; the exit code."""
+    now, then = await catalogs(server, sources, candidate)
+    spaces = await governed_namespaces(server, governed, namespace)
+    if namespace and not spaces:
+        loading.complain(f"error: no governed namespace {namespace}")
+        raise loading.BadInput
+    before = {each.uid: each async for each in audited(server, now, spaces)}
+    found = before.values() if then is None else await beyond(server, then, spaces, before)
+    found = [each for each in found if not each.is_clean]
+    show(found, len(before), output, proposed=then is not None)
+    return 1 if any(each.violations for each in found) else 0
+
+
+async def beyond(
+    server: ApiServer, catalog: Catalog, spaces: Any, before: dict[str, Finding]
+) -> list[Finding]:
+    """What a further policy brings: violations and changes that there are not today."""
+    found = []
+    async for each in audited(server, catalog, spaces):
+        known = before.get(each.uid)
+        found.append(each if known is None else without(each, known))
+    return found
+
+
+def without(found: Finding, known: Finding) -> Finding:
+    """A finding without what is found today."""
+    written = [(each.path, each.value) for each in known.changes]
+    return replace(
+        found,
+        violations=new(found.violations, known.violations),
+        trial=new(found.trial, known.trial),
+        changes=tuple(each for each in found.changes if (each.path, each.value) not in written),
+    )
+
+
+def new(found: Iterable[Violation], known: Iterable[Violation]) -> tuple[Violation, ...]:
+    """The violations that are not known."""
+    listed = set(known)
+    return tuple(each for each in found if each not in listed)
+
+
+async def catalogs(
+    server: ApiServer, sources: Sources, candidate: list[str]
+) -> tuple[Catalog, Catalog | None]:
+    """What holds today, and with the candidate; BadInput once their problems are told."""
+    fixed, problems = fixed_of(sources)
+    loading.tell([each for each in problems if fixed is None])
+    if fixed is None:
+        raise loading.BadInput
+    objects = {}
+    for kind, path in paths().items():
+        try:
+            items, _ = await server.items(path)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            continue
+        version = path.removeprefix("/apis/").rpartition("/")[0]
+        for each in items:
+            metadata = each.get("metadata") or {}
+            key = (kind, str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+            objects[key] = plain(each, version, kind)
+    living = Living()
+    outcome = living.take(objects, fixed)
+    for standing in outcome.standings.values():
+        loading.tell([each for each in standing.problems if each.severity == "error"])
+    if outcome.catalog is None:
+        raise loading.BadInput
+    if not candidate:
+        return outcome.catalog, None
+    return outcome.catalog, proposed(fixed, living, sources, candidate)
+
+
+def proposed(fixed: Fixed, living: Living, sources: Sources, candidate: list[str]) -> Catalog:
+    """The catalog with the candidate, which takes the place of documents of its names."""
+    own = Sources(tuple(candidate), (), (), sources.kubernetes_minor, sources.choices)
+    further, problems = fixed_of(own)
+    told: list[Problem] = list(problems) if further is None else []
+    if further is not None:
+        whole = joined([further.given, fixed.given, *(v.documents for v in living.good.values())])
+        whole.problems = []
+        catalog, more = assemble(
+            fixed.shipped, whole, fixed.choices, fixed.server_defaults, living=True
+        )
+        if catalog is not None:
+            return catalog
+        told += more
+    loading.tell(told)
+    raise loading.BadInput
+
+
+def show(found: list[Finding], total: int, output: str, *, proposed: bool) -> None:
+    """What was found, for people or programs."""
+    if output == "json":
+        for each in found:
+            sys.stdout.write(orjson.dumps(as_json(each)).decode() + "\n")
+        return
+    for each in found:
+        print(f"{each.kind} {each.namespace}/{each.name}")
+        for violation in each.violations:
+            print(f"  refused: {wording.violation_text(violation)}")
+        for violation in each.trial:
+            print(f"  on trial: {wording.violation_text(violation)}")
+        for change in each.changes:
+            print(f"  written: {wording.change_text(change)}")
+    kinds = Counter("refused" if each.violations else "changed" for each in found)
+    word = "would be" if proposed else "would be, if they came today,"
+    print(
+        f"{total} objects judged: {kinds['refused']} {word} refused, {kinds['changed']} completed"
+        " or noted"
+    )
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """One finding for programs."""
+    return {
+        "apiVersion": finding.api_version,
+        "kind": finding.kind,
+        "namespace": finding.namespace,
+        "name": finding.name,
+        "uid": finding.uid,
+        "violations": [violation_json(each) for each in finding.violations],
+        "trial": [violation_json(each) for each in finding.trial],
+        "changes": [wording.change_text(each) for each in finding.changes],
+    }
