@@ -152,6 +152,11 @@ def test_containers_in_text_are_among_the_others_and_cannot_be_written() -> None
         ({"pod": "hostPID: true"}, ("spec", "notes", "pod")),
         ({"pod": [1]}, ("spec", "notes", "pod")),
         ({"pod": {"spec": "x"}}, ("spec", "notes", "pod")),
+        (
+            {"pod": {"spec": {"containers": {"a": 1}}}},
+            ("spec", "notes", "pod", "spec", "containers"),
+        ),
+        ({"pod": {"spec": {"containers": 5}}}, ("spec", "notes", "pod", "spec", "containers")),
         ({"patch": 1}, ("spec", "tools", 1, "notes", "patch")),
     ],
 )

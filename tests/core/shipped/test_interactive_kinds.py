@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from tests.core.building import request, shell
 from tests.core.definitions import shipped
 from tests.core.shipped import interactive
 from webhook.admission.exemptions import treatment
+from webhook.core.decide import decide
+from webhook.core.decision import Allowed, Denied
+from webhook.core.patch import Draft
+from webhook.core.references import References
 from webhook.core.request import Treatment
 from webhook.core.workload.bound import bind
 from webhook.core.workload.coverage import uncovered
@@ -189,3 +194,32 @@ def test_machines_that_machines_make_are_judged_too(owner: str, child: str) -> N
     made = treatment(request(data, user=interactive.KUBEVIRT), catalog)
     assert made is Treatment.CHILD
     assert treatment(request(data), catalog) is Treatment.UNPATCHED
+
+
+ODD: list[Any] = [5, "text", [], {}, [1], '{"spec": 1}']
+
+
+def places_in(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every place below a node."""
+    inside = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in inside:
+        yield (*path, key)
+        if isinstance(value, (dict, list)):
+            yield from places_in(value, (*path, key))
+
+
+@pytest.mark.parametrize("name", sorted(interactive.FULL_OBJECTS))
+def test_an_odd_value_at_any_place_is_judged_and_breaks_nothing(name: str) -> None:
+    catalog, problems = load(Sources())
+    assert catalog is not None, problems
+    interface = shipped(name).interface
+    spec: dict[str, Any] = interactive.FULL_OBJECTS[name]
+    metadata = {"name": "a", "namespace": "team", **interactive.MACHINE_METADATA}
+    version = f"{interface.group}/{interface.version}"
+    for path in places_in(spec):
+        for odd in ODD:
+            draft = Draft({"spec": spec})
+            draft.set(("spec", *path), odd)
+            data = {"apiVersion": version, "kind": interface.kind, "metadata": metadata}
+            decision = decide(request({**data, **draft.document}), catalog, References())
+            assert isinstance(decision, (Allowed, Denied))

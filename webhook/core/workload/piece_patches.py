@@ -10,6 +10,7 @@ from webhook.core.workload.pieces import Piece, Pieces, put
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, FOLDED_CONTAINER_KEYS
 
 WHOLE: Final = ("metadata", "spec")
+NOTHING: Final = type(None)
 MEMBERS: Final = CONTAINER_KEYS | {"image"}
 FOLDED_MEMBERS: Final = FOLDED_CONTAINER_KEYS | {"image"}
 
@@ -34,7 +35,9 @@ def put_patch(
         here = (*at, key)
         real = place if form == "told" else (*place, key)
         held = read(pod, here)
-        if isinstance(value, dict):
+        if isinstance(held, (dict, list)) and not isinstance(value, (held.__class__, NOTHING)):
+            parts.refuse(real, "a list" if isinstance(held, list) else "a map", value)
+        elif isinstance(value, dict):
             put_patch(parts, pod, here, real, value, form)
         elif isinstance(value, list):
             before = held if isinstance(held, list) else []
