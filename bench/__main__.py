@@ -1,4 +1,4 @@
-"""make bench: every gate, limit and figure side by side; `python -m bench inprocess many https cluster`."""
+"""make bench: every gate, limit and figure side by side; names of parts measure these alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import cluster, https, inprocess, many
+from bench import cluster, https, inprocess, many, startup
 from bench.timing import Gate
 
 PARTS = {
     "inprocess": inprocess.gates,
+    "startup": startup.gates,
     "many": many.gates,
     "https": https.gates,
     "cluster": cluster.gates,

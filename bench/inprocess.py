@@ -17,6 +17,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed
 from webhook.core.references import References
 from webhook.core.request import Stage
+from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.locations import locate
 from webhook.loader import Sources, load
 
@@ -102,6 +103,12 @@ def path_gates(create: bytes, held: Catalog) -> Iterator[Gate]:
     whole = admission(create, held)
     share, ours, _ = ratio(lambda: locate(definition, document), whole)
     yield Gate("T5", "finding the pods ÷ whole admission", share, 0.03, f"{ours:.1f} µs")
+    found = locate(definition, document)
+    share, ours, _ = ratio(
+        lambda: uncovered(document, locate(definition, document), definition), whole
+    )
+    detail = f"{ours:.1f} µs for {len(found)} pods, by the profile"
+    yield Gate("T5c", "the same and searching for others ÷ whole admission", share, 0.03, detail)
     large = grown(create, 62)
     small_seconds, large_seconds = seconds_of(whole, 1.0), seconds_of(admission(large, held), 1.0)
     figure = (large_seconds / len(large)) / (small_seconds / len(create))

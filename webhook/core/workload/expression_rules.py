@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -154,10 +155,16 @@ def is_key(token: Token) -> bool:
     return token.bracket == "{" and token.after == ":" and token.before in ("{", ",")
 
 
+@cache
+def written(name: str) -> str:
+    """A field's name as documents write it; the fields of models are few and asked for often."""
+    return to_camel(name)
+
+
 def expressions(model: BaseModel, at: Path = ()) -> Iterator[tuple[Path, str]]:
     """Every jq text of a document with its place: fields that are called path, or end so."""
     for name in type(model).model_fields:
-        value, place = getattr(model, name), (*at, to_camel(name))
+        value, place = getattr(model, name), (*at, written(name))
         last = name.rsplit("_", 1)[-1]
         yield from texts_in(value, place, last in ("path", "paths") or name in EXPRESSIONS)
 

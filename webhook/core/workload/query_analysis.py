@@ -121,11 +121,11 @@ def _only_value(given: Facts, at: int) -> Facts:
 
 
 def _resolve_key(node: nodes.Key, given: Facts) -> tuple[Facts, Node]:
-    entry = replace(node, entry=True)
     if given.shape == "entry" and node.key == "value":
-        return replace(given, shape="value"), entry
+        return replace(given, shape="value"), replace(node, entry=True)
     if given.shape == "entry" and node.key == "key":
         text = f"{given.text}|key"
+        entry = replace(node, entry=True)
         return replace(given, shape="value", text=text, assignable=False), entry
     return replace(_only_value(given, node.at), text=append_key(given.text, node.key)), node
 
