@@ -43,8 +43,6 @@ OTHER_PODS: dict[str, dict[str, str]] = {
         ".spec.datasetConfig.env": "of the initializer, a pod that is judged",
         ".spec.modelConfig.input.env": "of the initializer, a pod that is judged",
         ".spec.modelConfig.output.env": "of the initializer, a pod that is judged",
-        ".spec.podSpecOverrides[].nodeSelector": "of named jobs only; their pods are judged",
-        ".spec.podSpecOverrides[].serviceAccountName": "of named jobs only; their pods are judged",
     },
 }
 """Places with a pod's names that are no pieces, with the reason."""
@@ -140,6 +138,20 @@ FAMILIES = (WORKFLOWS, SERVICES, APPLICATIONS)
 """Kinds of one layout, with the place of it."""
 LIKE = {"stored": "template", "stored-defaults": "defaults", **dict.fromkeys(INLINE, "template")}
 """Components of a workflow that have the layout of another one."""
+OVERRIDDEN = (
+    "affinity",
+    "containers",
+    "imagePullSecrets",
+    "initContainers",
+    "nodeSelector",
+    "serviceAccountName",
+    "tolerations",
+    "volumes",
+)
+PATCHED = (
+    ".spec.runtimePatches[].trainingRuntimeSpec.template.spec.replicatedJobs[].template.spec"
+    ".template.spec"
+)
 TASK_RUN = {".spec.computeResources", ".spec.taskRef", ".spec.workspaces"}
 PIPELINE_RUN = {
     ".spec.pipelineRef",
@@ -178,7 +190,9 @@ BY_HEART = {
     "taskrun.tekton.dev@v1": TASK_RUN | {".spec.sidecarSpecs", ".spec.stepSpecs"},
     "taskrun.tekton.dev@v1beta1": TASK_RUN | {".spec.sidecarOverrides", ".spec.stepOverrides"},
     "trainjob.trainer.kubeflow.org": {
-        f".spec.trainer.{each}" for each in ("command", "args", "env", "resourcesPerNode")
+        *(f".spec.trainer.{each}" for each in ("command", "args", "env", "resourcesPerNode")),
+        *(f".spec.podTemplateOverrides[].spec.{each}" for each in OVERRIDDEN),
+        *(f"{PATCHED}.{each}" for each in (*OVERRIDDEN, "securityContext")),
     },
 }
 
