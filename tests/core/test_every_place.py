@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.shipped import serving
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.infer_schema import Spot, expression, outside, spots
@@ -137,6 +138,7 @@ APPLICATIONS = {
 FAMILIES = (WORKFLOWS, SERVICES, APPLICATIONS)
 """Kinds of one layout, with the place of it."""
 LIKE = {"stored": "template", "stored-defaults": "defaults", **dict.fromkeys(INLINE, "template")}
+LIKE |= {f"stored-{each}": each for each in ("artifact-gc", "artifact-gc-of-output")}
 """Components of a workflow that have the layout of another one."""
 OVERRIDDEN = (
     "affinity",
@@ -164,6 +166,7 @@ PIPELINE_RUN = {
 }
 # Pieces of kinds without a sibling, whose names say nothing of pods or which the CRD at hand lacks.
 BY_HEART = {
+    **serving.BY_HEART,
     "nimcache.apps.nvidia.com": {
         ".spec.source.dataStore.modelPuller",
         ".spec.source.hf.modelPuller",
@@ -237,6 +240,8 @@ def unlike(name: str, found: Definition) -> list[str]:
     told = [each for each, like in LIKE.items() if each in own and own[each] != own.get(like)]
     for other in others:
         told += [each for each in {*own, *other} - {*LIKE} if own.get(each) != other.get(each)]
+    expected = serving.PIECES.get(name, {})
+    told += [each for each, known in expected.items() if own.get(each) != frozenset(known)]
     places = {part.place.text for plan in found.plans for part in plan.parts}
     places |= {plan.places.text for plan in found.plans if plan.places is not None}
     return told + sorted(BY_HEART.get(name, set()) - places)

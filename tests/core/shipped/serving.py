@@ -222,3 +222,120 @@ JUDGED = [
     ("milvus.io/v1beta1 Milvus", "apps/v1 Deployment", MILVUS),
     ("milvus.io/v1beta1 Milvus", "apps/v1 StatefulSet", MILVUS),
 ]
+
+
+Piece = tuple[tuple[str | int, ...], str, str]
+CONTAINERS, VOLUMES, SPEC = ("spec", "containers"), ("spec", "volumes"), ("spec",)
+OF_POD_TEMPLATES = (
+    "schedulerName nodeSelector affinity tolerations topologySpreadConstraints priorityClassName"
+    " runtimeClassName securityContext hostNetwork automountServiceAccountToken dnsPolicy dnsConfig"
+    " enableServiceLinks hostAliases imagePullSecrets"
+)
+
+
+def same(*places: str, at: str) -> set[Piece]:
+    """Values of pod specs that stand as they are below a place."""
+    return {((*SPEC, each), "same", f"{at}.{each}") for each in places}
+
+
+def metadata(at: str) -> set[Piece]:
+    """Labels and annotations of pods."""
+    return {(("metadata", each), "same", f"{at}.{each}") for each in ("labels", "annotations")}
+
+
+def steps(task: str, form: str) -> set[Piece]:
+    """The containers of a task."""
+    return {
+        (CONTAINERS, form, f"{task}.steps"),
+        (CONTAINERS, form, f"{task}.sidecars"),
+        (CONTAINERS, "base", f"{task}.stepTemplate"),
+        (VOLUMES, "items", f"{task}.volumes"),
+    }
+
+
+def run_values(template: str, account: str) -> set[Piece]:
+    """What a run says of all its pods."""
+    return {
+        *metadata(".metadata"),
+        *same(*OF_POD_TEMPLATES.split(), at=template),
+        ((*SPEC, "serviceAccountName"), "same", account),
+        (CONTAINERS, "over", f"{template}.env"),
+        (VOLUMES, "more", f"{template}.volumes"),
+    }
+
+
+def task_run(form: str, over: str) -> dict[str, set[Piece]]:
+    """The pieces of a TaskRun; `over` ends the names of what goes over steps and sidecars."""
+    return {
+        "task": {
+            *run_values(".spec.podTemplate", ".spec.serviceAccountName"),
+            *steps(".spec.taskSpec", form),
+            (SPEC, "mark", ".spec.taskRef"),
+            (CONTAINERS, "amounts", f".spec.step{over}"),
+            (CONTAINERS, "amounts", f".spec.sidecar{over}"),
+            (CONTAINERS, "shared", ".spec.computeResources"),
+            (VOLUMES, "workspaces", ".spec.workspaces"),
+        }
+    }
+
+
+def pipeline_run(
+    form: str, over: str, template: str, account: str, own: tuple[str, str]
+) -> dict[str, set[Piece]]:
+    """The pieces of a PipelineRun; `own` are pod template and account of single tasks."""
+    common = {*run_values(template, account), (VOLUMES, "workspaces", ".spec.workspaces")}
+    tasks = {
+        name: {
+            *common,
+            *metadata(f".spec.pipelineSpec.{part}[].taskSpec.metadata"),
+            *steps(f".spec.pipelineSpec.{part}[].taskSpec", form),
+            (SPEC, "mark", f".spec.pipelineSpec.{part}[]"),
+        }
+        for name, part in (("task", "tasks"), ("finally", "finally"))
+    }
+    each = ".spec.taskRunSpecs[]"
+    single = {
+        *run_values(f"{each}.{own[0]}", f"{each}.{own[1]}"),
+        *(run_values(template, account) - {(VOLUMES, "more", f"{template}.volumes")}),
+        *metadata(f"{each}.metadata"),
+        (SPEC, "mark", each),
+        (CONTAINERS, "amounts", f"{each}.step{over}"),
+        (CONTAINERS, "amounts", f"{each}.sidecar{over}"),
+        (CONTAINERS, "shared", f"{each}.computeResources"),
+        (VOLUMES, "items", f"{template}.volumes"),
+    }
+    return {"run": {*common, (SPEC, "mark", ".spec.pipelineRef")}, **tasks, "task-run": single}
+
+
+PIECES = {
+    "inferencegraph.serving.kserve.io": {
+        "router": {
+            *metadata(".metadata"),
+            *same("affinity", "tolerations", "nodeSelector", "nodeName", at=".spec"),
+            *same("serviceAccountName", at=".spec"),
+            (SPEC, "mark", ".spec.nodes"),
+            ((*CONTAINERS, 0, "resources"), "same", ".spec.resources"),
+            ((*SPEC, "affinity", "podAffinity"), "same", ".spec.affinity.podAffinity"),
+        }
+    },
+    "taskrun.tekton.dev@v1": task_run("steps", "Specs"),
+    "taskrun.tekton.dev@v1beta1": task_run("also", "Overrides"),
+    "pipelinerun.tekton.dev@v1": pipeline_run(
+        "steps",
+        "Specs",
+        ".spec.taskRunTemplate.podTemplate",
+        ".spec.taskRunTemplate.serviceAccountName",
+        ("podTemplate", "serviceAccountName"),
+    ),
+    "pipelinerun.tekton.dev@v1beta1": pipeline_run(
+        "also",
+        "Overrides",
+        ".spec.podTemplate",
+        ".spec.serviceAccountName",
+        ("taskPodTemplate", "taskServiceAccountName"),
+    ),
+}
+"""The pieces of kinds without a sibling, by component, known by heart."""
+BY_HEART = {
+    "llminferenceserviceconfig.serving.kserve.io": {".spec.router.scheduler.tokenizer.template"}
+}

@@ -43,21 +43,36 @@ def writes_in(held: FieldPlaces) -> Locate:
     """The places that a default of a field goes to, none while the object forbids it."""
     locate = first_of(held.places, held.write) if held.first_counts else places_of(held.write)
 
+    lists = any(program.iterators for program in held.write)
+
     def allowed(ev: Evaluation, document: Any) -> Sequence[Place]:
-        if held.only_with is not None and not is_set(held.only_with, document):
-            return []
         found = locate(ev, document)
-        if held.not_with is not None and is_set(held.not_with, document):
+        if held.only_with is not None:
+            where = elements_with(held.only_with, document)
+            found = [each for each in found if within(each, where, lists=lists)]
+        if held.not_with is None:
+            return found
+        where = elements_with(held.not_with, document)
+        return [
             # What stands there is the user's word on this field too.
-            return [each._replace(value=True) if each.value is None else each for each in found]
-        return found
+            each._replace(value=True)
+            if each.value is None and within(each, where, lists=lists)
+            else each
+            for each in found
+        ]
 
     return allowed
 
 
-def is_set(program: Program, document: Any) -> bool:
-    """Whether a place has a value other than false; an empty object is one."""
-    return any(each.value not in (None, False) for each in matches((program,), document))
+def elements_with(program: Program, document: Any) -> list[Path]:
+    """The elements, () for the whole object, where a place is set; an empty object is, false not."""
+    found = matches((program,), document)
+    return [(each.bindings or ((),))[-1] for each in found if each.value not in (None, False)]
+
+
+def within(place: Place, elements: Sequence[Path], *, lists: bool) -> bool:
+    """Whether a place is in one of the elements; one that is in no list belongs to each."""
+    return any(not lists or place.path[: len(each)] == each for each in elements)
 
 
 def element_key(document: Any, bindings: tuple[Path, ...]) -> str:
