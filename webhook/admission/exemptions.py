@@ -69,17 +69,32 @@ def without_replicas(definition: Definition, document: Any) -> Any:
 def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
     """Whether the object is the first with a whole pod spec below a workload that lacks some.
 
-    That is what its controller makes at once; what is made of that in turn has been judged.
+    That is what its controller makes at once, or what comes of a kind in between that nobody
+    describes; what is made of that in turn has been judged.
     """
     if request.operation != "CREATE":
         return False
     if catalog.definition(request.group, request.kind, request.version) is None:
         return False
+    made = (request.group, request.kind)
     return any(
-        component.children == "merged"
-        for definition in catalog.definitions.get(owner, ())
+        leaves_children_open(each, made)
+        for kind in catalog.governed_kinds(*owner)
+        for definition in catalog.definitions.get(kind, ())
         for each in definition.everyone
-        for component in each.profile.components.values()
+    )
+
+
+def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
+    """Whether pods in objects of this kind may differ from what the workload says.
+
+    Components may say what is made for them alone; else anything may be. Whether the place of
+    `mergedWith` is set is not seen here, so that such components are always open.
+    """
+    profiles = [definition.profile.component(plan.component) for plan in definition.plans]
+    own = [each for each in profiles if made in each.makes]
+    return any(
+        each.children == "merged" or each.merged_with is not None for each in own or profiles
     )
 
 

@@ -130,6 +130,11 @@ def add_other_objects(tree: Branch, profile: Profile) -> None:
         branch = tree.add("refers to")
         for reference in profile.references:
             branch.add(reference_text(reference))
+    if profile.pod_texts:
+        branch = tree.add("text that changes pods, judged on the pods alone")
+        for text in profile.pod_texts:
+            keys = f", keys {', '.join(f'{key}*' for key in text.keys)}" if text.keys else ""
+            branch.add(f"{text.place.text}{keys}")
 
 
 def reference_text(reference: Reference) -> str:

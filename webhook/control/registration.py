@@ -51,11 +51,14 @@ class Options:
 
 
 def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, Any]]:
-    """One rule per group and set of versions, sorted, with exactly the versions that are defined."""
+    """One rule per group and set of versions, sorted, with exactly the versions that are defined.
+
+    Kinds without a namespace are in none: what they bring is held on the pods that come of them.
+    """
     grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for each in (d for found in definitions.values() for d in found):
         profile, interface = each.profile, each.interface
-        if not profile.resource:
+        if not profile.resource or profile.cluster_scoped:
             continue
         key = (interface.group, tuple(sorted(each.versions)))
         resources = grouped.setdefault(key, set())

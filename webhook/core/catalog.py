@@ -155,12 +155,26 @@ class Catalog:
     ) -> Plan:
         """What the policies of a workload's kind mean for the kind that its controller makes."""
         labels = references.namespaces.get(namespace, {})
-        applying = [
-            each
-            for each in self.policies_of(*owner)
-            if each.enforcement == "Enforce" and each.governs_namespace(namespace, labels)
-        ]
+        applying: list[Policy] = []
+        for kind in self.governed_kinds(*owner):
+            applying += [
+                each
+                for each in self.policies_of(*kind)
+                if each not in applying
+                and each.enforcement == "Enforce"
+                and each.governs_namespace(namespace, labels)
+            ]
         return self.plan(definition, applying)
+
+    def governed_kinds(self, group: str, kind: str) -> tuple[tuple[str, str], ...]:
+        """The kind itself where it has a definition, else those that it stands in between for."""
+        if (group, kind) in self.definitions:
+            return ((group, kind),)
+        return tuple(
+            each
+            for each, found in self.definitions.items()
+            if any((group, kind) in one.profile.intermediate_kinds for one in found)
+        ) or ((group, kind),)
 
     def plan(self, definition: Definition, policies: Sequence[Policy]) -> Plan:
         """One plan per kind, version and set of policies, shared by all namespaces."""

@@ -32,6 +32,7 @@ from webhook.core.scale_review import decide_scale
 from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.conflicts import judge_conflicts, pairs_written
 from webhook.core.workload.coverage import pod_like, uncovered
+from webhook.core.workload.elsewhere import tell_elsewhere
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import Facts, before_update, given
@@ -269,6 +270,8 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
             run(ev, plan, views)
         if request.treatment is not Treatment.CHILD:
             judge_coverage(ev, definition, [view.location for view in views])
+            if plan.policies:
+                tell_elsewhere(ev, views)
     except LocationError as error:
         refuse_location(ev, error.path, error.reason, error.text)
     except MalformedPod as error:

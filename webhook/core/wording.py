@@ -160,6 +160,11 @@ WARNINGS: dict[str, str] = {
     "request-lowered": "the request was lowered to the limit{facts}",
     "audit": "noted for the report{facts}",
     "uncovered": "a container stands outside the pod places known for this kind{facts}",
+    "referred-pods": (
+        "pods come from another object: rules hold where that is made and on the pods{facts}"
+    ),
+    "pods-as-text": "text may change its pods, unread here: rules hold on the pods{facts}",
+    "pods-unseen": "it states no pods: rules hold on those that its controller makes",
     "wrapped-kind": "no definition says where what is wrapped keeps its pods{facts}",
     "unknown-kind": "no definition says where this kind keeps its pods, so it is not judged{facts}",
     "unknown-version": "this version has no definition, so it is not judged{facts}",

@@ -22,6 +22,7 @@ places are native jq paths from the object's root; a place may match several tim
           mainContainer: {name: pytorch, namedAt: .spec.mainContainer}
           children: derived             # derived: made verbatim | merged: filled in elsewhere
           mergedWith: .spec.x           # merged while this place is set
+          makes: [{group: batch, kind: Job}]   # what is made at once for such components alone
           leaderWith: .spec.y           # the role is leader while this place is set
           withoutTemplate: true         # its extra containers make a pod where no template is
           standsInFor: leader           # its pods are also those of `leader`, with both roles,
@@ -87,7 +88,13 @@ places are native jq paths from the object's root; a place may match several tim
       immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
       intermediateKinds: [{group: batch, kind: Job}]
       controllers: ["system:serviceaccount:kubeflow:training-operator"]   # exact user names
-      references: [{place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind}]
+      # objects that are named; pods come of them unless `pods` is false or they are core kinds
+      # or claims, and then a warning names them. impliedBy: set without a name, a controller chooses
+      references:
+        - {place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind, pods: true}
+      # texts that change pods unread, told by a warning; of a map these beginnings of keys only
+      podTexts: [{place: .spec.conf, keys: [spark.kubernetes.]}]
+      clusterScoped: false              # true: in no namespace, so that no webhook is asked
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
       claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods, or

@@ -15,6 +15,7 @@ from webhook.core.workload.profile_data import (
     Immutable,
     MainConvention,
     NotPod,
+    PodText,
     Profile,
     Reference,
     ScaleOf,
@@ -34,6 +35,7 @@ from webhook.core.workload.query import Program
 from webhook.core.workload.typed import Report, shown
 
 SPEC: Path = ("spec",)
+PODLESS = ("", "resource.k8s.io")
 
 
 class Builder:
@@ -78,6 +80,8 @@ class Builder:
             pod_security_context=spec.pod_security_context,
             claim_templates=self.places(("claimTemplates",), spec.claim_templates),
             embedded=tuple(self.embedded(spec)),
+            pod_texts=tuple(self.pod_texts(spec)),
+            cluster_scoped=spec.cluster_scoped,
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -110,6 +114,7 @@ class Builder:
             self.place((*at, "leaderWith"), body.leader_with),
             body.stands_in_for or "",
             body.without_template,
+            frozenset((each.group, each.kind) for each in body.makes),
         )
 
     def main(self, at: Path, main: MainContainerModel) -> MainConvention:
@@ -245,7 +250,22 @@ class Builder:
             kind_place = self.place((*at, "kindPlace"), each.kind_place)
             if found := self.place((*at, "place"), each.place):
                 note = each.note or ""
-                made.append(Reference(found, each.group, each.kind, kind_place, note))
+                implied_by = self.place((*at, "impliedBy"), each.implied_by)
+                # Of these groups volumes, secrets and claims are named, and one kind of pods.
+                pods = each.pods
+                if pods is None:
+                    pods = each.group not in PODLESS or each.kind == "PodTemplate"
+                made.append(
+                    Reference(found, each.group, each.kind, kind_place, note, implied_by, pods)
+                )
+        return made
+
+    def pod_texts(self, spec: ProfileSpec) -> list[PodText]:
+        """Texts that change pods."""
+        made = []
+        for index, each in enumerate(spec.pod_texts):
+            if found := self.place(("podTexts", index, "place"), each.place):
+                made.append(PodText(found, tuple(each.keys), each.note or ""))
         return made
 
 

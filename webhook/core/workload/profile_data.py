@@ -55,7 +55,8 @@ class ComponentProfile:
     `merged_with` is the place that makes the children merged while it is set, `leader_with` the one
     that makes the role leader. While the component `stands_in_for` has no pods of its own, this
     one's pods are its pods too. `without_template`: its containers outside the template make a pod
-    where the object has none.
+    where the object has none. `makes` are kinds that the controller makes at once, and only for
+    such components.
     """
 
     role: str = "worker"
@@ -67,6 +68,7 @@ class ComponentProfile:
     leader_with: Program | None = None
     stands_in_for: str = ""
     without_template: bool = False
+    makes: frozenset[tuple[str, str]] = frozenset()
 
     def roles(self, instance: str) -> tuple[str, ...]:
         """The roles of the component's instance of that name."""
@@ -166,12 +168,27 @@ class Immutable:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another object, of a fixed kind or of the one at `kind_place`."""
+    """A field that names another object, of a fixed kind or of the one at `kind_place`.
+
+    While the place `implied_by` is set and names none, a controller chooses the object. `pods` says
+    whether pods, or parts of them, come from it.
+    """
 
     place: Program
     group: str
     kind: str
     kind_place: Program | None = None
+    note: str = ""
+    implied_by: Program | None = None
+    pods: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PodText:
+    """A place whose text changes pods unread; of a map only `keys` that begin in one of these ways."""
+
+    place: Program
+    keys: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -184,6 +201,7 @@ class Profile:
     `name_label` is the label by which the kind's controller gives its pods the workload's name,
     `claim_templates` are the claims that it brings along as volumes of its pods,
     `pod_parts` are the pieces of pods that the kind states one by one, by component.
+    `pod_texts` are texts that change pods, `cluster_scoped` kinds are in no namespace.
     """
 
     group: str
@@ -216,6 +234,8 @@ class Profile:
     pod_security_context: bool = True
     claim_templates: tuple[Program, ...] = ()
     embedded: tuple[Embedded, ...] = ()
+    pod_texts: tuple[PodText, ...] = ()
+    cluster_scoped: bool = False
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""

@@ -69,6 +69,13 @@ class ScaleModel(Model):
     pods_of: str | None = None
 
 
+class KindModel(Model):
+    """A kind that stands between the workload and its pods."""
+
+    group: str
+    kind: str = Field(min_length=1)
+
+
 class ComponentProfileModel(Model):
     """How one component is treated."""
 
@@ -79,6 +86,7 @@ class ComponentProfileModel(Model):
     merged_with: str | None = None
     leader_with: str | None = None
     stands_in_for: str | None = None
+    makes: list[KindModel] = Field(default_factory=list)
     without_template: bool = False
     scale: ScaleModel | None = None
 
@@ -151,13 +159,6 @@ class ImmutableModel(Model):
     except_: Paths = Field(default_factory=list, alias="except")
 
 
-class KindModel(Model):
-    """A kind that stands between the workload and its pods."""
-
-    group: str
-    kind: str = Field(min_length=1)
-
-
 class ReferenceModel(Model):
     """A field that names another object."""
 
@@ -165,6 +166,16 @@ class ReferenceModel(Model):
     group: str
     kind: str = Field(min_length=1)
     kind_place: str | None = None
+    implied_by: str | None = None
+    pods: bool | None = None
+    note: str | None = None
+
+
+class PodTextModel(Model):
+    """A place whose text changes pods; of a map only keys that begin in one of these ways."""
+
+    place: str
+    keys: list[str] = Field(default_factory=list)
     note: str | None = None
 
 
@@ -240,6 +251,8 @@ class ProfileSpec(Model):
     intermediate_kinds: list[KindModel] = Field(default_factory=list)
     controllers: list[str] = Field(default_factory=list)
     references: list[ReferenceModel] = Field(default_factory=list)
+    pod_texts: list[PodTextModel] = Field(default_factory=list)
+    cluster_scoped: bool = False
     scale_subresource: ScaleSubresourceModel | None = None
     steering: SteeringModel = Field(default_factory=SteeringModel)
     open_subtrees: Paths | None = None
