@@ -102,7 +102,7 @@ def matrix() -> Iterator[Cell]:
 
 def expected_registration(cell: Cell) -> set[str]:
     """Which of the two webhooks the API server has to call."""
-    if cell.verb not in ("CREATE", "UPDATE"):
+    if cell.verb not in ("CREATE", "UPDATE") or cell.definition.profile.cluster_scoped:
         return set()
     if not cell.subresource:
         return {"mutate", "validate"}

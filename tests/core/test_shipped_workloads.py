@@ -253,7 +253,11 @@ def profile_programs(profile: Profile) -> Iterator[Program]:
         yield fixed.place
         yield from fixed.exceptions
     for reference in profile.references:
-        yield from (each for each in (reference.place, reference.kind_place) if each)
+        named = (reference.place, reference.kind_place, reference.implied_by)
+        yield from (each for each in named if each)
+    yield from (each.place for each in profile.pod_texts)
+    for embedded in profile.embedded:
+        yield from (e for e in (embedded.place, embedded.pod_sets, embedded.replicas) if e)
     yield from profile.open_subtrees or ()
     yield from profile.claim_templates
     for parts in profile.pod_parts.values():

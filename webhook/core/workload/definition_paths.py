@@ -43,6 +43,8 @@ OBJECT_KEYS = frozenset(
         "maximum",
         "maximumOnlyWith",
         "kindPlace",
+        "impliedBy",
+        "replicas",
         "openSubtrees",
         "claimTemplates",
         "expression",
