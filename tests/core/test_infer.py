@@ -522,6 +522,37 @@ def test_expressions_quote_odd_keys() -> None:
     assert {"[]", "{}"} == EACH
 
 
+def test_places_of_whole_objects_are_drafted_as_wrapped_ones() -> None:
+    whole = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    parts = {"type": "object", "properties": {"template": whole, "name": {"type": "string"}}}
+    spec = {"type": "object", "properties": {"parts": {"type": "array", "items": parts}}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "bundles.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Bundle", "plural": "bundles"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+                }
+            ],
+        },
+    }
+    (definition,) = loaded(infer(crd))["example.com", "Bundle"]
+    assert [each.place.text for each in definition.embedded] == [".spec.parts[].template"]
+    assert definition.only_wraps
+
+
 if __name__ == "__main__":
     for row in beyond():
         print(f"{row.kind:22} {row.place:70} {row.reason}")

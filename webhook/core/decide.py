@@ -270,7 +270,7 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
             run(ev, plan, views)
         if request.treatment is not Treatment.CHILD:
             judge_coverage(ev, definition, [view.location for view in views])
-            if plan.policies:
+            if definition.pods_elsewhere and plan.policies:
                 tell_elsewhere(ev, views)
     except LocationError as error:
         refuse_location(ev, error.path, error.reason, error.text)

@@ -10,7 +10,7 @@ from webhook.core.workload import infer_fields
 from webhook.core.workload.infer_fields import Kind
 from webhook.core.workload.infer_pods import Places, Pods
 from webhook.core.workload.infer_scale import Scaling
-from webhook.core.workload.infer_schema import Steps, expression, last_each
+from webhook.core.workload.infer_schema import Steps, expression, last_each, outside
 from webhook.core.workload.schema_places import EACH_KEY
 
 Notes = dict[Path, str]
@@ -41,6 +41,14 @@ def profile_spec(
     spec |= rest(kind, used, notes)
     if subresource is not None:
         spec |= scale_subresource(kind, scales, subresource, notes)
+    spec["embedded"] = [
+        {"place": expression(steps)}
+        for steps, node in outside(kind.schema)
+        if node.get("x-kubernetes-embedded-resource")
+    ]
+    notes["embedded",] = (
+        "the schema says that whole objects stand there; add those that make no pods as `podless`"
+    )
     spec["openSubtrees"] = [expression(each) for each in found.open]
     notes["openSubtrees",] = "what the schema leaves open; all else is known to hold no pods"
     empty = [key for key, value in spec.items() if value in ([], {}) and key != "openSubtrees"]

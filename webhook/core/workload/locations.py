@@ -145,6 +145,7 @@ class Definition:
         "interface",
         "others",
         "plans",
+        "pods_elsewhere",
         "profile",
         "profiled",
         "proofs",
@@ -186,6 +187,7 @@ class Definition:
             for component in interface.components
             if component.form
         )
+        self.pods_elsewhere = any(each.has_pods_elsewhere for each in self.everyone)
 
     def __repr__(self) -> str:
         return f"Definition({self.interface.kind}.{self.interface.group or 'core'})"
@@ -195,6 +197,17 @@ class Definition:
         if not self.proofs or not isinstance(document, dict):
             return None
         return self.proofs.get(str(document.get("apiVersion")).rpartition("/")[2])
+
+    @property
+    def has_pods_elsewhere(self) -> bool:
+        """Whether this definition alone knows of pods that an object may not state, or not whole."""
+        profile = self.profile
+        return bool(
+            profile.references
+            or profile.pod_texts
+            or any(each.profile.children == "merged" for each in self.plans)
+            or any(each.profile.merged_with for each in self.plans)
+        )
 
     @property
     def only_wraps(self) -> bool:
