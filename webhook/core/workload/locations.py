@@ -205,8 +205,8 @@ class Definition:
         return bool(
             profile.references
             or profile.pod_texts
-            or any(each.profile.children == "merged" for each in self.plans)
-            or any(each.profile.merged_with for each in self.plans)
+            or any(each.children == "merged" for each in profile.components.values())
+            or any(each.merged_with for each in profile.components.values())
         )
 
     @property
