@@ -21,8 +21,10 @@ from tests.core.test_shipped_workloads import (
 )
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
+from webhook.core.workload.container_forms import put_base
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.locations import Definition, locate
+from webhook.core.workload.parts import PodParts
 from webhook.core.workload.scale import read_scales
 from webhook.core.workload.selectors import PodQuery
 
@@ -142,6 +144,34 @@ def test_sidecars_take_nothing_from_steps() -> None:
     assert step["env"] == [{"name": "E", "value": "1"}]
     assert "env" not in sidecar
     assert sidecar["resources"] == {"limits": {"cpu": "1"}}
+
+
+def test_steps_that_are_none_are_left_as_they_are() -> None:
+    spec = {
+        "taskSpec": {"steps": ["odd"], "stepTemplate": {"image": "base"}},
+        "podTemplate": {"env": [{"name": "E"}]},
+        "computeResources": {"limits": {"cpu": "1"}},
+    }
+    assert placed(TASK_RUN, spec)["task"].spec["containers"] == ["odd"]
+    bare = {"taskSpec": {"steps": [{"name": "a"}], "stepTemplate": "odd"}}
+    assert placed(TASK_RUN, bare)["task"].spec["containers"] == [{"name": "a"}]
+
+
+def test_a_template_of_steps_alone_is_judged_where_it_stands() -> None:
+    found = placed(TASK_RUN, {"taskSpec": {"stepTemplate": {"image": "base"}}})["task"]
+    assert found.spec["containers"] == [{"image": "base"}]
+    assert found.parts is not None
+    place = ("spec", "taskSpec", "stepTemplate", "image")
+    assert found.parts.real(("spec", "containers", 0, "image")) == place
+
+
+def test_what_a_template_of_steps_adds_to_a_container_of_no_place_is_read_only() -> None:
+    parts = PodParts((), (), ())
+    pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{"name": "a"}]}}
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    put_base(parts, pod, ("spec", "containers"), ("base",), {"volumeMounts": mounts})
+    assert pod["spec"]["containers"] == [{"name": "a", "volumeMounts": mounts}]
+    assert not parts.holds(("spec", "containers", 0, "volumeMounts", 0))
 
 
 def test_workspaces_are_volumes_and_their_templates_claims() -> None:
