@@ -4,22 +4,64 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter, defaultdict
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from tests import everything
+from tests.e2e.testbed import upstream
+from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.files import read_all
+from webhook.core import wording
+from webhook.core.assemble import Choices, assemble
+from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
-from webhook.core.workload.coverage import uncovered
+from webhook.core.pointer import display
+from webhook.core.source import SourceDocument
+from webhook.core.workload.coverage import pod_like, uncovered
 from webhook.core.workload.locations import Definition, LocationError, locate
-from webhook.loader import Sources, load
-from webhook.offline import Place, judge, manifests_of, references_of
+from webhook.loader import DEFAULT_MINOR, Sources, load, server_defaults, shipped_documents
+from webhook.offline import Place, Verdict, judge, manifests_of, references_of
 
 ROOT = Path(__file__).resolve().parent.parent
 POLICY = ROOT / "tests" / "corpus-policy.yaml"
+MANIFESTS = "manifests"
+Json = dict[str, Any]
+
+# Folders with samples beside the one that a project is pinned with.
+FURTHER = {"lws": ("docs/examples",)}
+
+EXPLAINED = {
+    (
+        "InferenceService.serving.kserve.io/v1beta1",
+        "spec.transformer.custom.container",
+    ): "written in the form of v1alpha2: v1beta1 has no such field, and the API server drops it",
+}
+"""Places that look like pods where nothing is known of the schema, and why they are none."""
+
+UNGOVERNED = {
+    "SparkApplication.sparkoperator.k8s.io/v1beta1": "no operator of today serves this version",
+    "InferenceService.serving.kserve.io/v1alpha2": "no operator of today serves this version",
+    "Deployment.extensions/v1beta1": "no API server since 1.16 serves this version",
+    **{
+        f"{kind}.tekton.dev/{version}": "not shipped; see podgate interface infer"
+        for kind, version in (
+            ("Task", "v1"),
+            ("TaskRun", "v1"),
+            ("Pipeline", "v1"),
+            ("PipelineRun", "v1"),
+            ("StepAction", "v1alpha1"),
+            ("StepAction", "v1beta1"),
+        )
+    },
+}
+"""Kinds of samples that hold pods and have no definition, and why."""
 
 
 def shared_data() -> Path | None:
@@ -28,81 +70,221 @@ def shared_data() -> Path | None:
     return place if place.is_dir() else None
 
 
-def count(folder: Path) -> tuple[dict[str, Counter[str]], list[str]]:
-    """Counts by kind, and everything that went wrong."""
+@dataclass(slots=True)
+class Corpus:
+    """Objects of one origin with their sources; `unreadable` files are no YAML to anybody."""
+
+    origin: str
+    objects: list[tuple[str, Any]] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Seen:
+    """One object of a kind that is governed, and what came of it; `fault` is what went wrong."""
+
+    source: str
+    kind: str
+    raw: Any
+    locations: int = 0
+    uncovered: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    fault: str = ""
+
+
+def read_corpus(origin: str, folders: Iterable[Path]) -> Corpus:
+    """Every object below some folders; what is no object of Kubernetes is left out."""
+    found = Corpus(origin)
+    for folder in folders:
+        if any(each.suffix in {".yaml", ".yml", ".json"} for each in folder.rglob("*")):
+            documents, problems = read_all([str(folder)], kubernetes=True)
+            found.unreadable += sorted({problem.origin for problem in problems})
+            found.objects += manifests_of(documents)[0]
+    return found
+
+
+@cache
+def real_manifests(folder: Path) -> Corpus:
+    """The manifests of the shared folder."""
+    return read_corpus(MANIFESTS, [folder / "manifests"])
+
+
+@cache
+def samples(project: str) -> Corpus:
+    """The samples of a pinned archive; raises MissingTestbed where it cannot be had."""
+    root = upstream.module_dir(project)
+    folders = (upstream.PROJECTS[project].samples, *FURTHER.get(project, ()))
+    return read_corpus(project, [root / each for each in folders if (root / each).is_dir()])
+
+
+@cache
+def usual() -> Catalog:
+    """A policy as an installation may have it: something of everything, defaults and rules."""
     catalog, problems = load(Sources(policies=(str(POLICY),)))
     assert catalog is not None, problems
-    documents, _ = read_all([str(folder / "manifests")], kubernetes=True)
-    objects, _ = manifests_of(documents)
-    references = references_of(objects, Place())
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    faults: list[str] = []
-    for source, raw in objects:
-        group, _, version = str(raw["apiVersion"]).rpartition("/")
-        definition = catalog.definition(group, str(raw["kind"]), version)
-        if definition is None:
-            continue
-        row = table[f"{raw['kind']}.{group}" if group else str(raw["kind"])]
-        row["documents"] += 1
-        try:
-            locations = locate(definition, raw)
-            row["pod locations"] += len(locations)
-            row["uncovered places"] += len(uncovered(raw, locations, walked_whole(definition)))
-            verdict = judge(raw, source, catalog, references, Place())
-        except LocationError as error:
-            row["not locatable"] += 1
-            faults.append(f"{source}: {error.text}")
-            continue
-        except Exception as error:
-            faults.append(f"{source}: {type(error).__name__}: {error}")
-            continue
-        match verdict.decision:
-            case Allowed(changes=changes):
-                row["allowed"] += 1
-                row["places filled in"] += len(changes)
-            case Denied(violations=violations):
-                row["refused"] += 1
-                row["violations"] += len(violations)
-    return table, faults
+    return catalog
+
+
+@cache
+def writing() -> Catalog:
+    """A default of every field that there is, so that as much as possible is written."""
+    data = everything.policy("everything", defaults=everything.telling_defaults())
+    document = SourceDocument("everything.yaml", 1, data, {}, {})
+    shipped, _ = shipped_documents()
+    table: Any = server_defaults(DEFAULT_MINOR)
+    choices = Choices(vocabulary=everything.WORDS)
+    catalog, problems = assemble(shipped, [document], choices, table)
+    assert catalog is not None, "\n".join(map(wording.problem_text, problems))
+    return catalog
+
+
+def kind_of(raw: Any) -> str:
+    """Kind.group/version."""
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    return f"{raw['kind']}.{group or 'core'}/{version}"
+
+
+def definition_of(raw: Any, catalog: Catalog) -> Definition | None:
+    """The definition of an object's kind and version."""
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    return catalog.definition(group, str(raw["kind"]), version)
 
 
 def walked_whole(definition: Definition) -> Definition:
     """The definition as if nothing were known of the schema, so that every place is looked at."""
     profile = replace(definition.profile, open_subtrees=None)
-    return Definition(definition.interface, profile, definition.others)
+    return Definition(definition.interface, profile, definition.others, definition.versions)
+
+
+def judged(corpus: Corpus, catalog: Catalog) -> Iterator[Seen]:
+    """What comes of every object whose kind has a definition."""
+    references = references_of(corpus.objects, Place())
+    for source, raw in corpus.objects:
+        definition = definition_of(raw, catalog)
+        if definition is None:
+            continue
+        seen = Seen(source, kind_of(raw), raw)
+        try:
+            locations = locate(definition, raw)
+            outside = uncovered(raw, locations, walked_whole(definition))
+            seen.locations = len(locations)
+            seen.uncovered = tuple(display(path) for path, _ in outside)
+            seen.verdict = judge(raw, source, catalog, references, Place())
+        except LocationError as error:
+            seen.fault = error.text
+        except Exception as error:
+            seen.fault = f"{type(error).__name__}: {error}"
+        yield seen
+
+
+def unexplained(seen: Seen) -> list[str]:
+    """Places of an object that look like pods, are covered by nothing, and have no reason."""
+    return [
+        f"{seen.source}: {place}" for place in seen.uncovered if (seen.kind, place) not in EXPLAINED
+    ]
+
+
+def ungoverned(corpus: Corpus, catalog: Catalog) -> Counter[str]:
+    """Kinds without a definition whose objects seem to hold pods."""
+    return Counter(
+        kind_of(raw)
+        for _, raw in corpus.objects
+        if definition_of(raw, catalog) is None and pod_like(raw)
+    )
+
+
+def outcome(seen: Seen) -> Counter[str]:
+    """One object as numbers of the table."""
+    row = Counter(
+        {
+            "documents": 1,
+            "pod locations": seen.locations,
+            "uncovered": len(seen.uncovered),
+            "unexplained": len(unexplained(seen)),
+            "errors": int(bool(seen.fault)),
+        }
+    )
+    match seen.verdict and seen.verdict.decision:
+        case Allowed(changes=changes):
+            row.update({"allowed": 1, "written": len(changes)})
+        case Denied(violations=violations):
+            row.update({"refused": 1, "violations": len(violations)})
+    return row
 
 
 COLUMNS = (
     "documents",
     "pod locations",
-    "uncovered places",
+    "uncovered",
+    "unexplained",
+    "errors",
     "allowed",
-    "places filled in",
+    "written",
     "refused",
     "violations",
 )
 
 
-def main() -> int:
-    """Print the table; exit code 1 when something went wrong."""
+def corpora() -> Iterator[Corpus]:
+    """All that is to be had here; what is not is told."""
     folder = shared_data()
-    if folder is None:
-        print(
-            "no real manifests here: put the shared folder beside the checkout, or set PODGATE_SHARED"
-        )
-        return 2
-    counts, faults = count(folder)
-    table = Table("kind", *COLUMNS, title="real manifests through podgate apply")
-    for kind, row in sorted(counts.items()):
-        table.add_row(kind, *(str(row[column]) for column in COLUMNS))
-    totals = Counter[str]()
-    for row in counts.values():
-        totals.update(row)
+    if folder is not None:
+        yield real_manifests(folder)
+    else:
+        print("no real manifests: put the shared folder beside the checkout, or set PODGATE_SHARED")
+    for project in upstream.PROJECTS:
+        try:
+            yield samples(project)
+        except MissingTestbed as error:
+            print(f"no samples of {project}: {error.reason} {error.how_to_get_it}")
+
+
+def shown(title: str, head: str, rows: dict[str, Counter[str]]) -> None:
+    """One table, its sums below."""
+    table = Table(head, *COLUMNS, title=title)
+    for name, row in sorted(rows.items()):
+        table.add_row(name, *(str(row[column]) for column in COLUMNS))
+    totals = sum(rows.values(), Counter[str]())
     table.add_row("all", *(str(totals[column]) for column in COLUMNS), style="bold")
-    Console(width=140).print(table)
-    for fault in faults:
-        print(fault)
-    return 1 if faults else 0
+    Console(width=150).print(table)
+
+
+def tabled(title: str, catalog: Catalog, several: list[Corpus]) -> list[str]:
+    """Both tables of one policy; gives what is wrong."""
+    kinds: dict[str, Counter[str]] = {}
+    origins: dict[str, Counter[str]] = {}
+    wrong: list[str] = []
+    for corpus in several:
+        for seen in judged(corpus, catalog):
+            row = outcome(seen)
+            kinds.setdefault(seen.kind, Counter()).update(row)
+            origins.setdefault(corpus.origin, Counter()).update(row)
+            wrong += unexplained(seen)
+            wrong += [f"{seen.source}: {seen.fault}"] if seen.fault else []
+    shown(f"{title}, by kind", "kind", kinds)
+    shown(f"{title}, by origin", "origin", origins)
+    return wrong
+
+
+def main() -> int:
+    """Print the tables; exit code 1 when something is wrong, 2 without any manifest."""
+    several = list(corpora())
+    if not several:
+        return 2
+    wrong = tabled("real manifests under a usual policy", usual(), several)
+    wrong += tabled("real manifests under a default of every field", writing(), several)
+    for (kind, place), reason in EXPLAINED.items():
+        print(f"{kind}: {place} is explained: {reason}")
+    for corpus in several:
+        for kind, number in sorted(ungoverned(corpus, usual()).items()):
+            reason = UNGOVERNED.get(kind, "")
+            print(f"{kind}, {number} in {corpus.origin}: no definition; {reason or 'UNEXPLAINED'}")
+            wrong += [] if reason else [f"{kind} has pods and no definition"]
+        if corpus.unreadable:
+            print(f"{len(corpus.unreadable)} files of {corpus.origin} are no YAML and left out")
+    for each in wrong:
+        print(f"WRONG: {each}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,88 @@
+"""Real manifests and upstream's samples: nothing goes wrong, and no pod of theirs is missed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests import corpus
+from tests.corpus import EXPLAINED, UNGOVERNED, Corpus
+from tests.e2e.testbed import upstream
+from tests.e2e.testbed.missing import MissingTestbed
+from webhook.core.catalog import Catalog
+from webhook.core.decision import Allowed
+
+POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
+# Archives whose samples are of other kinds, or of none.
+WITHOUT_SAMPLES = {"tekton", "trainer"}
+
+
+def samples(project: str) -> Corpus:
+    """The samples of an archive; skipped where it cannot be fetched, but not on CI."""
+    try:
+        return corpus.samples(project)
+    except MissingTestbed as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no samples of {project}: {error.reason} {error.how_to_get_it}")
+
+
+def check(found: Corpus, catalog: Catalog, least: int) -> None:
+    seen = list(corpus.judged(found, catalog))
+    assert len(seen) >= least
+    assert [f"{each.source}: {each.fault}" for each in seen if each.fault] == []
+    assert [place for each in seen for place in corpus.unexplained(each)] == []
+    unknown = set(corpus.ungoverned(found, catalog)) - set(UNGOVERNED)
+    assert not unknown, "kinds with pods and without a definition"
+    for each in seen:
+        decision = each.verdict and each.verdict.decision
+        if isinstance(decision, Allowed):
+            assert each.verdict is not None
+            assert each.verdict.object is not None, each.source
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_real_manifest_is_judged_and_none_of_its_pods_is_missed(
+    shared_data: Path, policy: str
+) -> None:
+    check(corpus.real_manifests(shared_data), POLICIES[policy](), 350)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("project", upstream.PROJECTS)
+def test_every_sample_is_judged_and_none_of_its_pods_is_missed(project: str, policy: str) -> None:
+    check(samples(project), POLICIES[policy](), 0 if project in WITHOUT_SAMPLES else 1)
+
+
+def test_a_default_of_every_field_is_written_nearly_everywhere(shared_data: Path) -> None:
+    seen = list(corpus.judged(corpus.real_manifests(shared_data), corpus.writing()))
+    allowed = [each for each in seen if each.verdict and each.verdict.allowed]
+    assert len(allowed) > 0.9 * len(seen)
+    assert all(each.verdict and each.verdict.patch for each in allowed)
+
+
+def test_every_explanation_is_of_something_that_is_there(shared_data: Path) -> None:
+    several = [corpus.real_manifests(shared_data), *map(samples, upstream.PROJECTS)]
+    places = {
+        (seen.kind, place)
+        for each in several
+        for seen in corpus.judged(each, corpus.usual())
+        for place in seen.uncovered
+    }
+    assert places == set(EXPLAINED)
+
+
+def read(text: str) -> object:
+    return list(yaml.safe_load_all(text))
+
+
+@pytest.mark.parametrize("project", upstream.PROJECTS)
+def test_a_sample_that_is_left_out_is_no_yaml_to_others_either(project: str) -> None:
+    reader: Callable[[str], object] = read
+    for name in samples(project).unreadable:
+        with pytest.raises(yaml.YAMLError):
+            reader(Path(name).read_text("utf-8"))
