@@ -49,17 +49,16 @@ UNGOVERNED = {
     "SparkApplication.sparkoperator.k8s.io/v1beta1": "no operator of today serves this version",
     "InferenceService.serving.kserve.io/v1alpha2": "no operator of today serves this version",
     "Deployment.extensions/v1beta1": "no API server since 1.16 serves this version",
-    **{
-        f"{kind}.tekton.dev/{version}": "not shipped; see podgate interface infer"
-        for kind, version in (
-            ("Task", "v1"),
-            ("TaskRun", "v1"),
-            ("Pipeline", "v1"),
-            ("PipelineRun", "v1"),
-            ("StepAction", "v1alpha1"),
-            ("StepAction", "v1beta1"),
-        )
-    },
+    **dict.fromkeys(
+        (
+            "Task.tekton.dev/v1",
+            "Pipeline.tekton.dev/v1",
+            "StepAction.tekton.dev/v1",
+            "StepAction.tekton.dev/v1alpha1",
+            "StepAction.tekton.dev/v1beta1",
+        ),
+        "it makes no pods: the pods of the TaskRuns and PipelineRuns that name it are judged",
+    ),
 }
 """Kinds of samples that hold pods and have no definition, and why."""
 

@@ -18,7 +18,7 @@ from webhook.core.decision import Allowed
 
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 # Archives whose samples are of other kinds, or of none.
-WITHOUT_SAMPLES = {"tekton", "trainer"}
+WITHOUT_SAMPLES = {"trainer"}
 
 
 def samples(project: str) -> Corpus:

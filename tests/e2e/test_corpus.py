@@ -28,6 +28,12 @@ ORIGINS = (corpus.MANIFESTS, *upstream.PROJECTS)
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 PATIENCE = 240.0
 NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
+RUNTIME_CLASS = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "some"},
+    "handler": "some",
+}
 INDEX = re.compile(r"\[\d+\]")
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -124,6 +130,7 @@ def api(bare: Cluster, shared_data: Path) -> Iterator[Api]:
     # What the policies' defaults name has to be there.
     bare.kubectl("create", "priorityclass", "low", "--value=1")
     bare.kubectl("create", "serviceaccount", "runner", f"--namespace={SPACE}")
+    bare.kubectl("create", "-f", "-", input=yaml.safe_dump(RUNTIME_CLASS))
     with contextlib.closing(Api(bare)) as found:
         refused = []
         for each in crds:
@@ -195,6 +202,27 @@ def new_faults(api: Api, place: str, original: Any, completed: Any) -> list[str]
         # Unknown fields hide what else is wrong.
         found += faults(api, place, completed, "Ignore") - faults(api, place, original, "Ignore")
     return found
+
+
+def test_what_a_kind_does_not_take_is_found(
+    api: Api, served: dict[tuple[str, str], tuple[str, bool]]
+) -> None:
+    place, _ = served["ray.io/v1", "RayCluster"]
+    template = {"spec": {"containers": [{"name": "main", "image": "a"}]}}
+    head = {"rayStartParams": {}, "template": template}
+    good = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "c", "namespace": SPACE},
+        "spec": {"headGroupSpec": head},
+    }
+    assert new_faults(api, place, good, good) == []
+    unknown = {**good, "spec": {"headGroupSpec": head, "tolerations": []}}
+    assert new_faults(api, place, good, unknown) == ['unknown field "spec.tolerations"']
+    wrong = {**good, "spec": {"headGroupSpec": {**head, "serviceType": 5}}}
+    found = new_faults(api, place, unknown, wrong)
+    assert found
+    assert all("serviceType" in each for each in found)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
