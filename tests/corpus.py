@@ -63,6 +63,54 @@ UNGOVERNED = {
 """Kinds of samples that hold pods and have no definition, and why."""
 
 
+SAMPLED = frozenset(
+    {
+        "ClusterServingRuntime.serving.kserve.io/v1alpha1",
+        "ClusterTrainingRuntime.trainer.kubeflow.org/v1alpha1",
+        "ClusterWorkflowTemplate.argoproj.io/v1alpha1",
+        "Configuration.serving.knative.dev/v1",
+        "CronWorkflow.argoproj.io/v1alpha1",
+        "Deployment.apps/v1",
+        "DisaggregatedSet.disaggregatedset.x-k8s.io/v1",
+        "InferenceGraph.serving.kserve.io/v1alpha1",
+        "InferenceService.serving.kserve.io/v1beta1",
+        "JAXJob.kubeflow.org/v1",
+        "Job.batch.volcano.sh/v1alpha1",
+        "Job.batch/v1",
+        "JobFlow.flow.volcano.sh/v1alpha1",
+        "JobSet.jobset.x-k8s.io/v1alpha2",
+        "JobTemplate.flow.volcano.sh/v1alpha1",
+        "LLMInferenceService.serving.kserve.io/v1alpha1",
+        "LLMInferenceService.serving.kserve.io/v1alpha2",
+        "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1",
+        "MPIJob.kubeflow.org/v1",
+        "MPIJob.kubeflow.org/v2beta1",
+        "NIMCache.apps.nvidia.com/v1alpha1",
+        "NIMService.apps.nvidia.com/v1alpha1",
+        "PaddleJob.kubeflow.org/v1",
+        "PipelineRun.tekton.dev/v1",
+        "Pod.core/v1",
+        "PyTorchJob.kubeflow.org/v1",
+        "RayCluster.ray.io/v1",
+        "RayCronJob.ray.io/v1",
+        "RayJob.ray.io/v1",
+        "RayService.ray.io/v1",
+        "ReplicaSet.apps/v1",
+        "ScheduledSparkApplication.sparkoperator.k8s.io/v1beta2",
+        "Service.serving.knative.dev/v1",
+        "SparkApplication.sparkoperator.k8s.io/v1beta2",
+        "SparkConnect.sparkoperator.k8s.io/v1alpha1",
+        "StatefulSet.apps/v1",
+        "TFJob.kubeflow.org/v1",
+        "TaskRun.tekton.dev/v1",
+        "Workflow.argoproj.io/v1alpha1",
+        "WorkflowTemplate.argoproj.io/v1alpha1",
+        "XGBoostJob.kubeflow.org/v1",
+    }
+)
+"""Kinds and versions that the corpus has objects of."""
+
+
 def shared_data() -> Path | None:
     """The folder of real input, next to the checkout or where PODGATE_SHARED says."""
     place = Path(os.environ.get("PODGATE_SHARED") or ROOT.parent / "shared" / "data")

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.operators import cases as operators
+from tests import kinds_page
 from webhook.control.registration import Target, configurations
 from webhook.core import own_crds
 from webhook.core.catalog import Catalog
@@ -125,6 +126,7 @@ FILES: dict[str, Callable[[], str]] = {
         for kind in own_crds.kinds()
     },
     "docs/operators.md": operators_page,
+    "docs/workloads.md": lambda: kinds_page.page(catalog()),
     "docs/fields.md": fields_page,
     "docs/rules.md": rules_page,
     "docs/reasons.md": reasons_page,

@@ -34,6 +34,8 @@ RUNTIME_CLASS = {
     "metadata": {"name": "some"},
     "handler": "some",
 }
+# The place that is told when some rules were not tried at all.
+SKIPPED = "<nil>"
 INDEX = re.compile(r"\[\d+\]")
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -175,7 +177,11 @@ def faults(api: Api, place: str, document: Any, validation: str) -> Counter[str]
         causes = error.causes()
         if causes:
             # Default items may stand before the user's and shift their indices.
-            told = [INDEX.sub("[]", f"{each['field']}: {each['message']}") for each in causes]
+            told = [
+                INDEX.sub("[]", f"{each['field']}: {each['message']}")
+                for each in causes
+                if each["field"] != SKIPPED
+            ]
         else:
             told = str(error).partition("strict decoding error: ")[2].split(", ") or [str(error)]
             told = told if told != [""] else [str(error)]
