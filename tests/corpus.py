@@ -37,6 +37,14 @@ Json = dict[str, Any]
 # Folders with samples beside the one that a project is pinned with.
 FURTHER = {"lws": ("docs/examples",)}
 
+PROJECTS = tuple(
+    {
+        (project.module, upstream.version(name), project.samples): name
+        for name, project in reversed(upstream.PROJECTS.items())
+    }.values()
+)
+"""The projects whose samples are tried, the same samples once."""
+
 EXPLAINED = {
     (
         "InferenceService.serving.kserve.io/v1beta1",
@@ -59,6 +67,9 @@ UNGOVERNED = {
         ),
         "it makes no pods: the pods of the TaskRuns and PipelineRuns that name it are judged",
     ),
+    "AnalysisTemplate.argoproj.io/v1alpha1": "not shipped; the Jobs that come of it are judged as Jobs",
+    "ClusterAnalysisTemplate.argoproj.io/v1alpha1": "not shipped; its Jobs are judged as Jobs",
+    "Experiment.argoproj.io/v1alpha1": "not shipped; its ReplicaSets are judged as ReplicaSets",
 }
 """Kinds of samples that hold pods and have no definition, and why."""
 
@@ -96,6 +107,7 @@ SAMPLED = frozenset(
         "RayJob.ray.io/v1",
         "RayService.ray.io/v1",
         "ReplicaSet.apps/v1",
+        "Rollout.argoproj.io/v1alpha1",
         "ScheduledSparkApplication.sparkoperator.k8s.io/v1beta2",
         "Service.serving.knative.dev/v1",
         "SparkApplication.sparkoperator.k8s.io/v1beta2",
@@ -103,6 +115,7 @@ SAMPLED = frozenset(
         "StatefulSet.apps/v1",
         "TFJob.kubeflow.org/v1",
         "TaskRun.tekton.dev/v1",
+        "TrainJob.trainer.kubeflow.org/v1alpha1",
         "Workflow.argoproj.io/v1alpha1",
         "WorkflowTemplate.argoproj.io/v1alpha1",
         "XGBoostJob.kubeflow.org/v1",
@@ -279,7 +292,7 @@ def corpora() -> Iterator[Corpus]:
         yield real_manifests(folder)
     else:
         print("no real manifests: put the shared folder beside the checkout, or set PODGATE_SHARED")
-    for project in upstream.PROJECTS:
+    for project in PROJECTS:
         try:
             yield samples(project)
         except MissingTestbed as error:

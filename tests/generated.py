@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.e2e.operators import cases as operators
 from tests import kinds_page
+from tests.e2e.operators import cases as operators
 from webhook.control.registration import Target, configurations
 from webhook.core import own_crds
 from webhook.core.catalog import Catalog

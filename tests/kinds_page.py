@@ -76,7 +76,8 @@ def made(catalog: Catalog) -> str:
         " that are\n*merged* leave something to their operator, and its pods are judged again;"
         " *derived* pods are what the object says.\n*Made from* is what the definition's paths are"
         " checked against, or *facts* where no CRD was at hand. *Tried*: on\nreal manifests"
-        " (`make corpus`), and with the kind's own controller on a real API server ([operators.md](operators.md)).\n\n"
+        " (`make corpus`), and with the kind's own controller on a real API server"
+        " ([operators.md](operators.md)).\n\n"
         + "\n".join(f"| {' | '.join(line)} |" for line in lines)
         + "\n\n"
     )

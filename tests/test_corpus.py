@@ -11,7 +11,6 @@ import yaml
 
 from tests import corpus
 from tests.corpus import EXPLAINED, UNGOVERNED, Corpus
-from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed
@@ -51,7 +50,7 @@ def test_every_real_manifest_is_judged_and_none_of_its_pods_is_missed(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("project", upstream.PROJECTS)
+@pytest.mark.parametrize("project", corpus.PROJECTS)
 def test_every_sample_is_judged_and_none_of_its_pods_is_missed(project: str, policy: str) -> None:
     # Some archives have samples of other kinds only, or none.
     check(samples(project), POLICIES[policy](), 0)
@@ -59,7 +58,7 @@ def test_every_sample_is_judged_and_none_of_its_pods_is_missed(project: str, pol
 
 def test_the_archives_have_samples() -> None:
     seen = [
-        each for name in upstream.PROJECTS for each in corpus.judged(samples(name), corpus.usual())
+        each for name in corpus.PROJECTS for each in corpus.judged(samples(name), corpus.usual())
     ]
     assert len(seen) > 500
 
@@ -72,7 +71,7 @@ def test_a_default_of_every_field_is_written_nearly_everywhere(shared_data: Path
 
 
 def test_every_explanation_is_of_something_that_is_there(shared_data: Path) -> None:
-    several = [corpus.real_manifests(shared_data), *map(samples, upstream.PROJECTS)]
+    several = [corpus.real_manifests(shared_data), *map(samples, corpus.PROJECTS)]
     places = {
         (seen.kind, place)
         for each in several
@@ -83,7 +82,7 @@ def test_every_explanation_is_of_something_that_is_there(shared_data: Path) -> N
 
 
 def test_the_kinds_that_are_said_to_be_tried_are_those_that_there_are(shared_data: Path) -> None:
-    several = [corpus.real_manifests(shared_data), *map(samples, upstream.PROJECTS)]
+    several = [corpus.real_manifests(shared_data), *map(samples, corpus.PROJECTS)]
     found = {
         corpus.kind_of(raw)
         for each in several
@@ -98,7 +97,7 @@ def read(text: str) -> object:
     return list(yaml.safe_load_all(text))
 
 
-@pytest.mark.parametrize("project", upstream.PROJECTS)
+@pytest.mark.parametrize("project", corpus.PROJECTS)
 def test_a_sample_that_is_left_out_is_no_yaml_to_others_either(project: str) -> None:
     reader: Callable[[str], object] = read
     for name in samples(project).unreadable:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 
 SPACE = "corpus"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-ORIGINS = (corpus.MANIFESTS, *upstream.PROJECTS)
+ORIGINS = (corpus.MANIFESTS, *corpus.PROJECTS)
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 PATIENCE = 240.0
 NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
