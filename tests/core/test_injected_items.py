@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
+from webhook.core.injected import ACCOUNT_SOURCES
 from webhook.core.workload.injected_items import Injected, alike, parse_injected
 
 SIDECAR: dict[str, Any] = {
@@ -15,6 +17,13 @@ SIDECAR: dict[str, Any] = {
     "image": "docker.io/istio/proxyv2:*",
     "securityContext": {"runAsUser": 1337},
 }
+
+
+@dataclass
+class Pod:
+    """What is looked at of a pod."""
+
+    spec: dict[str, Any]
 
 
 def parsed(text: str) -> tuple[Injected, list[str]]:
@@ -86,3 +95,29 @@ def test_a_fault_names_its_place_and_what_to_write(text: str, place: str) -> Non
     assert told[0].startswith("injected.yaml:1")
     assert place in told[0]
     assert "write" in told[0] or "name an" in told[0]
+
+
+TOKEN_MOUNT = {
+    "name": "kube-api-access-x7k2p",
+    "readOnly": True,
+    "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
+}
+
+
+def test_the_token_that_the_server_mounts_into_a_sidecar_too_is_no_difference() -> None:
+    """The ServiceAccount plugin runs again after webhooks, and no list can know the volume's name."""
+    volume = {
+        "name": "kube-api-access-x7k2p",
+        "projected": {"sources": ACCOUNT_SOURCES, "defaultMode": 420},
+    }
+    known = Injected((SIDECAR,))
+    body = {**SIDECAR, "image": "docker.io/istio/proxyv2:1", "volumeMounts": [TOKEN_MOUNT]}
+    whole, forged = Pod({"volumes": [volume]}), Pod({"volumes": []})
+    assert known.has_container(body, whole)
+    assert not known.has_container(body, forged)
+    assert not known.has_container(body)
+    hosted = {"name": volume["name"], "hostPath": {"path": "/"}}
+    assert not known.has_container(body, Pod({"volumes": [hosted]}))
+    for change in ({"readOnly": False}, {"subPath": "x"}, {"mountPath": "/etc"}):
+        mounts = [{**TOKEN_MOUNT, **change}]
+        assert not known.has_container({**body, "volumeMounts": mounts}, whole)

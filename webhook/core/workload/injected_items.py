@@ -23,6 +23,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from webhook.core.decision import Problem
+from webhook.core.injected import View, is_token_mount
 from webhook.core.pointer import Path, display
 from webhook.core.policy.fields import TABLE
 from webhook.core.source import SourceDocument
@@ -50,8 +51,19 @@ class Injected:
     containers: tuple[Mapping[str, Any], ...] = ()
     items: tuple[InjectedItem, ...] = ()
 
-    def has_container(self, body: Mapping[str, Any]) -> bool:
-        """Whether a container is one of the list, with its image, mounts and privileges."""
+    def has_container(self, body: Mapping[str, Any], view: View | None = None) -> bool:
+        """Whether a container is one of the list, with its image, mounts and privileges.
+
+        The API server mounts the token of the pod's service account into containers that webhooks
+        add as well; that mount is Kubernetes' own, whatever the list says.
+        """
+        if not self.containers:
+            return False
+        mounts = body.get("volumeMounts")
+        if view is not None and isinstance(mounts, list):
+            body = {**body, "volumeMounts": [m for m in mounts if not is_token_mount(m, view)]}
+            if not body["volumeMounts"]:
+                del body["volumeMounts"]
         return any(is_container(each, body) for each in self.containers)
 
     def has_item(self, field: str, key: str, raw: Any) -> bool:

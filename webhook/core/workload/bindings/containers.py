@@ -86,7 +86,7 @@ class ContainerField:
         found = view.everyone if self.all_lists else view.containers
         if not ev.injected.containers:
             return found
-        return [each for each in found if not ev.injected.has_container(each.body)]
+        return [each for each in found if not ev.injected.has_container(each.body, view)]
 
     def effective(self, view: PodView, container: Container) -> Any:
         """Container value, else the pod's, else what the API means by absent; None for unset."""

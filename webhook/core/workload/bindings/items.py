@@ -279,7 +279,8 @@ class ItemsField:
         if not ev.injected.containers or len(native.owners) != 1:
             return False
         return any(
-            (each.list, each.name) == native.owners[0] and ev.injected.has_container(each.body)
+            (each.list, each.name) == native.owners[0]
+            and ev.injected.has_container(each.body, view)
             for each in view.everyone
         )
 
