@@ -51,6 +51,7 @@ class Front:
         try:
             yield self
         finally:
+            self.breaks = True  # connections that are still open lead nowhere either
             self.server.shutdown()
             self.server.server_close()
             thread.join()
