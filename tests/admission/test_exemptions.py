@@ -84,6 +84,18 @@ def test_an_owner_reference_alone_exempts_nobody(user: str) -> None:
         assert reasons(decision) == REFUSED
 
 
+def test_what_one_operator_makes_of_a_kind_widens_it_for_nobody() -> None:
+    """Many kinds use Jobs and Deployments both; a Job's pods are made by the controller of Jobs."""
+    rules = catalog(RULES)
+    for user in (REPLICAS, "system:serviceaccount:jobset-system:jobset-controller-manager"):
+        assert reasons(answer(rules, of_job(user=user))) == REFUSED
+    # A kind that does not say who makes its children leaves it to those that use it.
+    revision = owned(served(deployment()), "Revision", "serving.knative.dev/v1")
+    made = request(revision, user="system:serviceaccount:knative-serving:controller")
+    assert treatment(made, rules) in (Treatment.EXEMPT, Treatment.CHILD)
+    assert reasons(answer(rules, request(revision, user=JOB_CONTROLLER))) == REFUSED
+
+
 def test_a_controllers_name_alone_exempts_nothing() -> None:
     """Only what a governed kind controls is a child, with `controller: true` in so many words."""
     rules = catalog(RULES)

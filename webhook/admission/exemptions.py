@@ -17,10 +17,18 @@ from webhook.core.workload.trusted_mutators import take_out
 
 
 def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Profile]:
-    """The profiles of the owner's own kind, and those that name it as an intermediate kind."""
-    for (group, kind), definitions in catalog.definitions.items():
+    """The profiles of the owner's own kind, else those that name it as an intermediate kind.
+
+    A kind that says itself who makes its children is not widened by what others make of it: a
+    Deployment's controller makes no Pods of a Job because some operator uses both.
+    """
+    own = [each.profile for each in catalog.definitions.get(owner, ())]
+    if any(profile.controllers for profile in own):
+        yield from own
+        return
+    for definitions in catalog.definitions.values():
         for each in definitions:
-            if (group, kind) == owner or owner in each.profile.intermediate_kinds:
+            if owner in each.profile.intermediate_kinds:
                 yield each.profile
 
 
