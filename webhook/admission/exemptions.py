@@ -39,9 +39,9 @@ def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str,
     """
     if request.subresource:
         return False
-    if request.operation == "UPDATE" and not changes_replicas_only(request, catalog):
+    if not any(request.user in each.controllers for each in profiles_of_owner(catalog, owner)):
         return False
-    return any(request.user in profile.controllers for profile in profiles_of_owner(catalog, owner))
+    return request.operation != "UPDATE" or changes_replicas_only(request, catalog)
 
 
 def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
