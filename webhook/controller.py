@@ -7,13 +7,15 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from webhook import clock
 from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
+from webhook.adapters.processes import Said
 from webhook.audit import audited, governed_namespaces
+from webhook.certificates import Certificates
 from webhook.cluster import fixed_of
 from webhook.control import reports
 from webhook.control.hooks import Wanted, desired, differs
@@ -48,7 +50,7 @@ PROBE = {
 }
 """A Pod that the shipped system policy refuses; it is sent as a dry run only."""
 
-Acknowledged = Callable[[], Awaitable[Iterable[Json]]]
+Acknowledged = Callable[[], Awaitable[Said]]
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class Controller:
 
     `probe_namespace` is a governed namespace in which a Pod must be refused before hooks may fail
     closed; "" registers them as they are wanted at once. What is already there is looked over every
-    `scan_every` seconds, never with 0.
+    `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself.
     """
 
     server: ApiServer
@@ -68,6 +70,7 @@ class Controller:
     acknowledged: Acknowledged
     probe_namespace: str = ""
     scan_every: float = 0.0
+    certificates: Certificates | None = None
     collections: dict[str, Collection] = field(
         default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
     )
@@ -86,7 +89,8 @@ class Controller:
                 for each in self.collections.values()
             ]
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
-            working += [tasks.create_task(self.scan_all())] * bool(self.scan_every)
+            if self.scan_every:
+                working.append(tasks.create_task(self.scan_all()))
             await stop.wait()
             for each in working:
                 each.cancel()
@@ -164,8 +168,14 @@ class Controller:
         outcome = self.take()
         if outcome is None:
             return True
+        said = await self.acknowledged()
+        if self.certificates is not None:
+            ca = await self.certificates.keep(datetime.now(UTC), said.leaves)
+            self.target = replace(self.target, ca=ca)
         registered = await self.register()
-        force = in_force(await self.acknowledged())
+        if self.certificates is not None:
+            self.certificates.published(self.target.ca, datetime.now(UTC))
+        force = in_force(said.workers)
         await self.write_statuses(outcome, force)
         return registered and all(
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()

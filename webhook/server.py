@@ -363,6 +363,7 @@ class Process:
         if self.certificate.failures > failures:
             self.metrics.failed("certificate")
         self.metrics.certificate(self.certificate.not_after)
+        self.state.leaf = self.certificate.fingerprint
 
     def reload(self) -> None:
         """Load a catalog and put it to use; whatever fails, the last good one stays in use."""
@@ -397,6 +398,7 @@ class Process:
         self.metrics.swapped(self.state.generation)
         if self.certificate is not None:
             self.metrics.certificate(self.certificate.not_after)
+            self.state.leaf = self.certificate.fingerprint
         if self.state.generation > 1:
             log.info("catalog %d is in use", self.state.generation)
         selects = getattr(judge, "selects_namespaces", False)

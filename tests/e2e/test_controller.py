@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import signal
@@ -10,12 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.running import podgate
 from tests.e2e.api import Api, StatusError
-from tests.e2e.served import Certificates, environment
+from tests.e2e.served import Certificates, environment, free_port
 from tests.e2e.test_living_cluster import (  # noqa: F401 - fixtures
     POLICIES,
     ROOT,
@@ -50,6 +52,7 @@ class Controllers:
         self, cluster: Cluster, url: str, certificates: Certificates, folder: Path
     ) -> None:
         self.cluster, self.url, self.certificates, self.folder = cluster, url, certificates, folder
+        self.authority: Path | None = certificates.ca
         self.running: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -61,7 +64,7 @@ class Controllers:
             "--identity": identity,
             "--lease": "default/podgate",
             "--url": self.url,
-            "--ca-file": self.certificates.ca,
+            **({"--ca-file": self.authority} if self.authority else {}),
             "--admission": plain,
             "--probe-namespace": PROBE,
             "--kubeconfig": self.cluster.kubeconfig(),
@@ -84,7 +87,10 @@ class Controllers:
             if each.poll() is None:
                 os.kill(each.pid, signal.SIGTERM)
         for each in self.running:
-            each.wait(20)
+            try:
+                each.wait(20)
+            finally:
+                each.kill()
 
 
 @pytest.fixture
@@ -187,3 +193,73 @@ def test_hooks_stay_open_while_nobody_answers(
     soon(lambda: policy_of(api), controllers.log)
     soon(lambda: "must be refused was not" in controllers.log.read_text("utf-8"), controllers.log)
     assert policy_of(api) == "Ignore"
+
+
+def test_it_makes_and_exchanges_certificates_that_the_webhook_serves(
+    bare: Cluster,
+    api: Api,  # noqa: F811 - the fixture
+    certificates: Certificates,
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    port, metrics = free_port(), free_port()
+    secret = "/api/v1/namespaces/default/secrets/podgate-tls"
+
+    def mounted() -> bool:
+        """What kubelet does with a Secret that a Pod mounts."""
+        found = api.find(secret)
+        for name, text in ((found or {}).get("data") or {}).items():
+            fresh = folder / f".{name}"
+            fresh.write_bytes(base64.b64decode(text))
+            fresh.replace(folder / name)
+        return found is not None
+
+    controllers = Controllers(bare, f"https://127.0.0.1:{port}", certificates, tmp_path)
+    controllers.authority = None
+    with contextlib.suppress(StatusError):
+        labels = {"podgate.dev/governed": "true"}
+        document = {"metadata": {"name": PROBE, "labels": labels}}
+        api.request("POST", "/api/v1/namespaces", document)
+    more = ("--tls-secret", "default/podgate-tls")
+    controllers.start("keeper", f"http://127.0.0.1:{metrics}/statusz", *more)
+    serving: subprocess.Popen[bytes] | None = None
+    try:
+        soon(mounted, controllers.log)
+        flags = {
+            "--listen": f"127.0.0.1:{port}",
+            "--metrics-listen": f"127.0.0.1:{metrics}",
+            "--tls-cert": folder / "tls.crt",
+            "--tls-key": folder / "tls.key",
+            "--workers": 1,
+            "--drain": 0,
+        }
+        command = ["serve", *(str(part) for pair in flags.items() for part in pair)]
+        serving = subprocess.Popen(
+            [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        soon(lambda: policy_of(api) == "Fail", controllers.log)
+        before = (folder / "tls.crt").read_bytes()
+        api.request("DELETE", secret)
+        soon(lambda: mounted() and (folder / "tls.crt").read_bytes() != before, controllers.log)
+        time.sleep(3)
+        place = f"/api/v1/namespaces/{PROBE}/pods?dryRun=All"
+        with pytest.raises(StatusError) as error:
+            api.request("POST", place, bad_pod())
+        assert "podgate refused" in str(error.value)
+    finally:
+        controllers.stop()
+        if serving is not None:
+            os.kill(serving.pid, signal.SIGTERM)
+            serving.wait(20)
+        podgate("hooks", "remove", "--kubeconfig", str(bare.kubeconfig()))
+
+
+def bad_pod() -> dict[str, Any]:
+    container = {"name": "m", "image": "a", "securityContext": {"privileged": True}}
+    metadata, spec = {"name": "p"}, {"containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -50,6 +50,7 @@ class State:
     generation: int = 0
     trouble: str = "the first catalog is not loaded yet"
     draining: bool = False
+    leaf: str = ""
 
     def reasons(self) -> list[str]:
         """Why no new traffic is wanted; empty when ready."""
@@ -400,7 +401,8 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
     async def statusz(request: HttpRequest) -> Response:
         acknowledged = getattr(state.judge, "acknowledged", list)
         workers = await asyncio.to_thread(acknowledged)
-        return said(200, {"catalog": state.generation, "workers": workers})
+        told = {"catalog": state.generation, "workers": workers, "leaf": state.leaf}
+        return said(200, told)
 
     routes = [Route("/livez", livez), Route("/readyz", readyz), Route("/statusz", statusz)]
     if metrics is not None:

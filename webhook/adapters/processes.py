@@ -20,6 +20,16 @@ PATIENCE = 3.0
 PORT_NAME = "metrics"
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What workers judge by, and the fingerprints of the certificates that are served; "" where
+    nobody says which.
+    """
+
+    workers: tuple[Json, ...] = ()
+    leaves: frozenset[str] = frozenset()
+
+
 @dataclass(slots=True)
 class Processes:
     """Where to ask: given addresses, and the Pods behind a Service (namespace and name)."""
@@ -28,11 +38,12 @@ class Processes:
     urls: tuple[str, ...] = ()
     service: tuple[str, str] | None = None
 
-    async def __call__(self) -> list[Json]:
+    async def __call__(self) -> Said:
         """What all of them say. A Pod that does not answer counts as one that knows nothing."""
         places = [*self.urls, *(await self.behind_service())]
         answers = await asyncio.gather(*(asyncio.to_thread(ask, each) for each in places))
-        return [row for several in answers for row in several]
+        workers = tuple(row for each in answers for row in each.workers)
+        return Said(workers, frozenset().union(*(each.leaves for each in answers)))
 
     async def behind_service(self) -> list[str]:
         """The addresses of the Pods that a Service has, ready or about to be."""
@@ -59,12 +70,14 @@ def urls_of(endpoint_slice: Json) -> Iterable[str]:
             yield from (f"http://{host}:{port}/statusz" for port in ports)
 
 
-def ask(url: str) -> list[Json]:
+def ask(url: str) -> Said:
     """What the workers of one Pod say; one that knows nothing where there is no answer."""
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - of our own Pods
             found = orjson.loads(answer.read())
     except (OSError, ValueError) as error:
         log.warning("asking %s failed: %s", url, type(error).__name__)
-        return [{"in_force": []}]
-    return [each for each in found.get("workers") or () if isinstance(each.get("in_force"), list)]
+        return Said(({"in_force": []},), frozenset({""}))
+    workers = found.get("workers") or ()
+    rows = tuple(each for each in workers if isinstance(each.get("in_force"), list))
+    return Said(rows, frozenset({str(found.get("leaf") or "")}))

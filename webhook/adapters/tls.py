@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import ssl
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 log = logging.getLogger("podgate.tls")
 
@@ -61,6 +63,7 @@ class Certificate:
     now: Callable[[], datetime] = now_utc
     failures: int = 0
     not_after: datetime = field(init=False)
+    fingerprint: str = field(init=False)
     context: ssl.SSLContext = field(init=False)
     current: ssl.SSLContext = field(init=False)
     seen: Mark = field(init=False)
@@ -68,8 +71,8 @@ class Certificate:
     def __post_init__(self) -> None:
         """Load for the first time; TlsError when that cannot be."""
         self.seen = self.files.mark()
-        self.current, self.not_after = loaded(self.files)
-        self.context, _ = loaded(self.files)
+        self.current, self.not_after, self.fingerprint = loaded(self.files)
+        self.context = loaded(self.files).context
         self.context.sni_callback = self.pass_on
 
     def pass_on(self, handshake: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
@@ -82,7 +85,7 @@ class Certificate:
         if mark == self.seen:
             return False
         try:
-            context, until = self.better()
+            context, until, fingerprint = self.better()
         except TlsError as error:
             if mark == self.files.mark():  # else it was caught half-written: look again
                 self.seen = mark
@@ -90,23 +93,32 @@ class Certificate:
                 log.error("the old certificate stays: %s", error)  # noqa: TRY400
             return False
         self.seen, self.current, self.not_after = mark, context, until
+        self.fingerprint = fingerprint
         log.info("a new certificate is served, valid until %s", until.isoformat())
         return True
 
-    def better(self) -> tuple[ssl.SSLContext, datetime]:
+    def better(self) -> Loaded:
         """What the files hold now; TlsError also when that has ended while the old pair has not."""
-        context, until = loaded(self.files)
-        if until <= self.now() < self.not_after:
-            raise TlsError(f"{self.files.certificate} ended on {until:%Y-%m-%d %H:%M} UTC")
-        return context, until
+        found = loaded(self.files)
+        if found.until <= self.now() < self.not_after:
+            raise TlsError(f"{self.files.certificate} ended on {found.until:%Y-%m-%d %H:%M} UTC")
+        return found
 
     def days_left(self) -> float:
         """Days until the served certificate ends; negative when it has ended."""
         return (self.not_after - self.now()).total_seconds() / 86_400
 
 
-def loaded(files: Files) -> tuple[ssl.SSLContext, datetime]:
-    """A context with what the files hold now, and when its certificate ends; TlsError if bad."""
+class Loaded(NamedTuple):
+    """A context, when its certificate ends, and the certificate's SHA-256 in lower-case hex."""
+
+    context: ssl.SSLContext
+    until: datetime
+    fingerprint: str
+
+
+def loaded(files: Files) -> Loaded:
+    """A context with what the files hold now; TlsError if they are bad."""
     context = server_context(asks_clients=files.client_ca is not None)
     chain, key = content(files.certificate), content(files.key)
     until = not_after(chain, files.certificate)
@@ -118,7 +130,15 @@ def loaded(files: Files) -> tuple[ssl.SSLContext, datetime]:
             raise TlsError(f"{pair} are no usable pair: {reason_of(error)}") from error
     if files.client_ca is not None:
         trust(context, files.client_ca)
-    return context, until
+    return Loaded(context, until, fingerprint_of(chain))
+
+
+def fingerprint_of(chain: bytes) -> str:
+    """The SHA-256 of the first certificate of a chain that was found good."""
+    text = chain.decode("ascii", "replace")
+    end = "-----END CERTIFICATE-----"
+    first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
 
 
 def server_context(*, asks_clients: bool) -> ssl.SSLContext:

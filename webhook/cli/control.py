@@ -7,15 +7,20 @@ import os
 import signal
 import socket
 from collections.abc import Coroutine
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
+from certs.names import Names
+from certs.state import Policy
 from webhook.adapters import telemetry
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.kubernetes import AccessError
 from webhook.adapters.processes import Processes
+from webhook.certificates import Certificates
 from webhook.cli import loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.registration import CaFile, Governed, Service, Timeout, Url, target_of
@@ -53,6 +58,17 @@ Probe = Annotated[
     ),
 ]
 
+TlsSecret = Annotated[
+    str | None,
+    typer.Option(
+        "--tls-secret",
+        metavar="NAMESPACE/NAME",
+        help="Make and exchange the webhook's certificates, in this Secret and NAME-ca beside it.",
+    ),
+]
+LeafDays = Annotated[
+    int, typer.Option("--leaf-days", min=1, help="How long such a certificate is valid.")
+]
 Scan = Annotated[
     float,
     typer.Option(
@@ -67,6 +83,8 @@ def control(
     service: Service = None,
     url: Url = None,
     ca_file: CaFile = None,
+    tls_secret: TlsSecret = None,
+    leaf_days: LeafDays = 90,
     governed: Governed = "label",
     timeout: Timeout = 10,
     admission: Admission = None,
@@ -105,12 +123,38 @@ def control(
             probe_namespace,
             scan_every,
         )
+        if tls_secret is not None:
+            controller.certificates = certificates_of(controller, tls_secret, leaf_days)
     except AccessError as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     asyncio.run(until_told(controller))
+
+
+def certificates_of(controller: Controller, given: str, leaf_days: int) -> Certificates:
+    """The certificates that the controller keeps, for the names by which the webhook is called."""
+    namespace, name = pair(given, "--tls-secret")
+    target, addresses = controller.target, list[str]()
+    if target.ca:
+        loading.complain("error: --ca-file: the controller makes its own CA with --tls-secret")
+        raise loading.BadInput
+    if target.service is not None:
+        space, service, _ = target.service
+        dns = [f"{service}.{space}.svc", f"{service}.{space}.svc.cluster.local"]
+    else:
+        host = urlsplit(target.url).hostname or ""
+        is_address = ":" in host or host.replace(".", "").isdigit()
+        dns, addresses = ([], [host]) if is_address else ([host], [])
+    return Certificates(
+        controller.server,
+        namespace,
+        Names.of(dns, addresses),
+        name,
+        f"{name}-ca",
+        Policy(leaf_life=timedelta(days=leaf_days)),
+    )
 
 
 def pair(text: str, flag: str) -> tuple[str, str]:
