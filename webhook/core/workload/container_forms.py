@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.core.pointer import Path, read
-from webhook.core.workload.pieces import Piece, Pieces, mapping, put
+from webhook.core.workload.pieces import CONTAINER, Piece, Pieces, mapping, put
 
 CONTAINERS: Final = "containers"
 AMOUNTS: Final = "computeResources"
@@ -14,7 +14,12 @@ IDENTITIES: Final = {"env": "name", "volumeMounts": "mountPath", "volumeDevices"
 
 
 def put_mark(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
-    """A value that shows that there is a pod, and says nothing of it."""
+    """A value that shows that there is a pod, and says nothing of it.
+
+    One that is a container's is all that the object says of that container: no default goes there.
+    """
+    if at == CONTAINER and value is not None:
+        parts.add(at, place, "told", given=True)
 
 
 def put_steps(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:

@@ -18,7 +18,8 @@ A part says which place of a pod is where in the object, and in which form the o
     variables   a map of names to values, behind the variables that are there
     device      {name, quantity} for a limit of the first container
     quantities  {cpu, memory} for its requests and limits
-    mark        whatever shows that there is a pod, and says nothing of it
+    mark        whatever shows that there is a pod, and says nothing of it; of a container: that
+                the object says nothing else of it
     steps       containers with their amounts under computeResources, behind those that are there
     base        a container from which those that are there take what they lack
     over        variables that the containers that are there get besides their own
