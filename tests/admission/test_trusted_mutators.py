@@ -22,6 +22,7 @@ from tests.core.building import (
     reasons,
     request,
     served,
+    shell,
 )
 from tests.core.test_scale import scaling
 from webhook.adapters.yaml_source import read_documents
@@ -392,3 +393,32 @@ def test_taking_a_place_out_of_a_copy_reaches_every_item_of_lists() -> None:
     take_out(left, ("f", "g", "h"))
     take_out(left, ("x", "y"))
     assert left == {"a": [{"d": 2}, {"b": {"e": 4}}, 5]}
+
+
+def workflow() -> Any:
+    spec = {"entrypoint": "main", "templates": [{"name": "main", "container": container()}]}
+    return shell("argoproj.io/v1alpha1", "Workflow", spec)
+
+
+def test_a_controller_without_a_status_subresource_writes_its_status() -> None:
+    rules = trusting(HELD)
+    old = workflow()
+
+    def progress(each: Any) -> None:
+        each["metadata"]["labels"] = {"workflows.argoproj.io/phase": "Running"}
+        each["status"] = {"phase": "Running", "nodes": {"main": {"phase": "Pending"}}}
+
+    new = edited(old, progress)
+    argo = "system:serviceaccount:argo:argo"
+    for stage in Stage:
+        asked = request(new, old, user=argo, stage=stage)
+        assert treatment(asked, rules) is Treatment.TRUSTED
+        decision = judge_review(asked, rules, References())
+        assert isinstance(decision, Allowed)
+        assert not decision.patch
+    for change in (
+        lambda each: each["metadata"]["labels"].update(mine="1"),
+        lambda each: each["spec"]["templates"][0]["container"].update(image="evil:1"),
+    ):
+        other = request(edited(new, change), old, user=argo)
+        assert treatment(other, rules) is Treatment.FULL
