@@ -45,7 +45,7 @@ class Bed:
         if operator.name not in self.running:
             found = programs.find(operator.name)[operator.name]
             folder = self.folder / operator.name
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
             place = Place(folder, self.account(operator, folder))
             crds = [
                 each

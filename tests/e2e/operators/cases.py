@@ -10,7 +10,9 @@ from typing import Any
 
 import yaml
 
+from tests.e2e.operators.argo import ARGO
 from tests.e2e.operators.jobset import JOBSET
+from tests.e2e.operators.kserve import KSERVE
 from tests.e2e.operators.kuberay import KUBERAY
 from tests.e2e.operators.lws import LWS
 from tests.e2e.operators.mpi_operator import MPI_OPERATOR
@@ -38,11 +40,12 @@ class Case:
     `resource` is what kubectl calls the kind. `mains` are names of main containers, `added` of
     those that the operator puts in itself. `breaks` is what breaks `rule` in what stands at `broken`.
     `scaled` is a place that `kubectl scale` changes, and how many pods there are at 1 more.
-    `done` is a condition or phase in the status when every pod of `ends` has succeeded. `again`:
-    a pod that is deleted comes again. `restless`: the operator's own webhook writes timestamps that
-    are null into every update, which is a new generation each time, with podgate or without.
-    A file of its name in beside/ is applied to the namespace first. One in smuggled/ has a workload
-    that is fine but for what its operator gets from elsewhere.
+    `done` is a condition or phase in the status when every pod of `ends` has succeeded. `again`: a
+    pod that is deleted comes again; else the next step waits until one of the pods has ended.
+    `restless`: the operator itself writes into the workload at every update, with podgate or
+    without, so that its generation tells nothing. It `spreads` when labels of the workload become
+    labels of its pods. A file of its name in beside/ is applied to the namespace first. One in
+    smuggled/ has a workload that is fine but for what its operator gets from elsewhere.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Case:
     ends: str = ""
     again: bool = True
     restless: bool = False
+    spreads: bool = False
     others: tuple[Operator, ...] = ()
 
     @property
@@ -154,6 +158,26 @@ CASES = (
         mains=("node",),
         done="Complete",
     ),
+    Case(
+        name="workflow",
+        operator=ARGO,
+        resource="workflows.argoproj.io",
+        pods=2,
+        broken="spec.templates.1.container",
+        added=("init", "wait"),
+        done="Succeeded",
+        again=False,
+        restless=True,
+    ),
+    Case(
+        name="inferenceservice",
+        operator=KSERVE,
+        resource="inferenceservices.serving.kserve.io",
+        pods=1,
+        broken="spec.predictor.containers.0",
+        mains=("kserve-container",),
+        spreads=True,
+    ),
 )
 IN_CI = ("training-operator", "jobset", "kuberay")
 """Operators that `make test` runs; `make test-operators` runs all of them."""
@@ -175,7 +199,7 @@ def table() -> Iterator[tuple[str, ...]]:
             f"{case.pods} to {case.scaled[1]}" if case.scaled else "",
             case.done,
             "refused" if case.smuggled.exists() else "",
-            "recovers" if case.again else "",
+            "recovers" if case.again else "at the next event",
             "yes" if name in IN_CI else "",
         )
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.e2e.conftest import bed_or_skip
@@ -53,7 +54,7 @@ class Played:
 
     def spec(self) -> Any:
         """What the workload says, without what it says of nothing."""
-        return without_nulls(self.workload()["spec"])
+        return said(self.workload()["spec"])
 
     def workload(self) -> Json:
         """The workload as it is stored."""
@@ -64,11 +65,12 @@ class Played:
         return self.bed.gate.api.items("Pod", self.space)
 
     def running(self, count: int, without: Collection[str] = ()) -> list[Json]:
-        """The pods once exactly `count` run, none of which has one of these uids."""
+        """The pods once `count` run and the others have ended, none with one of these uids."""
         end = time.monotonic() + PATIENCE
         while True:
             found = self.pods()
             phases = [each["status"].get("phase") for each in found]
+            phases = [each for each in phases if each != "Succeeded"]
             uids = {each["metadata"]["uid"] for each in found}
             if phases == ["Running"] * count and not uids & set(without):
                 return found
@@ -150,7 +152,7 @@ class Played:
     def events(self) -> list[str]:
         """The namespace's events."""
         found = self.bed.gate.api.items("Event", self.space)
-        return [f"{each['reason']}: {each['message']}" for each in found]
+        return [f"{each.get('reason')}: {each.get('message')}" for each in found]
 
     def state(self) -> str:
         """What there is and what was said, for people."""
@@ -161,12 +163,13 @@ class Played:
         )
 
 
-def without_nulls(value: Any) -> Any:
-    """A value without what is null."""
+def said(value: Any) -> Any:
+    """A value without what is null or empty in it, which operators add when they write it back."""
     if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+        kept = {key: said(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in (None, {}, "")}
     if isinstance(value, list):
-        return [without_nulls(each) for each in value]
+        return [said(each) for each in value]
     return value
 
 
@@ -181,3 +184,17 @@ def play(bed: Bed, case: Case, space: str) -> Played:
     played.apply()
     played.running(case.pods)
     return played
+
+
+def succeed(bed: Bed, pod: Json) -> None:
+    """Have the containers of a pod end well, as its node would tell."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}
+    statuses = [
+        {**each, "ready": False, "started": False, "state": {"terminated": ended}}
+        for each in pod["status"]["containerStatuses"]
+    ]
+    body = {"status": {"phase": "Succeeded", "containerStatuses": statuses}}
+    metadata = pod["metadata"]
+    path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status"
+    bed.gate.api.request("PATCH", path, body, "application/merge-patch+json")

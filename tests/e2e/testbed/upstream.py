@@ -85,6 +85,16 @@ PROJECTS = {
         "config/samples",
         pins=OPERATORS / "kuberay",
     ),
+    "operators/argo": Project(
+        "github.com/argoproj/argo-workflows/v3",
+        # As installed by default: an API server refuses the full ones.
+        "manifests/base/crds/minimal",
+        "examples",
+        pins=OPERATORS / "argo",
+    ),
+    "operators/kserve": Project(
+        "github.com/kserve/kserve", "config/crd/full", "docs/samples", pins=OPERATORS / "kserve"
+    ),
     "operators/lws": Project(
         "sigs.k8s.io/lws", "config/crd/bases", "docs/examples", pins=OPERATORS / "lws"
     ),
