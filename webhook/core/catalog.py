@@ -167,14 +167,17 @@ class Catalog:
         return self.plan(definition, applying)
 
     def governed_kinds(self, group: str, kind: str) -> tuple[tuple[str, str], ...]:
-        """The kind itself where it has a definition, else those that it stands in between for."""
+        """The kind itself where it has a definition, else the nearest that it stands between for."""
         if (group, kind) in self.definitions:
             return ((group, kind),)
-        return tuple(
-            each
+        between = {
+            each: {kind for one in found for kind in one.profile.intermediate_kinds}
             for each, found in self.definitions.items()
-            if any((group, kind) in one.profile.intermediate_kinds for one in found)
-        ) or ((group, kind),)
+        }
+        found = [each for each, kinds in between.items() if (group, kind) in kinds]
+        # What comes by way of another of them has been judged as that one.
+        nearest = [each for each in found if not any(other in between[each] for other in found)]
+        return tuple(nearest or found) or ((group, kind),)
 
     def plan(self, definition: Definition, policies: Sequence[Policy]) -> Plan:
         """One plan per kind, version and set of policies, shared by all namespaces."""
