@@ -49,9 +49,11 @@ class PullSecretStore:
     def put(
         self, view: PodView, ev: Evaluation, row: Field, entry: Any, why: str, source: Source | None
     ) -> None:
-        """Append one reference."""
+        """Append one reference, unless another pod that shares the list has done so."""
         path = (*view.spec_path, SECRETS)
-        if ev.can_write(path):
+        shared = self.read(ev.as_it_stands(view)) if view.location.parts is not None else ()
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        if ev.can_write(path) and not any(each.key == name for each in shared):
             index = len(ev.now(path) or [])
             ev.draft.append(path, entry)
             ev.note_item(row, (*path, index), entry, why, source)
