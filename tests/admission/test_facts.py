@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import signal
@@ -331,7 +332,8 @@ def test_a_killed_worker_neither_drops_nor_wrongly_answers_a_review(chosen: Cata
                 for each in worker.processes:
                     process = each.process
                     if process is not None:
-                        os.kill(process.pid, signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(process.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
