@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests import kinds_page
+from tests import chart, kinds_page
 from tests.e2e.operators import cases as operators
 from webhook.control.registration import Target, configurations
 from webhook.core import own_crds
@@ -125,6 +125,10 @@ FILES: dict[str, Callable[[], str]] = {
         f"deploy/crds/{kind.full}.yaml": functools.partial(own_crd, kind)
         for kind in own_crds.kinds()
     },
+    "deploy/chart/files/documents.yaml": chart.documents,
+    "deploy/chart/files/governed.yaml": lambda: chart.governed(catalog()),
+    "deploy/chart/files/crds.yaml": chart.crd_names,
+    "deploy/chart/values.schema.json": chart.schema,
     "docs/operators.md": operators_page,
     "docs/workloads.md": lambda: kinds_page.page(catalog()),
     "docs/fields.md": fields_page,

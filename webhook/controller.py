@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from webhook import clock
@@ -59,7 +60,8 @@ class Controller:
 
     `probe_namespace` is a governed namespace in which a Pod must be refused before hooks may fail
     closed; "" registers them as they are wanted at once. What is already there is looked over every
-    `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself.
+    `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself;
+    a `ca_file` that somebody else keeps is read again each time.
     """
 
     server: ApiServer
@@ -71,6 +73,7 @@ class Controller:
     probe_namespace: str = ""
     scan_every: float = 0.0
     certificates: Certificates | None = None
+    ca_file: Path | None = None
     collections: dict[str, Collection] = field(
         default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
     )
@@ -172,6 +175,8 @@ class Controller:
         if self.certificates is not None:
             ca = await self.certificates.keep(datetime.now(UTC), said.leaves)
             self.target = replace(self.target, ca=ca)
+        elif self.ca_file is not None:
+            self.target = replace(self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file))
         registered = await self.register()
         if self.certificates is not None:
             self.certificates.published(self.target.ca, datetime.now(UTC))
@@ -180,6 +185,14 @@ class Controller:
         return registered and all(
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
         )
+
+    def read_ca(self, file: Path) -> bytes:
+        """The CA as it is now, the one before while there is none to read."""
+        try:
+            return file.read_bytes() or self.target.ca
+        except OSError as error:
+            log.warning("the CA cannot be read again: %s: %s", file, error.strerror)
+            return self.target.ca
 
     def take(self) -> Outcome | None:
         """The documents as they are now; None while those of files are wrong."""

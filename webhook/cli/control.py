@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Coroutine
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -28,8 +28,11 @@ from webhook.cli.serve import sources_of
 from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switched
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target, configurations
-from webhook.controller import Controller
+from webhook.controller import RENEWED, Controller
 from webhook.settings import Settings
+
+HELD, TRIES = 60, 10
+ROUND = 3.0  # seconds that a controller's round may go on after it has seen that it leads no more
 
 hooks = typer.Typer(no_args_is_help=True, help="The webhook configurations: look, switch, remove.")
 Lease = Annotated[
@@ -69,6 +72,10 @@ TlsSecret = Annotated[
 LeafDays = Annotated[
     int, typer.Option("--leaf-days", min=1, help="How long such a certificate is valid.")
 ]
+FailOpen = Annotated[
+    bool,
+    typer.Option("--fail-open", help="The switch: no hook ever refuses what podgate does not answer."),
+]
 Scan = Annotated[
     float,
     typer.Option(
@@ -91,6 +98,7 @@ def control(
     admission_service: AdmissionService = None,
     probe_namespace: Probe = "",
     scan_every: Scan = 0.0,
+    fail_open: FailOpen = False,
     kubeconfig: KubeconfigFile = None,
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
@@ -113,7 +121,7 @@ def control(
             server,
             sources_of(settings),
             target_of(service, url, ca_file),
-            Options(governed=governed, timeout_seconds=timeout),
+            Options(governed, timeout, validate_failure="Ignore" if fail_open else "Fail"),
             Election(*pair(lease, "--lease"), identity or socket.gethostname()),
             Processes(
                 server,
@@ -123,6 +131,7 @@ def control(
             probe_namespace,
             scan_every,
         )
+        controller.ca_file = ca_file
         if tls_secret is not None:
             controller.certificates = certificates_of(controller, tls_secret, leaf_days)
     except AccessError as error:
@@ -218,9 +227,24 @@ def show(kubeconfig: KubeconfigFile = None) -> None:
 
 
 @hooks.command("remove")
-def remove(kubeconfig: KubeconfigFile = None) -> None:
+def remove(
+    kubeconfig: KubeconfigFile = None,
+    lease: Annotated[
+        str,
+        typer.Option(
+            "--lease",
+            metavar="NAMESPACE/NAME",
+            help="The Lease of controllers that still run: it is held for a minute, or they would write"
+            " the configurations again.",
+        ),
+    ] = "",
+) -> None:
     """Delete the configurations: nothing is sent to podgate any more. The first step of a removal."""
-    done(removed(server_of(kubeconfig)))
+    try:
+        place = pair(lease, "--lease") if lease else None
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    done(removed(server_of(kubeconfig), place))
 
 
 async def switch(server: ApiServer, *, off: bool) -> list[str]:
@@ -250,14 +274,35 @@ async def shown(server: ApiServer) -> list[str]:
     return told
 
 
-async def removed(server: ApiServer) -> list[str]:
-    """Delete what is there."""
-    told = []
+async def removed(server: ApiServer, lease: tuple[str, str] | None = None) -> list[str]:
+    """Delete what is there, with the Lease of controllers in hand."""
+    told = [await held(server, Election(*lease, "podgate-removal", HELD))] if lease else []
     for each in names():
         was = await server.find(each.path) is not None
         await server.delete(each.path)
         told.append(f"{label(each)} " + ("deleted" if was else "is not there"))
     return told
+
+
+async def held(server: ApiServer, election: Election) -> str:
+    """Take a Lease from whoever has it, and wait until they must have seen it."""
+    name = f"lease.coordination.k8s.io/{election.name}"
+    for _ in range(TRIES):
+        found = await server.find(election.path)
+        if found is None:
+            return f"{name} is not there"
+        now = datetime.now(UTC)
+        led = election.step(found, now) == "wait"
+        try:
+            await server.ask("PUT", election.path, election.written(found, now))
+        except ApiError as error:
+            if error.code != 409:
+                raise
+            continue  # its holder has just renewed it
+        if led:
+            await asyncio.sleep(RENEWED + ROUND)
+        return f"{name} is held for {election.seconds} s"
+    raise ApiError(409, f"{name} could not be had: it changes all the time; try again")
 
 
 def label(wanted: Wanted) -> str:

@@ -79,6 +79,12 @@ def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, 
     ]
 
 
+def never_governed(target: Target) -> frozenset[str]:
+    """The cluster's own namespaces and the webhook's, which it could not start in otherwise."""
+    own = {target.service[0]} if target.service is not None else set()
+    return own.union(NEVER_GOVERNED)
+
+
 def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> dict[str, Any]:
     """Governed namespaces: by label, or all; the cluster's own and ours never."""
     expressions: list[dict[str, Any]] = [
@@ -99,7 +105,7 @@ def webhook(
         "admissionReviewVersions": ["v1"],
         "clientConfig": target.client_config(path),
         "rules": rules_of(definitions, subresources=kind == "validate"),
-        "namespaceSelector": namespace_selector(options.governed),
+        "namespaceSelector": namespace_selector(options.governed, never_governed(target)),
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "failurePolicy": failure,

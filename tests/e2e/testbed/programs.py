@@ -1,4 +1,4 @@
-"""Programs beyond the control plane: kube-scheduler, kwok and operators, each pinned by a module."""
+"""Programs beyond the control plane: scheduler, kwok, helm, operators, each pinned by a module."""
 
 import hashlib
 import os
@@ -25,6 +25,7 @@ PROGRAMS = {
     "kube-scheduler": Program(
         cache.MODULES[0], "k8s.io/kubernetes/cmd/kube-scheduler", 60, binaries.linker_flags()
     ),
+    "helm": Program(PINS / "helm", "helm.sh/helm/v3/cmd/helm", 100),
     "kwok": Program(PINS / "kwok", "sigs.k8s.io/kwok/cmd/kwok", 100),
     "training-operator": Program(
         PINS / "training-operator",
