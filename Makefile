@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast test e2e test-operators fix demo demo-cluster cluster cluster-down \
-        bench corpus docs golden lock clean
+        bench corpus docs kustomize golden lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ corpus: $(STAMP) ## real manifests through podgate apply: a table by kind
 
 docs: $(STAMP) ## generated files again: deploy/ and the pages made from the tables
 	@$(BIN)/python -m tests.generated --write
+
+kustomize: $(STAMP) ## deploy/base and deploy/overlays again, from the chart (the first time builds helm)
+	@$(BIN)/python -m tests.e2e.install.kustomize --write
 
 golden: $(STAMP) ## rewrite the expectations of golden cases and show the difference
 	-PODGATE_UPDATE_GOLDEN=1 $(BIN)/pytest -q tests/test_golden.py

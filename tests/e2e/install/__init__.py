@@ -1,0 +1,1 @@
+"""The chart and the kustomize folders, rendered, applied and used."""
