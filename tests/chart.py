@@ -29,8 +29,8 @@ TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
 DOCUMENTS = {
     "type": "object",
-    "propertyNames": {"pattern": r"^[A-Za-z0-9][-A-Za-z0-9_.]*\.(yaml|yml|json)$"},
-    "additionalProperties": TEXT,
+    "patternProperties": {r"^[A-Za-z0-9][-A-Za-z0-9_.]*\.(yaml|yml|json)$": TEXT},
+    "additionalProperties": False,
 }
 LABELS = {"type": "object", "additionalProperties": TEXT}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
@@ -120,7 +120,9 @@ def schema() -> str:
             "leafDays": {"type": "integer", "minimum": 1},
             "certManager": whole(
                 {
-                    "issuerRef": whole({"kind": {"enum": ["Issuer", "ClusterIssuer"]}, "name": TEXT}),
+                    "issuerRef": whole(
+                        {"kind": {"enum": ["Issuer", "ClusterIssuer"]}, "name": TEXT}
+                    ),
                     "duration": DURATION,
                     "renewBefore": DURATION,
                 }

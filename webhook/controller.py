@@ -176,7 +176,9 @@ class Controller:
             ca = await self.certificates.keep(datetime.now(UTC), said.leaves)
             self.target = replace(self.target, ca=ca)
         elif self.ca_file is not None:
-            self.target = replace(self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file))
+            self.target = replace(
+                self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file)
+            )
         registered = await self.register()
         if self.certificates is not None:
             self.certificates.published(self.target.ca, datetime.now(UTC))

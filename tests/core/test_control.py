@@ -149,3 +149,10 @@ def test_times_of_transition_stay_while_nothing_changes() -> None:
     assert second == first
     third = ready(Standing(2, 2), 1, found=first)[2]
     assert third["conditions"][1]["lastTransitionTime"] == "now"
+
+
+def test_the_namespace_of_the_webhook_is_never_governed() -> None:
+    found = configurations({}, Target(service=("elsewhere", "podgate", 443)))
+    for body in found[:2]:
+        (expression,) = body["webhooks"][0]["namespaceSelector"]["matchExpressions"]
+        assert {"elsewhere", "kube-system", "podgate-system"} <= set(expression["values"])

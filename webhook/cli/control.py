@@ -74,7 +74,9 @@ LeafDays = Annotated[
 ]
 FailOpen = Annotated[
     bool,
-    typer.Option("--fail-open", help="The switch: no hook ever refuses what podgate does not answer."),
+    typer.Option(
+        "--fail-open", help="The switch: no hook ever refuses what podgate does not answer."
+    ),
 ]
 Scan = Annotated[
     float,

@@ -81,8 +81,8 @@ def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, 
 
 def never_governed(target: Target) -> frozenset[str]:
     """The cluster's own namespaces and the webhook's, which it could not start in otherwise."""
-    own = {target.service[0]} if target.service is not None else set()
-    return own.union(NEVER_GOVERNED)
+    own = () if target.service is None else (target.service[0],)
+    return frozenset((*NEVER_GOVERNED, *own))
 
 
 def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def plain(body: Json) -> Json:
     """An object without what only helm has a use for."""
     metadata = dict(body["metadata"])
     for member in ("labels", "annotations"):
-        kept = {key: each for key, each in (metadata.pop(member, None) or {}).items()}
+        kept = metadata.pop(member, None) or {}
         kept = {key: each for key, each in kept.items() if key not in OF_HELM}
         if kept:
             metadata[member] = kept

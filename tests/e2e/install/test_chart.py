@@ -1,0 +1,218 @@
+"""The chart: its values, what it renders, and that kustomize says the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.conftest import bed_or_skip
+from tests.e2e.install import kustomize
+from tests.e2e.install.helm import (
+    CHART,
+    HOOK,
+    HelmError,
+    Json,
+    helm,
+    is_hook,
+    key_of,
+    rendered,
+)
+from tests.e2e.testbed import binaries, programs
+from tests.e2e.testbed.cluster import Cluster
+from webhook.settings import Settings
+
+pytestmark = pytest.mark.e2e
+
+LISTS = {"apiVersion": "podgate.dev/v1alpha1", "kind": "TrustedMutators"}
+VALUES: dict[str, Json] = {
+    "as shipped": {},
+    "every namespace": {"governed": "all", "scan": {"everySeconds": 600}},
+    "cert-manager": {"certificates": {"mode": "certManager"}},
+    "an issuer of the platform": {
+        "certificates": {
+            "mode": "certManager",
+            "certManager": {"issuerRef": {"kind": "ClusterIssuer", "name": "platform"}},
+        }
+    },
+    "a Secret of the administrator": {"certificates": {"mode": "secret"}, "clientCA": "callers"},
+    "a private registry": {
+        "image": {"registry": "registry.example.com/platform/", "digest": "sha256:" + "a" * 64},
+        "imagePullSecrets": ["pull"],
+        "priorityClass": {"create": True},
+    },
+    "on the nodes' network": {
+        "admission": {"hostNetwork": True, "port": 10943, "tolerations": [{"operator": "Exists"}]},
+        "networkPolicy": {"apiServerCIDRs": ["10.0.0.0/8"], "metricsFrom": [{"podSelector": {}}]},
+    },
+    "user ids of the platform": {"randomUserID": True, "networkPolicy": {"enabled": False}},
+    "documents of the release": {
+        "policies": {"own.yaml": "apiVersion: podgate.dev/v1alpha1\nkind: ClusterWorkloadPolicy\n"},
+        "trustedMutators": json.dumps(LISTS),
+        "injected": "containers: []",
+        "settings": {"ruleCombination": "strictest", "gpuDevices": ["a/b", "c/d"]},
+    },
+    "without helpers": {
+        "probe": {"enabled": False},
+        "exceptions": {"create": False, "namespace": "elsewhere"},
+        "crds": {"install": False},
+        "hooks": {"failOpen": True, "timeoutSeconds": 3},
+        "settings": {"ownerEvents": False, "bodyLimit": 7340032, "drain": 2.5},
+    },
+}
+WRONG: dict[str, tuple[Json, str]] = {
+    "a name that is none": ({"admision": {}}, "additional properties 'admision' not allowed"),
+    "a setting that is none": (
+        {"settings": {"ruleCombinatoin": "strictest"}},
+        "at '/settings': additional properties 'ruleCombinatoin' not allowed",
+    ),
+    "a setting of the chart": (
+        {"settings": {"listen": "0.0.0.0:1"}},
+        "additional properties 'listen' not allowed",
+    ),
+    "a word that is none": (
+        {"certificates": {"mode": "certmanager"}},
+        "at '/certificates/mode': value must be one of 'managed', 'certManager', 'secret'",
+    ),
+    "a text for a number": ({"admission": {"replicas": "3"}}, "got string, want integer"),
+    "no replica": ({"admission": {"replicas": 0}}, "minimum: got 0, want 1"),
+    "a port for root": ({"admission": {"port": 443}}, "minimum: got 443, want 1,024"),
+    "longer than the API server waits": ({"hooks": {"timeoutSeconds": 31}}, "want 30"),
+    "a list for a map": ({"policies": ["a"]}, "at '/policies': got array, want object"),
+    "a document that is no YAML file": (
+        {"policies": {"a.txt": ""}},
+        "at '/policies': additional properties 'a.txt' not allowed",
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bed() -> None:
+    with bed_or_skip():
+        programs.find("helm")
+        binaries.find()
+
+
+def containers(found: list[Json]) -> list[tuple[Json, Json]]:
+    """Every pod spec with every container of it."""
+    specs = [
+        each["spec"]["template"]["spec"] for each in found if "template" in each.get("spec", {})
+    ]
+    return [(spec, one) for spec in specs for one in spec["containers"]]
+
+
+def variables(container: Json) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in container.get("env") or ()}
+
+
+def test_helm_finds_no_fault() -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_pod_is_nobody_and_may_write_nothing(name: str) -> None:
+    values = VALUES[name]
+    found = containers(rendered(values))
+    assert len(found) == (3 if name == "without helpers" else 4)
+    for spec, one in found:
+        security = one["securityContext"]
+        assert security["readOnlyRootFilesystem"] is True
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert ("runAsUser" in spec["securityContext"]) is not bool(values.get("randomUserID"))
+        assert one["resources"]["requests"]
+        mounted = {each["name"] for each in one.get("volumeMounts") or ()}
+        assert mounted == {each["name"] for each in spec.get("volumes") or ()}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_program_takes_the_settings(name: str) -> None:
+    for _, one in containers(rendered(VALUES[name])):
+        settings = Settings.from_sources({}, variables(one))
+        assert isinstance(settings, Settings), settings
+        if name == "documents of the release" and variables(one):
+            assert settings.gpu_devices == ("a/b", "c/d")
+            assert settings.rule_combination == "strictest"
+        if name == "without helpers" and variables(one):
+            assert (settings.body_limit, settings.drain) == (7340032, 2.5)
+            assert settings.owner_events is False
+            assert settings.exceptions_namespace == "elsewhere"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_values_are_refused_with_their_place(name: str) -> None:
+    values, told = WRONG[name]
+    with pytest.raises(HelmError) as refused:
+        rendered(values)
+    assert told in str(refused.value)
+
+
+def test_no_role_has_a_wildcard_or_reads_what_tenants_keep() -> None:
+    values = {"scan": {"everySeconds": 600}}
+    for body in rendered(values):
+        for rule in body.get("rules") or ():
+            words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
+            assert not any("*" in each for each in words), key_of(body)
+            if "secrets" in rule["resources"] and rule["verbs"] != ["create"]:
+                assert rule["resourceNames"] == ["podgate-tls", "podgate-tls-ca"]
+            assert not {"escalate", "bind", "impersonate", "delete", "deletecollection"} & (
+                words if not is_hook(body) else set()
+            )
+
+
+def test_everything_stands_in_the_namespace_of_the_release() -> None:
+    for body in rendered(namespace="elsewhere"):
+        assert "podgate-system" not in json.dumps(body), key_of(body)
+
+
+def test_what_runs_at_certain_times_brings_its_own_rights_and_leaves_none() -> None:
+    hooks = [each for each in rendered() if is_hook(each)]
+    times = {each["metadata"]["annotations"][HOOK] for each in hooks}
+    assert times == {"pre-install,pre-upgrade", "pre-delete"}
+    for each in hooks:
+        policy = each["metadata"]["annotations"]["helm.sh/hook-delete-policy"]
+        assert policy == "before-hook-creation,hook-succeeded"
+
+
+@pytest.mark.parametrize("path", kustomize.files(), ids=lambda path: str(path.parent.name))
+def test_a_file_of_kustomize_is_up_to_date(path: Path) -> None:
+    assert path.read_text("utf-8") == kustomize.files()[path], "run make kustomize"
+
+
+def built(folder: Path) -> list[Json]:
+    """What kustomize makes of a folder."""
+    command = [str(binaries.find().kubectl), "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.load_all(done.stdout, Loader=yaml.CSafeLoader))
+
+
+@pytest.mark.parametrize("name", ["base", *kustomize.OVERLAYS])
+def test_kustomize_makes_what_helm_makes(name: str) -> None:
+    folder = kustomize.DEPLOY / ("base" if name == "base" else f"overlays/{name}")
+    wanted = {key_of(each): each for each in kustomize.objects(kustomize.OVERLAYS.get(name))}
+    found: dict[Any, Json] = {key_of(each): each for each in built(folder)}
+    crds = {key for key in found if key[0] == "CustomResourceDefinition"}
+    assert len(crds) == len(list((kustomize.DEPLOY / "crds").glob("*.*.yaml")))
+    assert {key: each for key, each in found.items() if key not in crds} == wanted
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_real_api_server_takes_everything(name: str, bare: Cluster) -> None:
+    """In dry runs; what has its own kinds (cert-manager) or namespace needs them there."""
+    served = [
+        each for each in rendered(VALUES[name]) if "cert-manager" not in str(each["apiVersion"])
+    ]
+    spaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "podgate-system"}}]
+    spaces += [each for each in served if each["kind"] == "Namespace"]
+    apply = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+    bare.kubectl(*apply, input=yaml.safe_dump_all(spaces))
+    done = bare.kubectl(*apply, "--dry-run=server", input=yaml.safe_dump_all(served))
+    assert len(done.stdout.splitlines()) == len(served)
+    assert "Warning" not in done.stderr, done.stderr
