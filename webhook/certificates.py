@@ -27,6 +27,7 @@ class Certificates:
     """Two Secrets of one namespace: `authority` holds the keys of the CAs and is mounted nowhere,
     `serving` the leaf that replicas serve and the bundle of CAs.
 
+    `ends` says when the leaf and the CA that signs it end, once that was looked at.
     Since when a CA is in every published bundle is known only as long as this process lives: what
     is not known never hurries a phase.
     """
@@ -38,6 +39,7 @@ class Certificates:
     authority: str = "podgate-ca"
     policy: Policy = Policy()  # noqa: RUF009 - frozen
     since: dict[str, datetime] = field(default_factory=dict)
+    ends: dict[str, datetime] = field(default_factory=dict)
 
     async def keep(self, now: datetime, leaves: frozenset[str]) -> bytes:
         """Bring both Secrets to what is due; the bundle of CAs to publish. Raises ApiError.
@@ -53,6 +55,7 @@ class Certificates:
             await self.write(self.serving, "kubernetes.io/tls", secret.serving_data(plan.state))
             for change in plan.changes:
                 log.info("certificates: %s", change)
+        self.ends = {"leaf": plan.state.leaf.not_after, "ca": plan.state.ca.not_after}
         return rotation.bundle(plan.state)
 
     def published(self, bundle: bytes, now: datetime) -> None:
@@ -101,3 +104,11 @@ class Certificates:
     def path(self, name: str) -> str:
         """The path of a Secret."""
         return f"/api/v1/namespaces/{self.namespace}/secrets/{name}"
+
+
+def first_end(bundle: bytes) -> datetime | None:
+    """When the first certificate of a bundle ends; None where it holds none that can be read."""
+    try:
+        return min(each.not_after for each in certificates_in(bundle)) if bundle else None
+    except CertificateProblem:
+        return None

@@ -14,15 +14,16 @@ from typing import Any
 
 from webhook import clock
 from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
+from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.processes import Said
 from webhook.audit import audited, governed_namespaces
-from webhook.certificates import Certificates
+from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
 from webhook.control import reports
-from webhook.control.hooks import Wanted, desired, differs
+from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off
 from webhook.control.lease import Election
 from webhook.control.registration import Definitions, Options, Target, configurations
-from webhook.control.status import InForce, in_force, status_of
+from webhook.control.status import InForce, in_force, state_of, status_of
 from webhook.core.catalog import Catalog
 from webhook.core.living import Key, Living, Outcome
 from webhook.core.policy.model import Policy
@@ -34,6 +35,7 @@ log = logging.getLogger("podgate.controller")
 Json = dict[str, Any]
 EVERY = 10.0  # seconds after which everything is looked at again, changed or not
 RENEWED = 5.0  # seconds between two renewals of the lease
+SILENCE = 60.0  # seconds without a turn of the loop after which the process should be ended
 SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
 PROBE = {
     "apiVersion": "v1",
@@ -74,6 +76,7 @@ class Controller:
     scan_every: float = 0.0
     certificates: Certificates | None = None
     ca_file: Path | None = None
+    metrics: ControllerMetrics = field(default_factory=ControllerMetrics.new)
     collections: dict[str, Collection] = field(
         default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
     )
@@ -83,6 +86,8 @@ class Controller:
     is_proven: bool = False
     generation: int = 0
     catalog: Catalog | None = None
+    applied: dict[str, Json] = field(default_factory=dict)
+    beaten: float = field(default_factory=time.monotonic)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until told to stop; then the lease is given back."""
@@ -92,6 +97,7 @@ class Controller:
                 for each in self.collections.values()
             ]
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
+            working.append(tasks.create_task(self.beat()))
             if self.scan_every:
                 working.append(tasks.create_task(self.scan_all()))
             await stop.wait()
@@ -99,6 +105,25 @@ class Controller:
                 each.cancel()
         with contextlib.suppress(ApiError):
             await self.release()
+
+    # Seen from outside, from any thread
+
+    async def beat(self) -> None:
+        """Note once a second that the loop turns, and how old what is known of the cluster is."""
+        while True:
+            self.beaten = time.monotonic()
+            self.metrics.heard.set(min(each.heard for each in self.collections.values()))
+            await asyncio.sleep(1.0)
+
+    def stuck(self) -> list[str]:
+        """Why this process should be ended; nothing while it works."""
+        silent = time.monotonic() - self.beaten
+        return [f"nothing was done for {silent:.0f} s"] if silent > SILENCE else []
+
+    def unready(self) -> list[str]:
+        """Why it cannot lead; nothing once it knows the cluster's documents."""
+        unknown = [each for each in self.collections.values() if not each.is_known]
+        return [f"{each.path}: {each.trouble}" for each in unknown]
 
     # Leading
 
@@ -112,11 +137,14 @@ class Controller:
             except ApiError as error:
                 failures += RENEWED
                 log.warning("the lease cannot be read or renewed: %s", error)
+                self.metrics.refused("lease", error.code)
                 # Others may lead by now; what is half done stays as it is.
                 leads = self.leads and failures < self.election.seconds
             if leads != self.leads:
                 log.info("%s leads", self.election.identity if leads else "somebody else")
                 self.leads = leads
+                self.applied.clear()
+                self.metrics.leads(leads)
                 self.dirty.set()
             await asyncio.sleep(RENEWED)
 
@@ -160,8 +188,10 @@ class Controller:
                     pause = EVERY if await self.reconcile() else SLOW
                 except ApiError as error:
                     log.warning("bringing the cluster up to date failed: %s", error)
+                    self.metrics.refused("reconcile", error.code)
                 except Exception:
                     log.exception("bringing the cluster up to date failed")
+                    self.metrics.faulty("reconcile")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self.dirty.wait()
@@ -184,6 +214,7 @@ class Controller:
             self.certificates.published(self.target.ca, datetime.now(UTC))
         force = in_force(said.workers)
         await self.write_statuses(outcome, force)
+        self.tell(outcome, force)
         return registered and all(
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
         )
@@ -195,6 +226,18 @@ class Controller:
         except OSError as error:
             log.warning("the CA cannot be read again: %s: %s", file, error.strerror)
             return self.target.ca
+
+    def tell(self, outcome: Outcome, force: InForce) -> None:
+        """Put what a round has found into metrics, unless somebody else leads by now."""
+        if not self.leads:
+            return
+        ends = dict(self.certificates.ends) if self.certificates is not None else {}
+        end = first_end(self.target.ca)
+        self.metrics.certificates({**ends, "bundle": end} if end is not None else ends)
+        self.metrics.documents_are(
+            (key[0], state_of(standing, force, key)) for key, standing in outcome.standings.items()
+        )
+        self.metrics.round_done(force.workers)
 
     def take(self) -> Outcome | None:
         """The documents as they are now; None while those of files are wrong."""
@@ -222,10 +265,12 @@ class Controller:
         """Bring the webhook configurations up to date; whether they are as they should be."""
         if self.catalog is None:
             return False
+        self.metrics.proven.set(self.is_proven)
         documents = configurations(governed(self.catalog), self.target, self.options)
         await self.apply_all(documents)
         if not self.is_proven:
             self.is_proven = await self.prove()
+            self.metrics.proven.set(self.is_proven)
             if self.is_proven:
                 await self.apply_all(documents)
         return self.is_proven
@@ -236,9 +281,19 @@ class Controller:
             wanted = Wanted(body, proven=self.is_proven)
             found = await self.server.find(wanted.path)
             right = desired(wanted, found)
+            name = f"{body['kind'].lower()}/{body['metadata']['name']}"
             if differs(right, found):
                 await self.server.apply(wanted.path, right)
-                log.info("%s %s was brought up to date", body["kind"], body["metadata"]["name"])
+                log.info("%s was brought up to date", name)
+                self.metrics.wrote(name, self.cause(wanted.path, right, found))
+            self.applied[wanted.path] = right
+            self.metrics.hooks(name, closed=fails_closed(right), off=is_switched_off(found))
+
+    def cause(self, path: str, right: Json, found: Json | None) -> str:
+        """Why a configuration had to be written: `created`, `drift` or `changed`."""
+        if found is None:
+            return "created"
+        return "drift" if self.applied.get(path) == right else "changed"
 
     async def prove(self) -> bool:
         """Whether the API server asks us and takes our no: only then may hooks fail closed."""
@@ -252,6 +307,7 @@ class Controller:
                 log.info("the webhook was proven to refuse what is bad; it may fail closed")
                 return True
             log.warning("the webhook is not proven to work yet: %s", error)
+            self.metrics.refused("probe", error.code)
             return False
         log.warning("a Pod that must be refused was not: hooks stay open")
         return False
@@ -266,8 +322,10 @@ class Controller:
                     await self.scan(self.catalog)
                 except ApiError as error:
                     log.warning("looking over what is there failed: %s", error)
+                    self.metrics.refused("scan", error.code)
                 except Exception:
                     log.exception("looking over what is there failed")
+                    self.metrics.faulty("scan")
             await asyncio.sleep(self.scan_every)
 
     async def scan(self, catalog: Catalog) -> None:
@@ -275,6 +333,8 @@ class Controller:
         api = await self.api_of_reports()
         if not api:
             return
+        begun = time.monotonic()
+        seen = dict.fromkeys(("pass", "fail", "trial"), 0)
         spaces = await governed_namespaces(self.server, self.options.governed)
         results: dict[str, list[Json]] = {name: [] for name in spaces}
         passed = dict.fromkeys(spaces, 0)
@@ -286,8 +346,11 @@ class Controller:
             ]
             results[each.namespace] += found
             passed[each.namespace] += not found
+            seen["fail" if each.violations else "trial" if each.trial else "pass"] += 1
         for name, found in results.items():
             await self.write_report(api, name, found, passed[name])
+        if self.leads:
+            self.metrics.looked_over(time.monotonic() - begun, seen)
 
     async def write_report(self, api: str, name: str, found: list[Json], passed: int) -> None:
         """Write the report of a namespace unless it says the same already."""

@@ -19,6 +19,8 @@ from typing import Any
 import uvicorn
 import uvloop
 
+from webhook import jq
+from webhook.adapters import metrics as counts
 from webhook.adapters import telemetry
 from webhook.adapters.http import (
     App,
@@ -37,8 +39,8 @@ from webhook.adapters.kubernetes import (
     Namespaces,
     credentials_of,
 )
+from webhook.adapters.metrics import Metrics
 from webhook.adapters.owner_events import OwnerEvents
-from webhook.adapters.telemetry import Metrics
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.workers import Pool, cpu_count
 from webhook.core import wording
@@ -109,13 +111,13 @@ def run(
     count = settings.workers or cpu_count()
     if count == 1:
         return Process(settings, listeners, certificate, load, changed).run()
-    folder = telemetry.share()
+    folder = counts.share()
     try:
         work = worker_of(settings, listeners, certificate, load, changed)
         patience = settings.drain + GRACE_SECONDS + 5
-        return Pool(count, work, ended=telemetry.forget, patience=patience).run()
+        return Pool(count, work, ended=counts.forget, patience=patience).run()
     finally:
-        telemetry.unshare(folder)
+        counts.unshare(folder)
 
 
 def refuse(problems: tuple[Problem, ...]) -> int:
@@ -214,7 +216,7 @@ class Process:
     beat: Callable[[], None] = lambda: None
     orphaned: Callable[[], bool] = never
     state: State = field(default_factory=State)
-    metrics: Metrics = field(default_factory=telemetry.metrics)
+    metrics: Metrics = field(default_factory=Metrics.new)
     started: threading.Event = field(default_factory=threading.Event)
     stopping: asyncio.Event | None = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -226,6 +228,7 @@ class Process:
         """Find out who can be asked for namespaces and given events; nothing is asked yet."""
         credentials = credentials_of(self.settings.kubeconfig, os.environ)
         self.namespaces = Namespaces(credentials, self.metrics.looked_up)
+        jq.counting.told = self.metrics.jq_called
         told = credentials if self.settings.owner_events else None
         self.events = OwnerEvents(told, self.metrics.owner_told)
 
@@ -347,6 +350,7 @@ class Process:
             idle += WATCH_SECONDS
             try:
                 await asyncio.to_thread(self.look_at_certificate)
+                await asyncio.to_thread(self.look_at_snapshot)
                 overdue = self.state.judge is None and idle >= RETRY_SECONDS
                 if await asyncio.to_thread(self.changed) or overdue:
                     idle = 0.0
@@ -359,11 +363,19 @@ class Process:
         if self.certificate is None:
             return
         failures = self.certificate.failures
-        self.certificate.refresh()
+        if self.certificate.refresh():
+            self.metrics.succeeded("certificate")
         if self.certificate.failures > failures:
             self.metrics.failed("certificate")
         self.metrics.certificate(self.certificate.not_after)
         self.state.leaf = self.certificate.fingerprint
+
+    def look_at_snapshot(self) -> None:
+        """Note when the documents of the cluster were last known to be the newest."""
+        heard = getattr(self.state.judge, "heard", None)
+        moment = heard() if heard is not None else None
+        if moment:
+            self.metrics.heard_at(moment)
 
     def reload(self) -> None:
         """Load a catalog and put it to use; whatever fails, the last good one stays in use."""
@@ -396,6 +408,7 @@ class Process:
         gc.freeze()
         gc.set_threshold(*COLLECTION)
         self.metrics.swapped(self.state.generation)
+        self.metrics.succeeded("catalog")
         if self.certificate is not None:
             self.metrics.certificate(self.certificate.not_after)
             self.state.leaf = self.certificate.fingerprint
@@ -425,10 +438,16 @@ class Process:
             outcome,
             request.dry_run if request else False,
             seen.seconds,
+            seen.waited,
         )
         decision = seen.decision
         if request is not None and isinstance(decision, Denied):
             self.events.tell(request, decision)
+            if decision.tell is not None and not request.dry_run:
+                self.metrics.child_refused(decision.tell.kind)
+        for each in decision.excused if decision else ():
+            policy = each.violation.source.policy if each.violation.source else ""
+            self.metrics.excused(each.exception, policy, each.violation.rule)
         for broken in (*(decision.audit if decision else ()), *refused(seen)):
             self.metrics.broken(broken.source.policy if broken.source else "", broken.rule)
         if seen.error is not None:

@@ -319,6 +319,12 @@ def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]
             yield Problem(*place, f"port {address(text)[1]}", "write a port up to 65535", "setting")
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is a host and a port."""
+    match = ADDRESS.fullmatch(text)
+    return match is not None and int(match[2]) <= 65535
+
+
 def address(text: str) -> tuple[str, int]:
     """Host and port of an address; an IPv6 host without its brackets."""
     match = ADDRESS.fullmatch(text)

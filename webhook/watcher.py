@@ -27,6 +27,7 @@ log = logging.getLogger("podgate.watcher")
 
 QUIET = 0.1  # seconds without a change after which what has changed is written
 LONGEST = 1.0  # seconds after which it is written even so
+HEARD_EVERY = 2.0  # seconds between two notes on how old that is
 RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
 
 
@@ -61,8 +62,9 @@ class Watcher:
                 for each in self.collections.values()
             ]
             written = tasks.create_task(self.write_changes())
+            heard = tasks.create_task(self.write_heard())
             await orphaned(os.getppid())
-            for each in (*followed, written):
+            for each in (*followed, written, heard):
                 each.cancel()
 
     async def write_changes(self) -> None:
@@ -75,6 +77,12 @@ class Watcher:
             self.snapshot.write(self.serial, dict(self.objects()))
             await self.dirty.wait()
             await self.quiet()
+
+    async def write_heard(self) -> None:
+        """Write now and then until when what is written is known to be the newest."""
+        while True:
+            await asyncio.sleep(HEARD_EVERY)
+            self.snapshot.write_heard(min(each.heard for each in self.collections.values()))
 
     async def quiet(self) -> None:
         """Wait until no more changes come, but not for long."""

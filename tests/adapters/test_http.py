@@ -28,9 +28,19 @@ from certs.names import Names
 from certs.pair import KeyPair
 from webhook import server
 from webhook.adapters import http as adapter
+from webhook.adapters import metrics as counts
 from webhook.adapters import telemetry
 from webhook.adapters.tls import Certificate
-from webhook.core.decision import Allowed, Decision, Denied, Problem, Source, Violation
+from webhook.core.decision import (
+    Allowed,
+    Decision,
+    Denied,
+    Excused,
+    OwnerReference,
+    Problem,
+    Source,
+    Violation,
+)
 from webhook.core.request import Request, Stage
 from webhook.server import Listeners, LoadError, Process, certificate_of
 from webhook.settings import Settings
@@ -491,7 +501,8 @@ def test_probes_and_metrics_are_on_their_own_port(running: Running) -> None:
     assert 'podgate_request_duration_seconds_bucket{le="10.0",stage="mutate"}' in text
     assert 'podgate_violations_total{policy="p1",rule="options"}' in text
     assert "podgate_catalog_generation 1.0" in text
-    assert "podgate_certificate_not_after_seconds" in text
+    assert 'podgate_certificate_not_after_seconds{part="leaf"}' in text
+    assert 'podgate_request_wait_seconds_bucket{le="10.0",stage="mutate"}' in text
     assert running.probe("/mutate")[0] == 404
 
 
@@ -505,11 +516,11 @@ def test_metrics_can_share_the_port_of_reviews(launch: Callable[..., Running]) -
 
 
 def test_kinds_that_anybody_invents_do_not_make_metrics_grow() -> None:
-    counted = telemetry.metrics()
+    counted = counts.Metrics.new()
     for number in range(1_000):
-        counted.answered("mutate", f"Kind{number}", "CREATE", "allowed", False, 0.01)
-        counted.answered("mutate", f"no kind {number}\n", "CREATE", "allowed", False, 0.01)
-    assert len(counted.known) <= telemetry.MOST_KINDS + 1
+        counted.answered("mutate", f"Kind{number}", "CREATE", "allowed", False, 0.01, 0.001)
+        counted.answered("mutate", f"no kind {number}\n", "CREATE", "allowed", False, 0.01, 0.001)
+    assert len(counted.known) <= counts.MOST_KINDS + 1
     assert b'kind="other"' in counted.text()
 
 
@@ -542,10 +553,12 @@ def test_a_broken_set_keeps_the_last_good_one(
     assert made.post(review())[0] == 200
     assert made.probe("/readyz")[0] == 200
     assert 'podgate_reload_failures_total{what="catalog"} 1.0' in made.probe("/metrics")[1]
+    assert 'podgate_reload_failing{what="catalog"} 1.0' in made.probe("/metrics")[1]
     documents.error, documents.dirty = None, True
     documents.judge = lambda request: Allowed(request.object)
     assert eventually(lambda: "patch" not in made.post(review())[1]["response"])
     assert made.post(review())[1]["response"]["auditAnnotations"]["catalog"] == "2"
+    assert 'podgate_reload_failing{what="catalog"} 0.0' in made.probe("/metrics")[1]
 
 
 def exchanged(certificate: Certificate, before: ssl.SSLContext) -> bool:
@@ -793,3 +806,26 @@ def test_a_judge_that_waits_holds_up_nobody_else(launch: Callable[..., Running])
     waiting.join(20)
     ((status, answer),) = answers
     assert (status, answer["response"]["allowed"]) == (200, True)
+
+
+def test_what_exceptions_excuse_and_controllers_are_refused_is_counted(
+    launch: Callable[..., Running],
+) -> None:
+    source = Source("p1", "cluster")
+    broken = Violation("max", ("spec",), "3", "2", "max", "max", source)
+    owner = OwnerReference("ray.io/v1", "RayCluster", "r", "u")
+
+    def judge(request: Request) -> Decision:
+        if request.name == "child":
+            return Denied((broken,), tell=owner)
+        return Allowed(request.object, excused=(Excused(broken, "vision"),))
+
+    made = launch(Documents(judge))
+    assert made.post(review())[0] == 200
+    assert made.post(review(object=named("child")))[0] == 200
+    assert made.post(review(object=named("child"), dryRun=True))[0] == 200
+    text = made.probe("/metrics")[1]
+    assert 'podgate_exceptions_used_total{exception="vision",policy="p1",rule="max"} 1.0' in text, (
+        text
+    )
+    assert 'podgate_controller_refusals_total{owner="RayCluster"} 1.0' in text

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,15 @@ def soon(holds: Callable[[], object], log: Path) -> None:
     while not holds():
         assert time.monotonic() < until, log.read_text("utf-8")
         time.sleep(0.2)
+
+
+def said(port: int, page: str) -> str:
+    """What a controller says at its own port, "" while it cannot be reached."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
 
 
 class Controllers:
@@ -135,7 +145,9 @@ def test_it_registers_proves_repairs_and_tells(
     api: Api,  # noqa: F811 - the fixture
     bare: Cluster,
 ) -> None:
-    first = controllers.start("first", living.plain)
+    port = free_port()
+    listen = "--metrics-listen", f"127.0.0.1:{port}"
+    first = controllers.start("first", living.plain, *listen)
     soon(lambda: policy_of(api) == "Fail", controllers.log)
     assert "proven to refuse" in controllers.log.read_text("utf-8")
 
@@ -161,15 +173,35 @@ def test_it_registers_proves_repairs_and_tells(
     patch = "application/merge-patch+json"
     api.request("PATCH", VALIDATING, {"webhooks": []}, patch)
     soon(lambda: policy_of(api) == "Fail", controllers.log)
+    hook = 'configuration="validatingwebhookconfiguration/podgate"'
+    drift = f'podgate_configurations_written_total{{cause="drift",{hook}}} 1.0'
+    soon(lambda: drift in said(port, "metrics"), controllers.log)
+    metrics = said(port, "metrics").splitlines()
+    for line in (
+        "podgate_leader 1.0",
+        "podgate_hooks_proven 1.0",
+        "podgate_processes 2.0",
+        f"podgate_hooks_fail_closed{{{hook}}} 1.0",
+        'podgate_documents{kind="ClusterWorkloadPolicy",state="in-force"} 1.0',
+        'podgate_documents{kind="ClusterWorkloadPolicy",state="faulty"} 1.0',
+    ):
+        assert line in metrics, metrics
+    assert any(each.startswith("podgate_certificate_not_after_seconds{") for each in metrics)
+    assert said(port, "livez") == '{"status":"alive","reasons":[]}'
+    assert said(port, "readyz") == '{"status":"ready","reasons":[]}'
 
     config = str(bare.kubeconfig())
     assert podgate("hooks", "off", "--kubeconfig", config).exit_code == 0
     shown_hooks = podgate("hooks", "show", "--kubeconfig", config).stdout
     assert "validatingwebhookconfiguration/podgate fails open, switched off" in shown_hooks
-    time.sleep(3)
+    switched = f"podgate_hooks_switched_off{{{hook}}} 1.0"
+    soon(lambda: switched in said(port, "metrics"), controllers.log)
+    assert f"podgate_hooks_fail_closed{{{hook}}} 0.0" in said(port, "metrics")
     assert policy_of(api) == "Ignore", "the switch is not undone by the controller"
     assert podgate("hooks", "on", "--kubeconfig", config).exit_code == 0
     soon(lambda: policy_of(api) == "Fail", controllers.log)
+    soon(lambda: switched not in said(port, "metrics"), controllers.log)
+    assert drift in said(port, "metrics"), "what the switch changes is no drift"
 
     second = controllers.start("second", living.plain)
     place = "/apis/coordination.k8s.io/v1/namespaces/default/leases/podgate"

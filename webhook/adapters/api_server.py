@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -220,7 +221,8 @@ class Collection:
     """The objects of one resource as far as they are known, by namespace and name.
 
     `version` is where a watch goes on, "" before the first list. `absent` says that the API server
-    has no such resource, which is no failure; `trouble` is why nothing newer is known.
+    has no such resource, which is no failure; `trouble` is why nothing newer is known. `heard` is
+    when the server last said anything on it, in Unix time.
     """
 
     path: str
@@ -229,6 +231,7 @@ class Collection:
     was_read: bool = False
     absent: bool = False
     trouble: str = "not read yet"
+    heard: float = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -269,6 +272,7 @@ async def follow(
                 gone = not collection.absent or bool(collection.objects)
                 collection.objects, collection.version = {}, ""
                 collection.absent, trouble = True, ""
+                collection.heard = time.time()
                 collection.trouble = trouble
                 if gone:
                     changed(collection)
@@ -299,6 +303,7 @@ async def read(
     same = collection.is_known and not collection.absent and found == collection.objects
     collection.objects, collection.version = found, version
     collection.was_read, collection.absent, collection.trouble = True, False, ""
+    collection.heard = time.time()
     if not same:
         changed(collection)
     return True
@@ -312,7 +317,7 @@ async def watch(
         version = str((item.get("metadata") or {}).get("resourceVersion") or "")
         if version:
             collection.version = version
-        collection.trouble = ""
+        collection.trouble, collection.heard = "", time.time()
         if kind == "BOOKMARK":
             continue
         if kind == "DELETED":

@@ -60,7 +60,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One answered review, told to whoever counts and logs; `fault` is a reason, else empty."""
+    """One answered review, told to whoever counts and logs; `fault` is a reason, else empty.
+
+    Of its `seconds` it `waited` so many for its body and for its turn.
+    """
 
     stage: Stage
     seconds: float
@@ -69,6 +72,7 @@ class Observation:
     decision: Decision | None = None
     fault: str = ""
     error: Exception | None = None
+    waited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Pending:
     generation: int
     request: Request
     arrived: float
+    waited: float
 
 
 @dataclass(slots=True)
@@ -130,7 +135,8 @@ class Reviews:
         if body is None:
             return
         if isinstance(body, ReviewFault):
-            self.told(Observation(stage, self.clock() - arrived, body.uid, fault=body.reason))
+            spent = self.clock() - arrived
+            self.told(Observation(stage, spent, body.uid, fault=body.reason, waited=spent))
             close = ((b"connection", b"close"),)
             await answer(send, body.http_status, review.fault_response(body), close)
             return
@@ -179,10 +185,11 @@ class Reviews:
         else:
             fault = review.parse_review(body, stage)
         if isinstance(fault, ReviewFault):
-            self.told(Observation(stage, self.clock() - arrived, fault.uid, fault=fault.reason))
+            spent = self.clock() - arrived
+            self.told(Observation(stage, spent, fault.uid, fault=fault.reason, waited=waited))
             return fault.http_status, review.fault_response(fault)
         assert judge is not None
-        return self.prepared(Pending(judge, generation, fault, arrived))
+        return self.prepared(Pending(judge, generation, fault, arrived, waited))
 
     def prepared(self, pending: Pending) -> Answered | Pending:
         """The answer where nothing is to be waited for, else what must wait."""
@@ -193,34 +200,31 @@ class Reviews:
                 if known is None:
                     return pending
                 request = replace(request, namespace_labels=known)
+                pending = replace(pending, request=request)
             if asks(judge, "waits", request):
-                return replace(pending, request=request)
+                return pending
         except Exception as error:
-            return self.failed(request, pending.arrived, error)
-        return self.decided(judge, pending.generation, request, pending.arrived)
+            return self.failed(pending, error)
+        return self.decided(pending)
 
     async def completed(self, pending: Pending, until: float, large: bool) -> Answered:
         """The answer once the labels are there; without them the failure policy has the word."""
-        request, arrived = pending.request, pending.arrived
-        judge, generation = pending.judge, pending.generation
+        request, judge = pending.request, pending.judge
         try:
             if asks(judge, "lacks_labels", request):
                 labels = await self.labels_of(request, until)
                 if isinstance(labels, ReviewFault):
-                    seconds, reason = self.clock() - arrived, labels.reason
-                    seen = Observation(request.stage, seconds, request.uid, request, fault=reason)
-                    self.told(seen)
+                    self.told(self.seen(pending, fault=labels.reason))
                     return labels.http_status, review.fault_response(labels)
                 request = replace(request, namespace_labels=labels)
+                pending = replace(pending, request=request)
             waits = asks(judge, "waits", request)
         except Exception as error:
-            return self.failed(request, arrived, error)
+            return self.failed(pending, error)
         if large or waits:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(
-                self.pool, self.decided, judge, generation, request, arrived
-            )
-        return self.decided(judge, generation, request, arrived)
+            return await loop.run_in_executor(self.pool, self.decided, pending)
+        return self.decided(pending)
 
     async def labels_of(self, request: Request, until: float) -> Mapping[str, str] | ReviewFault:
         """The labels of a request's namespace, or the fault that they cannot be had."""
@@ -230,26 +234,38 @@ class Reviews:
         labels = await self.namespaces.labels(request.namespace, seconds)
         return unknown_namespace(request, labels) if isinstance(labels, str) else labels
 
-    def decided(self, judge: Judge, generation: int, request: Request, arrived: float) -> Answered:
+    def decided(self, pending: Pending) -> Answered:
         """The answer to a request; the one place where our own bugs are caught.
 
         A bug is told by HTTP 500: only a failed call makes the API server apply the failurePolicy,
         while `allowed: false` with HTTP 200 would refuse even where the installer chose Ignore.
         """
         try:
-            decision = judge(request)
-            payload = review.respond(request, decision, generation)
+            decision = pending.judge(pending.request)
+            payload = review.respond(pending.request, decision, pending.generation)
         except Exception as error:
-            return self.failed(request, arrived, error)
-        seconds = self.clock() - arrived
-        self.told(Observation(request.stage, seconds, request.uid, request, decision))
+            return self.failed(pending, error)
+        self.told(self.seen(pending, decision=decision))
         return 200, payload
 
-    def failed(self, request: Request, arrived: float, error: Exception) -> Answered:
+    def failed(self, pending: Pending, error: Exception) -> Answered:
         """The answer to a review that met a bug."""
-        seconds = self.clock() - arrived
-        self.told(Observation(request.stage, seconds, request.uid, request, error=error))
-        return 500, review.internal_error_response(request.uid)
+        self.told(self.seen(pending, error=error))
+        return 500, review.internal_error_response(pending.request.uid)
+
+    def seen(
+        self,
+        pending: Pending,
+        *,
+        decision: Decision | None = None,
+        fault: str = "",
+        error: Exception | None = None,
+    ) -> Observation:
+        """What is told of a review that was read."""
+        seconds, request = self.clock() - pending.arrived, pending.request
+        return Observation(
+            request.stage, seconds, request.uid, request, decision, fault, error, pending.waited
+        )
 
     def told(self, observation: Observation) -> None:
         """Tell the observer; what fails there never spoils an answer."""

@@ -55,6 +55,12 @@ class JqProcess:
     is_closed: bool = False
     guard: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether there was a process and it has ended by itself."""
+        process = self.process
+        return process is not None and process.poll() is not None
+
     def prepare(self, until: float) -> None:
         """Have a process that takes requests, by a moment of time.monotonic.
 

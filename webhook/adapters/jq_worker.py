@@ -24,24 +24,40 @@ PROGRAM: Final = 1 << 16
 KNOWN: Final = 1024
 
 
-class JqRefusedError(JqError):
+class JqUnansweredError(JqError):
+    """A call that has no answer of jq's; `outcome` is the word for that in counts."""
+
+    outcome = "fault"
+
+
+class JqRefusedError(JqUnansweredError):
     """A text with a forbidden part, or a text or document that is too large: nothing was sent."""
 
+    outcome = "refused"
 
-class JqCancelledError(JqError):
+
+class JqCancelledError(JqUnansweredError):
     """A call that was cancelled before it began."""
 
+    outcome = "cancelled"
 
-class JqBusyError(JqError):
+
+class JqBusyError(JqUnansweredError):
     """No process was free, or ready, in time."""
 
+    outcome = "busy"
 
-class JqDeadlineError(JqError):
+
+class JqDeadlineError(JqUnansweredError):
     """A program that did not end in time; its process was killed."""
 
+    outcome = "deadline"
 
-class JqDiedError(JqError):
+
+class JqDiedError(JqUnansweredError):
     """The process ended: killed, out of memory, or libjq gave up."""
+
+    outcome = "died"
 
     passes = True
 
@@ -61,6 +77,7 @@ class JqWorker:
     Times are seconds. `deadline` bounds the evaluation, `patience` the wait before it for a
     process that is free and ready: a call ends after their sum. More than `waiting` calls in
     line are refused. A process starts when it is first needed. `refuse` tells what not to run.
+    `told` hears what came of each call, and "ended" where a process was found dead before one.
     """
 
     def __init__(
@@ -72,10 +89,12 @@ class JqWorker:
         waiting: int = WAITING,
         bounds: Bounds = Bounds(),  # noqa: B008 - frozen
         refuse: Callable[[str], Fault | None] = refused,
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.deadline = deadline
         self.patience = patience
         self.refuse = refuse
+        self.told = told
         self.is_closed = False
         self.processes = [JqProcess(bounds) for _ in range(processes)]
         self.idle: queue.SimpleQueue[JqProcess] = queue.SimpleQueue()
@@ -146,6 +165,22 @@ class JqWorker:
         cancelled: threading.Event | None,
     ) -> list[Any]:
         """What a process answers; an empty document only compiles."""
+        try:
+            found = self.asked(text, document, deadline, cancelled)
+        except JqError as error:
+            self.told(error.outcome if isinstance(error, JqUnansweredError) else "fault")
+            raise
+        self.told("answered")
+        return found
+
+    def asked(
+        self,
+        text: str,
+        document: bytes,
+        deadline: float | None,
+        cancelled: threading.Event | None,
+    ) -> list[Any]:
+        """The same, untold."""
         program = self.allowed(text)
         until = time.monotonic() + self.patience
         seconds = self.deadline if deadline is None else deadline
@@ -155,6 +190,8 @@ class JqWorker:
         try:
             if cancelled is not None and cancelled.is_set():
                 raise JqCancelledError(f"`{shown(text)}`: the call was cancelled")
+            if process.has_ended:
+                self.told("ended")
             prepare(process, until)
             answer = asked(process, text, program, document, seconds)
         finally:

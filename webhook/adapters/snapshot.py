@@ -13,7 +13,7 @@ from typing import IO, Any
 import orjson
 
 Key = tuple[str, str, str]
-DOCUMENTS, LOCK = "documents.json", "watching"
+DOCUMENTS, LOCK, HEARD = "documents.json", "watching", "heard.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,14 @@ class Snapshot:
         except FileNotFoundError:
             return 0, 0
         return seen.st_ino, seen.st_mtime_ns
+
+    def write_heard(self, moment: float) -> None:
+        """Say until when, in Unix time, the snapshot is known to be the newest."""
+        self.put(HEARD, {"heard": moment})
+
+    def heard(self) -> float:
+        """The same, 0 while nobody has said."""
+        return float((self.take(self.folder / HEARD) or {"heard": 0.0})["heard"])
 
     def acknowledge(self, worker: int, body: Mapping[str, Any]) -> None:
         """Say what a worker judges by."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ import typer
 
 from certs.names import Names
 from certs.state import Policy
-from webhook.adapters import telemetry
+from webhook.adapters import side_port, telemetry
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.kubernetes import AccessError
 from webhook.adapters.processes import Processes
@@ -29,7 +29,8 @@ from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switche
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target, configurations
 from webhook.controller import RENEWED, Controller
-from webhook.settings import Settings
+from webhook.server import bound
+from webhook.settings import Settings, is_address
 
 HELD, TRIES = 60, 10
 ROUND = 3.0  # seconds that a controller's round may go on after it has seen that it leads no more
@@ -69,6 +70,14 @@ TlsSecret = Annotated[
         help="Make and exchange the webhook's certificates, in this Secret and NAME-ca beside it.",
     ),
 ]
+MetricsListen = Annotated[
+    str,
+    typer.Option(
+        "--metrics-listen",
+        metavar="ADDRESS:PORT",
+        help="Where /livez, /readyz and /metrics are, over HTTP; nowhere without it.",
+    ),
+]
 LeafDays = Annotated[
     int, typer.Option("--leaf-days", min=1, help="How long such a certificate is valid.")
 ]
@@ -101,6 +110,7 @@ def control(
     probe_namespace: Probe = "",
     scan_every: Scan = 0.0,
     fail_open: FailOpen = False,
+    metrics_listen: MetricsListen = "",
     kubeconfig: KubeconfigFile = None,
     policies: loading.Policies = None,
     interfaces: loading.Interfaces = None,
@@ -118,6 +128,7 @@ def control(
     telemetry.start_logging(settings.log_level, settings.log_format)
     try:
         loading.checked(governed, ("label", "all"), "--governed")
+        listener = listener_of(metrics_listen)
         server = ApiServer(credentials_for(kubeconfig, os.environ), "podgate-controller")
         controller = Controller(
             server,
@@ -141,7 +152,35 @@ def control(
         raise typer.Exit(loading.BAD_INPUT) from None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    asyncio.run(until_told(controller))
+    end = side_port.start(listener, pages(controller)) if listener is not None else None
+    try:
+        asyncio.run(until_told(controller))
+    finally:
+        if end is not None:
+            end()
+
+
+def listener_of(text: str) -> socket.socket | None:
+    """The socket for probes and metrics; BadInput for what is no address, exit code 1 if taken."""
+    if not text:
+        return None
+    if not is_address(text):
+        loading.complain(f"error: --metrics-listen: found {text!r}; write ADDRESS:PORT")
+        raise loading.BadInput
+    try:
+        return bound(text)
+    except OSError as error:
+        loading.complain(f"error: --metrics-listen: {error}")
+        raise typer.Exit(1) from None
+
+
+def pages(controller: Controller) -> dict[str, Callable[[], side_port.Answer]]:
+    """What is answered at the controller's port."""
+    return {
+        "/livez": side_port.probe(controller.stuck, "alive"),
+        "/readyz": side_port.probe(controller.unready, "ready"),
+        "/metrics": side_port.metrics(controller.metrics.text),
+    }
 
 
 def certificates_of(controller: Controller, given: str, leaf_days: int) -> Certificates:

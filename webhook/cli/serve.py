@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,21 +41,26 @@ class CatalogJudge:
     catalog: Catalog
     selecting: tuple[Policy, ...] = ()
     context: Context = Context()  # noqa: RUF009 - frozen
-    acknowledged: Callable[[], list[dict[str, Any]]] = list
+    snapshot: Snapshot | None = None
 
     @classmethod
     def of(
-        cls,
-        catalog: Catalog,
-        context: Context | None = None,
-        acknowledged: Callable[[], list[dict[str, Any]]] = list,
+        cls, catalog: Catalog, context: Context | None = None, snapshot: Snapshot | None = None
     ) -> CatalogJudge:
         """The judge over a catalog; `context` is how the installation reads documents.
 
-        `acknowledged` gives what the Pod's workers judge by, for /statusz.
+        `snapshot` is where the Pod's workers find the documents of the cluster, if they do.
         """
         selecting = tuple(filter(selects_by_labels, catalog.policies))
-        return cls(catalog, selecting, context or Context(), acknowledged)
+        return cls(catalog, selecting, context or Context(), snapshot)
+
+    def acknowledged(self) -> list[dict[str, Any]]:
+        """What the Pod's workers judge by, for /statusz."""
+        return self.snapshot.acknowledged() if self.snapshot is not None else []
+
+    def heard(self) -> float:
+        """Until when, in Unix time, the cluster's documents are known to be the newest, or 0."""
+        return self.snapshot.heard() if self.snapshot is not None else 0.0
 
     @property
     def policies(self) -> int:
@@ -141,14 +145,14 @@ def judge_of(
     catalog: Catalog | None,
     problems: tuple[Problem, ...],
     context: Context,
-    acknowledged: Callable[[], list[dict[str, Any]]] = list,
+    snapshot: Snapshot | None = None,
 ) -> CatalogJudge:
     """A judge over a catalog; LoadError with every problem where there is none."""
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
         loading.complain(wording.problem_text(problem))
-    return CatalogJudge.of(catalog, context, acknowledged)
+    return CatalogJudge.of(catalog, context, snapshot)
 
 
 def option(name: str, *flags: str) -> Any:
@@ -234,8 +238,10 @@ def serve(
     snapshot = Snapshot(new_folder())
     living = ClusterSources(sources, snapshot, settings.kubeconfig)
     try:
-        context, said = sources.choices.context, snapshot.acknowledged
-        code = run_server(settings, lambda: judge_of(*living.load(), context, said), living.changed)
+        context = sources.choices.context
+        code = run_server(
+            settings, lambda: judge_of(*living.load(), context, snapshot), living.changed
+        )
     finally:
         shutil.rmtree(snapshot.folder, ignore_errors=True)
     raise typer.Exit(code)

@@ -33,6 +33,14 @@ def in_force(acknowledged: Iterable[Json]) -> InForce:
     return InForce(len(several), lowest)
 
 
+def state_of(standing: Standing, force: InForce, key: Key) -> str:
+    """One word for a document: `in-force`, `waiting`, `last-good` or `faulty`."""
+    if not standing.is_accepted:
+        return "last-good" if standing.in_force else "faulty"
+    everywhere = force.workers > 0 and force.lowest.get(key, 0) == standing.seen
+    return "in-force" if everywhere else "waiting"
+
+
 def status_of(
     standing: Standing, force: InForce, key: Key, kinds: Iterable[str], found: Json, now: str
 ) -> Json:

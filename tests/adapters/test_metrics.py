@@ -1,0 +1,171 @@
+"""What is counted, and that nobody can make it grow or make it say the wrong thing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from webhook.adapters import metric_rows, side_port
+from webhook.adapters.controller_metrics import ControllerMetrics
+from webhook.adapters.jq_worker import JqDeadlineError, JqDiedError, JqRefusedError, JqWorker
+from webhook.adapters.metric_rows import Row
+from webhook.adapters.metrics import MOST_NAMES, Metrics
+
+NAME = re.compile(r"podgate_[a-z_]+")
+
+
+def value(text: bytes, series: str) -> float | None:
+    """The value of one series, None where there is none."""
+    for line in text.decode().splitlines():
+        if line.startswith(f"{series} "):
+            return float(line.rpartition(" ")[2])
+    return None
+
+
+@pytest.mark.parametrize(
+    "made, table",
+    [
+        (Metrics.new().registry, metric_rows.ADMISSION),
+        (ControllerMetrics.new().registry, metric_rows.CONTROLLER),
+    ],
+)
+def test_every_row_is_registered_and_nothing_else(made: object, table: tuple[Row, ...]) -> None:
+    registered = {
+        (each.name + ("_total" if each.type == "counter" else ""), each.type, each.documentation)
+        for each in made.collect()  # type: ignore[attr-defined]
+    }
+    assert registered == {(each.name, each.kind, each.meaning) for each in table}
+
+
+def test_what_may_be_counted_is_there_from_the_start() -> None:
+    text = Metrics.new().text()
+    assert value(text, 'podgate_reload_failures_total{what="catalog"}') == 0
+    assert value(text, 'podgate_owner_events_total{outcome="dropped"}') == 0
+    hook = metric_rows.CONFIGURATIONS[0]
+    series = f'podgate_configurations_written_total{{cause="drift",configuration="{hook}"}}'
+    assert value(ControllerMetrics.new().text(), series) == 0
+
+
+def test_names_of_documents_that_come_and_go_do_not_make_metrics_grow() -> None:
+    counted = Metrics.new()
+    for number in range(MOST_NAMES + 50):
+        counted.broken(f"policy-{number}", "max")
+        counted.excused(f"exception-{number}", "policy-0", "max")
+    text = counted.text()
+    assert value(text, 'podgate_violations_total{policy="other",rule="max"}') == 50
+    series = 'podgate_exceptions_used_total{exception="other",policy="policy-0",rule="max"}'
+    assert value(text, series) == 50
+
+
+@pytest.fixture
+def calls() -> Iterator[tuple[JqWorker, Metrics]]:
+    counted = Metrics.new()
+    with JqWorker(1, deadline=0.2, patience=10, told=counted.jq_called) as worker:
+        yield worker, counted
+
+
+def test_calls_of_jq_are_counted_by_what_came_of_them(calls: tuple[JqWorker, Metrics]) -> None:
+    worker, counted = calls
+    assert worker.evaluate(".a", b'{"a": 1}', 5.0) == [1]
+    with pytest.raises(JqRefusedError):
+        worker.evaluate("input", b"{}")
+    worker.refuse = lambda _: None
+    with pytest.raises(JqDeadlineError):
+        worker.evaluate("def f: f; f", b"{}")
+    text = counted.text()
+    for outcome in ("answered", "refused", "deadline"):
+        assert value(text, f'podgate_jq_calls_total{{outcome="{outcome}"}}') == 1
+    assert value(text, "podgate_jq_deaths_total") == 0
+
+
+def test_a_process_of_jq_that_dies_is_counted_in_a_call_and_between_calls(
+    calls: tuple[JqWorker, Metrics],
+) -> None:
+    worker, counted = calls
+    worker.evaluate(".", b"1", 5.0)
+    process = worker.processes[0].process
+    assert process is not None
+    process.kill()
+    process.wait()
+    worker.evaluate(".", b"1", 5.0)
+    text = counted.text()
+    assert value(text, "podgate_jq_deaths_total") == 1
+    assert value(text, 'podgate_jq_calls_total{outcome="died"}') == 0
+    worker.close()
+    with pytest.raises(JqDiedError):
+        worker.evaluate(".", b"1")
+    assert value(counted.text(), 'podgate_jq_calls_total{outcome="died"}') == 1
+
+
+def test_who_does_not_lead_says_nothing_of_hooks_documents_and_certificates() -> None:
+    counted = ControllerMetrics.new()
+    counted.leads(True)
+    hook = metric_rows.CONFIGURATIONS[1]
+    counted.hooks(hook, closed=True, off=False)
+    counted.documents_are([("WorkloadPolicy", "in-force"), ("WorkloadPolicy", "in-force")])
+    counted.certificates({"ca": datetime(2030, 1, 1, tzinfo=UTC)})
+    text = counted.text()
+    assert value(text, f'podgate_hooks_fail_closed{{configuration="{hook}"}}') == 1
+    assert value(text, f'podgate_hooks_switched_off{{configuration="{hook}"}}') == 0
+    documents = 'podgate_documents{kind="WorkloadPolicy",state="in-force"}'
+    assert value(text, documents) == 2
+    assert value(text, 'podgate_certificate_not_after_seconds{part="ca"}') == 1893456000
+    counted.leads(False)
+    lines = [each for each in counted.text().decode().splitlines() if not each.startswith("#")]
+    assert value(counted.text(), "podgate_leader") == 0
+    assert not [each for each in lines if "{configuration=" in each and "_total" not in each]
+    assert not [each for each in lines if each.startswith(("podgate_documents", "podgate_cert"))]
+
+
+def test_a_document_that_is_gone_is_not_counted_any_more() -> None:
+    counted = ControllerMetrics.new()
+    counted.documents_are([("WorkloadPolicy", "faulty")])
+    counted.documents_are([])
+    assert value(counted.text(), 'podgate_documents{kind="WorkloadPolicy",state="faulty"}') is None
+
+
+Get = Callable[[str], tuple[int, str]]
+
+
+@pytest.fixture
+def port() -> Iterator[tuple[Get, list[str]]]:
+    reasons: list[str] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+    number = listener.getsockname()[1]
+    pages = {
+        "/readyz": side_port.probe(lambda: reasons, "ready"),
+        "/metrics": side_port.metrics(Metrics.new().text),
+    }
+    end = side_port.start(listener, pages)
+
+    def get(path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", number, timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    yield get, reasons
+    end()
+    with pytest.raises(ConnectionRefusedError):
+        get("/readyz")
+
+
+def test_a_side_port_answers_probes_and_metrics(port: tuple[Get, list[str]]) -> None:
+    get, reasons = port
+    assert get("/readyz?verbose") == (200, '{"status":"ready","reasons":[]}')
+    reasons.append("the cluster was not read yet")
+    status, text = get("/readyz")
+    assert (status, json.loads(text)["reasons"]) == (503, reasons)
+    status, text = get("/metrics")
+    assert status == 200
+    assert "podgate_requests_total" in NAME.findall(text)
+    assert get("/other")[0] == 404

@@ -1,0 +1,120 @@
+"""The numbers of the controller: who leads, what it wrote, what became of documents."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Counts
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from webhook.adapters import metric_rows as rows
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerMetrics:
+    """Every metric of one controller."""
+
+    registry: CollectorRegistry
+    leader: Gauge
+    proven: Gauge
+    closed: Gauge
+    off: Gauge
+    written: Counter
+    documents: Gauge
+    processes: Gauge
+    rounds: Gauge
+    heard: Gauge
+    not_after: Gauge
+    api_errors: Counter
+    faults: Counter
+    scans: Histogram
+    scanned: Gauge
+    findings: Gauge
+
+    @classmethod
+    def new(cls) -> Self:
+        """A new set of metrics, all at zero."""
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every count
+        registry = CollectorRegistry()
+        return cls(
+            registry,
+            leader=rows.LEADER.gauge(registry),
+            proven=rows.PROVEN.gauge(registry),
+            closed=rows.CLOSED.gauge(registry),
+            off=rows.OFF.gauge(registry),
+            written=rows.WRITTEN.counter(registry),
+            documents=rows.DOCUMENTS.gauge(registry),
+            processes=rows.PROCESSES.gauge(registry),
+            rounds=rows.ROUNDS.gauge(registry),
+            heard=rows.HEARD.gauge(registry),
+            not_after=rows.NOT_AFTER.gauge(registry),
+            api_errors=rows.API_ERRORS.counter(registry),
+            faults=rows.FAULTS.counter(registry),
+            scans=rows.SCAN.histogram(registry),
+            scanned=rows.SCANNED.gauge(registry),
+            findings=rows.FINDINGS.gauge(registry),
+        )
+
+    def leads(self, leads: bool) -> None:
+        """Whether this controller leads; one that does not says nothing of what the leader sees."""
+        self.leader.set(leads)
+        if not leads:
+            self.processes.set(0)
+            for each in (self.closed, self.off, self.documents, self.not_after, self.findings):
+                each.clear()
+
+    def hooks(self, configuration: str, *, closed: bool, off: bool) -> None:
+        """How one configuration stands, as `kind/name`."""
+        self.closed.labels(configuration).set(closed)
+        self.off.labels(configuration).set(off)
+
+    def wrote(self, configuration: str, cause: str) -> None:
+        """A configuration was `created`, `changed`, or taken back from `drift`."""
+        self.written.labels(configuration, cause).inc()
+
+    def documents_are(self, kinds_and_states: Iterable[tuple[str, str]]) -> None:
+        """The kind and state of every document there is; others are gone."""
+        self.documents.clear()
+        for (kind, state), number in Counts(kinds_and_states).items():
+            self.documents.labels(kind, state).set(number)
+
+    def certificates(self, ends: Mapping[str, datetime]) -> None:
+        """When each part ends: `leaf`, `ca`, `bundle`; a part that is absent is not known."""
+        self.not_after.clear()
+        for part, end in ends.items():
+            self.not_after.labels(part).set(end.timestamp())
+
+    def round_done(self, processes: int) -> None:
+        """A round is finished, which so many processes were asked for."""
+        self.rounds.set(time.time())
+        self.processes.set(processes)
+
+    def refused(self, task: str, code: int) -> None:
+        """The API server refused something, or did not answer (0)."""
+        self.api_errors.labels(task, str(code)).inc()
+
+    def faulty(self, task: str) -> None:
+        """A bug of ours ended a round."""
+        self.faults.labels(task).inc()
+
+    def looked_over(self, seconds: float, results: Mapping[str, int]) -> None:
+        """A look at everything took so long; numbers of objects by `pass`, `fail` and `trial`."""
+        self.scans.observe(seconds)
+        self.scanned.set(time.time())
+        for result in ("pass", "fail", "trial"):
+            self.findings.labels(result).set(results.get(result, 0))
+
+    def text(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,88 @@
+"""A small port of its own for probes and metrics, in threads, for a process that serves nothing else."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import orjson
+
+Answer = tuple[int, str, bytes]
+JSON = "application/json"
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+PATIENCE = 10.0  # seconds that a caller may take
+
+
+def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) -> Callable[[], None]:
+    """Answer GET of these paths from a bound socket; gives the function that ends it.
+
+    Threads of its own mean that a loop that is held up is told, rather than not heard of.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        """One caller."""
+
+        protocol_version = "HTTP/1.1"
+        timeout = PATIENCE
+        server_version, sys_version = "podgate", ""
+
+        def do_GET(self) -> None:
+            """The page of a path, whatever its query."""
+            page = pages.get(self.path.partition("?")[0])
+            status, content, body = (
+                page() if page else told(404, {"error": "there is nothing here"})
+            )
+            self.send_response(status)
+            self.send_header("Content-Type", content)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
+            """Nothing: probes come every few seconds."""
+
+    class Server(ThreadingHTTPServer):
+        """On a socket that is bound already."""
+
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Nothing: a caller that went away is no news."""
+
+    server = Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    thread = threading.Thread(target=server.serve_forever, name="side-port", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return end
+
+
+def told(status: int, content: Any) -> Answer:
+    """An answer in JSON."""
+    return status, JSON, orjson.dumps(content)
+
+
+def probe(reasons: Callable[[], list[str]], well: str) -> Callable[[], Answer]:
+    """A probe: `well` and 200 without reasons against it, else 503 with them."""
+
+    def page() -> Answer:
+        found = reasons()
+        return told(
+            503 if found else 200, {"status": f"not {well}" if found else well, "reasons": found}
+        )
+
+    return page
+
+
+def metrics(text: Callable[[], bytes]) -> Callable[[], Answer]:
+    """The page of metrics."""
+    return lambda: (200, TEXT, text())
