@@ -20,7 +20,7 @@ SPOT = {"key": "example.com/spot", "value": "yes", "effect": "NoSchedule"}
 
 def node(name: str) -> dict[str, Any]:
     """A large node."""
-    room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "8"}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "64"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
