@@ -69,10 +69,12 @@ class Played:
         end = time.monotonic() + PATIENCE
         while True:
             found = self.pods()
+            # Pods of Jobs stay until their controller has taken its finalizer away.
+            going = any("deletionTimestamp" in each["metadata"] for each in found)
             phases = [each["status"].get("phase") for each in found]
             phases = [each for each in phases if each != "Succeeded"]
             uids = {each["metadata"]["uid"] for each in found}
-            if phases == ["Running"] * count and not uids & set(without):
+            if phases == ["Running"] * count and not going and not uids & set(without):
                 return found
             assert time.monotonic() < end, f"not {count} pods that run:\n{self.state()}"
             time.sleep(0.1)
