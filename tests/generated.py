@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests import chart, kinds_page
+from tests import chart, dashboard, kinds_page
 from tests.e2e.operators import cases as operators
 from webhook.adapters import metric_rows
 from webhook.adapters.metric_rows import Row
@@ -160,6 +160,7 @@ FILES: dict[str, Callable[[], str]] = {
     "deploy/chart/files/governed.yaml": lambda: chart.governed(catalog()),
     "deploy/chart/files/crds.yaml": chart.crd_names,
     "deploy/chart/values.schema.json": chart.schema,
+    "deploy/monitoring/grafana.json": dashboard.dashboard,
     "docs/metrics.md": metrics_page,
     "docs/operators.md": operators_page,
     "docs/workloads.md": lambda: kinds_page.page(catalog()),
