@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types imports fast test e2e test-operators fix demo demo-cluster cluster cluster-down \
+.PHONY: help setup check lint types imports fast test e2e test-operators fuzz fix demo demo-cluster cluster cluster-down \
         bench corpus docs kustomize golden lock clean
 
 help: ## list the commands
@@ -46,6 +46,9 @@ e2e: $(STAMP) ## only the tests against a real API server
 
 test-operators: $(STAMP) ## every real operator behind podgate (the first time builds them: about 20 minutes more)
 	PODGATE_OPERATORS=all $(BIN)/pytest -q tests/e2e/operators $(PYTEST_ARGS)
+
+fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are part of the tests)
+	PODGATE_FUZZ_PAIRS=100000 $(BIN)/pytest -q tests/core/test_query_fuzz.py
 
 fix: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff check --fix .
