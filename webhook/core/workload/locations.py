@@ -259,7 +259,8 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
         raise too_many(len(found))
     if definition.profile.claim_templates:
         claims = claim_templates(definition.profile, document)
-        found = [replace(each, claims=claims) for each in found]
+        if claims:
+            found = [replace(each, claims=claims) for each in found]
     return found
 
 
