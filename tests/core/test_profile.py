@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.core.definitions import base, document, reasons, yaml_document
+from webhook.core.source import SourceDocument
 from webhook.core.workload import profile as profiles
 from webhook.core.workload.interface import Interface, parse_interface
 from webhook.core.workload.profile import (
@@ -53,6 +54,16 @@ def interface(data: dict[str, Any] | None = None) -> Interface:
     found, problems = parse_interface(document(data or base()))
     assert found is not None, problems
     return found
+
+
+def in_pieces() -> Interface:
+    data = base()
+    for each in data["spec"]["structureDefinition"]["childComponents"]:
+        fragments = {"imagePath": ".spec.image"}
+        each["specDefinition"] = {"fragmentedPodSpecDefinition": fragments}
+        each.pop("instanceIdPath", None)
+        each.pop("podSelector", None)
+    return interface(data)
 
 
 def test_a_minimal_profile_has_safe_defaults() -> None:
@@ -207,11 +218,35 @@ def test_every_component_that_is_named_exists() -> None:
         extraContainers=[{"component": "a", "place": ".x"}],
         fields={"numWorkers": {"scaleOf": {"component": "b"}}},
         scaleSubresource={"component": "c"},
+        podParts=[{"component": "d2", "pod": ".spec.hostNetwork", "place": ".spec.host"}],
     )
     problems = check_profile(profile, interface())
-    assert reasons(problems) == ["component-unknown"] * 5
+    assert reasons(problems) == ["component-unknown"] * 6
     assert problems[0].fix == "did you mean `worker`?"
     assert "root" in problems[1].fix
+
+
+def test_a_piece_of_a_component_that_is_misspelt_is_told_with_its_line() -> None:
+    row = {"component": "wroker", "pod": ".spec.containers[0].env", "place": ".spec.env"}
+    data = minimal(
+        components={"root": {}, "worker": {}}, podParts=[{**row, "component": "worker"}, row]
+    )
+    source = SourceDocument("p.yaml", 1, data, {("spec", "podParts", 1): (9, 5)}, {})
+    profile, _ = parse_profile(source)
+    assert profile is not None
+    found = check_profile(profile, in_pieces(), source)
+    assert [(each.reason, each.path, each.line) for each in found] == [
+        ("component-unknown", "spec.podParts[1].component", 9)
+    ]
+    assert found[0].fix == "did you mean `worker`?"
+
+
+def test_pieces_of_a_component_whose_pods_are_whole_are_told_to_be_ignored() -> None:
+    parts = [{"component": "worker", "pod": ".spec.hostNetwork", "place": ".spec.host"}]
+    profile = parsed(components={"root": {}, "worker": {}}, podParts=parts)
+    problems = check_profile(profile, interface())
+    assert reasons(problems) == []
+    assert reasons(problems, "warning") == ["parts-ignored"]
 
 
 def test_roles_by_instance_need_instances_and_pods_should_be_named() -> None:

@@ -74,11 +74,14 @@ def test_a_reason_without_a_row_still_tells_every_fact() -> None:
 
 
 def test_whoever_cannot_tell_the_pods_of_an_object_is_quoted() -> None:
-    found = Violation(
-        "", ("spec",), None, "two parts are called w", "instance-ids", "instance-ids", None
-    )
+    found = Violation("", ("spec",), None, "no map is there", "path-failed", "path-failed", None)
     text = wording.violation_text(found)
-    assert text == f"spec: two parts are called w. {wording.DEFINITION}"
+    assert text == f"spec: no map is there. {wording.DEFINITION}"
+
+
+def test_a_name_given_twice_is_first_of_all_for_the_user_to_mend() -> None:
+    found = Violation("", (), None, "two parts are called w", "instance-ids", "instance-ids", None)
+    assert "two parts are called w. Give each a name of its own" in wording.violation_text(found)
 
 
 def test_values_are_cut_at_eighty_characters_and_escaped() -> None:

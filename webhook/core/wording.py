@@ -132,7 +132,7 @@ VIOLATIONS: dict[str, Sentence] = {
 # do then. Such reasons have no row above.
 DEFINITION = "An administrator has to correct the kind's definition."
 FIXES: dict[str, str] = {
-    "instance-ids": DEFINITION,
+    "instance-ids": "Give each a name of its own; where each has one, the kind's definition is wrong.",
     "path-failed": DEFINITION,
     "not-a-number": "Write a whole number.",
     "too-deep": "Flatten it.",

@@ -32,7 +32,7 @@ def check_profile(
         fix = f"add {interface.version}"
         report.add((*SPEC, "versions"), "the definition's is missing", fix, "version-missing")
     names = [each.name for each in interface.components]
-    for at, name in mentioned(profile):
+    for at, name in (*mentioned(profile), *mentioned_parts(profile, source)):
         if name not in names:
             near = closest(name, names)
             fix = f"did you mean `{near}`?" if near else f"name one of {', '.join(names)}"
@@ -66,11 +66,32 @@ def mentioned(profile: Profile) -> list[tuple[Path, str]]:
     return found
 
 
+def mentioned_parts(profile: Profile, source: SourceDocument) -> list[tuple[Path, str]]:
+    """Every component that has pieces of pods, with the first row of it."""
+    body = source.data.get("spec") if isinstance(source.data, dict) else None
+    listed = body.get("podParts") if isinstance(body, dict) else None
+    rows = listed if isinstance(listed, list) else []
+    found: list[tuple[Path, str]] = []
+    for name in profile.pod_parts:
+        own = (at for at, row in enumerate(rows) if row.get("component") == name)
+        # Rows that only some versions have stand elsewhere in the document.
+        index = next(own, None)
+        at: Path = ("podParts",) if index is None else ("podParts", index, "component")
+        found.append((at, name))
+    return found
+
+
 def check_components(profile: Profile, interface: Interface, report: Report) -> None:
     """Components with pods should be named, and roles by instance need instances."""
     for component in interface.components:
         at: Path = (*SPEC, "components", component.name)
         body = profile.components.get(component.name)
+        if component.name in profile.pod_parts and component.form != "fragments":
+            found = (
+                f"`{component.name}` has no fragmentedPodSpecDefinition, so its rows are ignored"
+            )
+            fix = "leave them out, or state its pods in pieces"
+            report.warn((*SPEC, "podParts"), found, fix, "parts-ignored")
         if body is None:
             if component.form:
                 found = f"component `{component.name}` has pods and is not named: a worker"
