@@ -370,6 +370,17 @@ def test_a_profile_without_an_interface_cannot_be_used() -> None:
     assert (found.reason, found.path) == ("profile-without-interface", "spec.kind")
 
 
+def test_a_profile_beside_a_faulty_interface_is_not_said_to_lack_one() -> None:
+    kind = interface(FLEET, **template(".spec.[pod"))
+    catalog, problems = assembled(kind, profile(FLEET))
+    assert catalog is None
+    faulty, follows = problems
+    assert (faulty.origin, faulty.severity) == ("0.yaml", "error")
+    assert follows.reason == "profile-without-interface"
+    assert follows.found == "a profile of Fleet whose resource interface cannot be used"
+    assert follows.fix == "mend that one first"
+
+
 def test_a_profile_that_fits_no_interface_cannot_be_used() -> None:
     catalog, problems = assembled(profile(DEPLOYMENT, components={"server": {}}))
     assert catalog is None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.exceptions import Named, PolicyException, is_exception, parse_exception
+from webhook.core.pointer import read
 from webhook.core.policy import assets as asset_documents
 from webhook.core.policy import document as policy_documents
 from webhook.core.policy.combine import GUARDED
@@ -24,7 +25,7 @@ from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import Profile, is_profile, parse_profile
 from webhook.core.workload.proof import prove, uncovered_places, ungoverned
 from webhook.core.workload.several import combine
-from webhook.core.workload.stated import Stated
+from webhook.core.workload.stated import KindName, Stated
 from webhook.core.workload.vocabulary import Vocabulary
 
 CONFLICT = "conflict"
@@ -33,13 +34,14 @@ Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 @dataclass(slots=True)
 class Documents:
-    """What was read, sorted by kind of document."""
+    """What was read, sorted by kind of document; `unusable` are kinds with a faulty interface."""
 
     policies: list[Policy] = field(default_factory=list)
     assets: dict[str, Asset] = field(default_factory=dict)
     interfaces: list[Stated[Interface]] = field(default_factory=list)
     profiles: list[Stated[Profile]] = field(default_factory=list)
     exceptions: list[PolicyException] = field(default_factory=list)
+    unusable: set[KindName] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -70,6 +72,8 @@ def add(
         interface, problems = parse_interface(document, compile_jq)
         if interface is not None:
             documents.interfaces.append(Stated(interface, document, shipped))
+        else:
+            documents.unusable.add(kind_stated(document))
     elif is_profile(document.data):
         profile, problems = parse_profile(document)
         if profile is not None:
@@ -88,6 +92,13 @@ def add(
         if policy is not None:
             problems = (*problems, *add_policy(documents, policy, document))
     documents.problems.extend(problems)
+
+
+def kind_stated(document: SourceDocument) -> KindName:
+    """The kind that an interface is of, as far as a faulty one says so."""
+    kind = read(document.data, ("spec", "structureDefinition", "rootComponent", "kind"))
+    body = kind if isinstance(kind, dict) else {}
+    return str(body.get("group")), str(body.get("kind"))
 
 
 def add_asset(documents: Documents, asset: Asset, document: SourceDocument) -> tuple[Problem, ...]:
@@ -198,6 +209,7 @@ def joined(several: Iterable[Documents]) -> Documents:
         whole.interfaces += each.interfaces
         whole.profiles += each.profiles
         whole.exceptions += each.exceptions
+        whole.unusable |= each.unusable
         whole.problems += each.problems
     return whole
 
@@ -243,7 +255,9 @@ def assemble(
         if each.reason != "no-pods" or each.origin not in elsewhere
     ]
     words = choices.vocabulary
-    combined = combine(documents.interfaces, documents.profiles, words.prefer_given)
+    combined = combine(
+        documents.interfaces, documents.profiles, words.prefer_given, documents.unusable
+    )
     documents.problems += combined.problems
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     documents.problems += check_settings(documents.policies, documents.assets, words)

@@ -27,15 +27,19 @@ def combine(
     interfaces: Sequence[Stated[Interface]],
     profiles: Sequence[Stated[Profile]],
     prefer_given: Iterable[str] = (),
+    unusable: Collection[KindName] = (),
 ) -> Combined:
-    """All definitions, joined with their profiles; `prefer_given` names kinds as KIND.GROUP."""
+    """All definitions, joined with their profiles; `prefer_given` names kinds as KIND.GROUP.
+
+    Of the kinds in `unusable` there is an interface that has been left out for its faults.
+    """
     preferred = {kind_name(each) for each in prefer_given}
     result = Combined()
     beside = by_kind(profiles, preferred)
     for key, several in by_kind(interfaces, preferred).items():
         OneKind(several, beside.pop(key, [])).add_to(result)
-    for lost in beside.values():
-        result.problems += map(without_interface, lost)
+    for key, lost in beside.items():
+        result.problems += [without_interface(each, key in unusable) for each in lost]
     given = {each.key for each in interfaces if not each.shipped}
     given |= {each.key for each in profiles if not each.shipped}
     result.problems += map(unknown_kind, sorted(preferred - given))
@@ -159,14 +163,17 @@ class OneKind:
         return Standing(profile, decides, reason_of(profile, by[lost[0]]) if lost else "")
 
 
-def without_interface(profile: Stated[Profile]) -> Problem:
-    """A profile of a kind that no interface is of."""
+def without_interface(profile: Stated[Profile], faulty: bool) -> Problem:
+    """A profile of a kind that no interface is of, or only a faulty one."""
+    found, fix = "without a resource interface", "add the kind's ResourceInterface"
+    if faulty:
+        found, fix = "whose resource interface cannot be used", "mend that one first"
     line, column = profile.document.position(("spec", "kind"))
     return Problem(
         profile.document.origin,
         "spec.kind",
-        f"a profile of {profile.value.kind} without a resource interface",
-        "add the kind's ResourceInterface",
+        f"a profile of {profile.value.kind} {found}",
+        fix,
         "profile-without-interface",
         line,
         column,
