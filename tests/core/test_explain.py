@@ -414,6 +414,62 @@ def test_a_field_that_the_kind_cannot_carry_is_unset_with_the_reason() -> None:
     assert [each.reason for each in entry.warnings] == ["unmapped-default"]
 
 
+QUAY = {"group": "ports.example.org", "version": "v1", "kind": "Quay"}
+QUAY_INTERFACE = {
+    "apiVersion": "run.ai/v1alpha1",
+    "kind": "Karta",
+    "metadata": {"name": "quay"},
+    "spec": {
+        "structureDefinition": {
+            "rootComponent": {
+                "name": "quay",
+                "kind": QUAY,
+                "statusDefinition": {"statusMappings": {}},
+            },
+            "childComponents": [
+                {
+                    "name": "crane",
+                    "ownerRef": "quay",
+                    "specDefinition": {"podTemplateSpecPath": ".spec.crane"},
+                },
+                {
+                    "name": "gate",
+                    "ownerRef": "quay",
+                    "specDefinition": {
+                        "fragmentedPodSpecDefinition": {
+                            "imagePath": ".spec.gate.image",
+                            "resourcesPath": ".spec.gate.resources",
+                        }
+                    },
+                },
+            ],
+        }
+    },
+}
+
+
+def test_a_pod_in_pieces_beside_a_whole_one_is_told_to_lack_the_place() -> None:
+    rules = building.catalog(QUAY_INTERFACE, "{defaults: {imagePullPolicy: Always}}")
+    crane = building.template(building.pod_spec())
+    raw = building.shell(
+        "ports.example.org/v1", "Quay", {"crane": crane, "gate": {"image": "gate:1"}}
+    )
+    report = explained(rules, raw)
+    (whole,), (pieces,) = (entries(report, "imagePullPolicy", pod) for pod in (0, 1))
+    assert (whole.value, whole.warnings) == ("Always", [])
+    assert [(each.reason, each.path) for each in pieces.warnings] == [
+        ("unmapped-default", ("spec", "gate"))
+    ]
+
+
+def test_a_kind_is_told_where_its_pods_are_also_where_they_stand_in_pieces() -> None:
+    told = kind(building.catalog(QUAY_INTERFACE), "Quay").components
+    assert [(each.component, each.pods) for each in told] == [
+        ("crane", ".spec.crane"),
+        ("gate", ".spec.gate (in pieces)"),
+    ]
+
+
 def test_an_object_whose_pods_cannot_be_told_has_its_violation_on_top() -> None:
     raw = deployment()
     raw["spec"]["template"]["spec"]["containers"] = "none"

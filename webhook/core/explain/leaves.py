@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from webhook.core.catalog import Plans
@@ -23,7 +24,7 @@ from webhook.core.explain.values import attributes_of, default_of, rule_said
 from webhook.core.plan import Plan, component_roles, united
 from webhook.core.policy.combine import RANK, Effective, Leaf, View, view
 from webhook.core.policy.fields import TABLE
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.locations import Definition, pod_parts
 
 
 def explain_kind(
@@ -60,9 +61,19 @@ def policies_of(plans: Plans) -> tuple[Source, ...]:
 
 
 def pods_at(definition: Definition, component: str) -> str:
-    """The path of a component's pods, as the kind's definition writes it."""
+    """Where the pods of a component are; the nearest common place of one that is in pieces."""
     found = definition.interface.component(component)
-    return found.places.text if found is not None and found.places is not None else ""
+    if found is None:
+        return ""
+    if found.places is not None:
+        return found.places.text
+    pieces = [each.place.text.split(".") for each in pod_parts(found, definition.profile)]
+    if not pieces:
+        return ""
+    shared = list(takewhile(lambda steps: len(set(steps)) == 1, zip(*pieces, strict=False)))
+    # One piece alone has its own last step in common with itself.
+    shared = shared[:-1] if len(pieces) == 1 else shared
+    return f"{'.'.join(steps[0] for steps in shared) or '.'} (in pieces)"
 
 
 class Leaves:

@@ -130,7 +130,8 @@ class Evaluation:
         origin = constraint.source if constraint else source
         if path and path[0].__class__ is Assembled:
             if rule == "required" and not is_held(path):
-                self.warn("unmapped-rule", field, (), self.request.kind, source=origin)
+                lacking = self.lacking(path)
+                self.warn("unmapped-rule", field, lacking, self.request.kind, source=origin)
                 return
             path = real(path)
         self.findings.violations.append(
@@ -235,8 +236,15 @@ class Evaluation:
             return path
         if is_held(path):
             return real(path)
-        self.warn("unmapped-default", field, (), self.request.kind)
+        self.warn("unmapped-default", field, self.lacking(path), self.request.kind)
         return None
+
+    def lacking(self, path: Path) -> Path:
+        """Which pod has no place for this; nothing to tell where all pods of the kind are alike."""
+        several = [each for each in self.definition.interface.components if each.form]
+        place = real(path) if len(several) > 1 else ()
+        # Pods in a list are alike too: one sentence is enough for them.
+        return () if any(isinstance(step, int) for step in place) else place
 
     def as_it_stands(self, view: PodView) -> PodView:
         """The pod as the copy has it by now; one view of it serves everybody until the next write."""

@@ -116,7 +116,8 @@ class MountedField:
         if not (is_held((*view.spec_path, "volumes")) and is_held(mounts)):
             # Without its directory a variable would lead nowhere: all of it is written, or nothing.
             if default.value:
-                ev.warn("unmapped-default", self.field.path, (), ev.request.kind)
+                lacking = ev.lacking(view.spec_path)
+                ev.warn("unmapped-default", self.field.path, lacking, ev.request.kind)
             return
         spec, body = ev.now(view.spec_path) or {}, ev.now(main.path) or {}
         place = self.place(spec, view.spec_path, body, main.path)

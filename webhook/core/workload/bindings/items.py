@@ -407,7 +407,8 @@ class ItemsField:
             constraint, _ = self.lock_of(item)
             if not has_room(self.row.store, view):
                 origin = constraint.source if constraint else item.source
-                ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=origin)
+                lacking = ev.lacking(view.spec_path)
+                ev.warn("unmapped-rule", self.field.path, lacking, ev.request.kind, source=origin)
                 continue
             lacked = view.old is not None and known and not self.is_present(item, view.old, before)
             if not (lacked and self.tolerates(item, constraint)):

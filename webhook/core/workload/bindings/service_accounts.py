@@ -93,7 +93,10 @@ class ServiceAccountField(PodField):
             # Somebody else names it: a runtime, or the operator.
             self.rules.judge_required(ev, path, unchanged=False)
             for each, _ in () if self.rules.required else self.rules.final[:1]:
-                ev.warn("unmapped-rule", self.field.path, (), ev.request.kind, source=each.source)
+                lacking = ev.lacking(path)
+                ev.warn(
+                    "unmapped-rule", self.field.path, lacking, ev.request.kind, source=each.source
+                )
             return
         if native is None:
             unchanged = before is not None and before[1] is None
