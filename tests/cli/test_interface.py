@@ -168,6 +168,16 @@ def test_jq_that_is_not_native_is_evaluated_outside(draft: Path, sample: str) ->
     assert [each["replicas"] for each in scales if each["component"] == "gateway"] == [5]
 
 
+def test_a_place_that_a_path_of_jq_names_is_doubtful_and_no_fault(draft: Path, crd: str) -> None:
+    odd = '.spec."odd-name"'
+    path = changed(draft, f"'{odd}'", f"'if .spec.suspend then empty else {odd} end'")
+    assert [each[1:] for each in problems(path, "--crd", crd)] == [("warning", "place-uncovered")]
+    text = podgate("interface", "check", path, "--crd", crd).stdout
+    assert "which a path that needs jq names, and no schema can prove it" in text
+    path = changed(draft, f"else {odd} end", "else .spec.spare end")
+    assert ("error", "place-uncovered") in [each[1:] for each in problems(path, "--crd", crd)]
+
+
 def test_what_is_no_jq_at_all_is_told(draft: Path) -> None:
     path = changed(draft, "replicasPath: .spec.gateway.instances", "replicasPath: '.spec | ('")
     assert "not-jq" in {each[2] for each in problems(path)}
