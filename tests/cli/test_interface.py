@@ -69,6 +69,29 @@ def test_the_draft_says_what_it_rests_on(draft: Path) -> None:
         assert told in text.replace("\n", " ").replace("  ", "")
 
 
+def test_what_only_looks_like_a_pod_is_put_under_not_pods_as_the_draft_says(tmp_path: Path) -> None:
+    body = own_crd()
+    spec = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    box = {"type": "object", "properties": {"name": {}, "image": {}, "tonnes": {}}}
+    boxes = {"type": "array", "items": box}
+    spec["properties"]["cargo"] = {"type": "object", "properties": {"containers": boxes}}
+    crd, draft = tmp_path / "crd.yaml", tmp_path / "draft.yaml"
+    crd.write_text(yaml.safe_dump(body))
+    text = podgate("interface", "infer", str(crd)).stdout
+    told = " ".join(line.strip(" #") for line in text.splitlines())
+    row = "{place: '.spec.cargo', reason: what it is}"
+    assert f"write in the profile's spec notPods: [{row}]" in told
+    interface, profile = yaml.safe_load_all(text)
+    children = interface["spec"]["structureDefinition"]["childComponents"]
+    children[:] = [each for each in children if each["name"] != "cargo"]
+    del profile["spec"]["components"]["cargo"]
+    draft.write_text(yaml.safe_dump_all([interface, profile]))
+    assert problems(str(draft), "--crd", str(crd))[0][2] == "place-uncovered"
+    profile["spec"]["notPods"] = [yaml.safe_load(row)]
+    draft.write_text(yaml.safe_dump_all([interface, profile]))
+    assert problems(str(draft), "--crd", str(crd)) == []
+
+
 def test_infer_takes_one_kind_of_several(tmp_path: Path, crd: str) -> None:
     other: dict[str, Any] = own_crd()
     other["spec"]["names"] = {"kind": "Boat", "plural": "boats"}

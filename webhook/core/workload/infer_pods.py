@@ -21,6 +21,7 @@ from webhook.core.workload.schema_places import properties
 
 NEUTRAL = frozenset({"spec", "template", "podTemplate", "podTemplateSpec", "podSpec"})
 ENDINGS = re.compile(r"(?:Group|Replica|Pod)?(?:Specs?|Templates?|Options)$")
+LISTS = frozenset({"containers", "initContainers"})
 MASTERS = ("head", "master", "launcher", "driver", "chief", "submitter")
 
 
@@ -70,6 +71,17 @@ class Places:
         return max(depths, default=0)
 
 
+def why_pod(spot: Spot) -> str:
+    """Why a place was taken for a pod, and what to do where it may well be none."""
+    if spot.what == "pod template" or not set(properties(spot.node)) <= LISTS:
+        return f"the schema has a {spot.what} here"
+    return (
+        "the schema has a list of containers here, and nothing else of a pod. If these are none, "
+        "take the component out, here and in the profile, and write in the profile's spec "
+        f"notPods: [{{place: '{expression(spot.steps)}', reason: what it is}}]"
+    )
+
+
 def places(schema: Schema) -> Places:
     """Every place of the schema as a component, a container of one, or an open subtree."""
     found = spots(schema)
@@ -101,7 +113,7 @@ class Maker:
             paths = {"podSpecPath": expression(spot.steps)}
             if metadata := self.metadata_of(spot):
                 paths["metadataPath"] = expression(metadata)
-        self.add(spot, spot.what, paths, f"the schema has a {spot.what} here")
+        self.add(spot, spot.what, paths, why_pod(spot))
 
     def metadata_of(self, spot: Spot) -> Steps | None:
         """Where the metadata of a pod spec's pods are: in it, or beside it."""
