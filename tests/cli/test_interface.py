@@ -201,6 +201,23 @@ def test_a_place_that_a_path_of_jq_names_is_doubtful_and_no_fault(draft: Path, c
     assert ("error", "place-uncovered") in [each[1:] for each in problems(path, "--crd", crd)]
 
 
+def test_keys_of_a_sample_that_the_schema_lacks_are_told(
+    draft: Path, crd: str, sample: str
+) -> None:
+    changed(Path(sample), "  gateway:", "  gatway: {x: {y: 1}}\n  gateway:")
+    told = problems(str(draft), "--sample", sample)
+    assert "not-in-schema" not in {each[2] for each in told}
+    told = problems(str(draft), "--crd", crd, "--sample", sample)
+    assert [each for each in told if each[2] == "not-in-schema"] == [
+        (11, "warning", "not-in-schema")
+    ]
+    text = podgate("interface", "check", str(draft), "--crd", crd, "--sample", sample).stdout
+    assert (
+        "spec.gatway: warning: found the schema of v1 has no `gatway` here; did you mean `gateway`?"
+        in text
+    )
+
+
 def test_what_is_no_jq_at_all_is_told(draft: Path) -> None:
     path = changed(draft, "replicasPath: .spec.gateway.instances", "replicasPath: '.spec | ('")
     assert "not-jq" in {each[2] for each in problems(path)}

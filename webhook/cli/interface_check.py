@@ -18,6 +18,7 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition_check import (
     check_coverage,
+    check_keys,
     check_sample,
     check_schemas,
 )
@@ -27,6 +28,7 @@ from webhook.core.workload.interface import is_interface
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import check_profile
 
+Schemas = dict[tuple[str, str], dict[str, Schema]]
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Definitions: files, folders, or - for stdin.")
 ]
@@ -66,10 +68,9 @@ def check(
     every = [each for several in found.values() for each in several]
     check_fields(every, documents, findings)
     findings.texts = [(each, text) for each in documents for text in texts(each.data)]
-    if crd:
-        check_crds(crd, documents, every, findings)
+    schemas = check_crds(crd, documents, every, findings) if crd else {}
     if sample and every:
-        check_samples(sample, every, findings)
+        check_samples(sample, every, schemas, findings)
     findings.problems = sorted(
         dict.fromkeys(findings.problems), key=lambda each: (each.origin, each.line, each.column)
     )
@@ -130,7 +131,7 @@ def check_crds(
     documents: Sequence[SourceDocument],
     every: Sequence[Definition],
     findings: Findings,
-) -> None:
+) -> Schemas:
     """Every path against the schema, and the places of the schema against the definitions."""
     crds, problems = read_all(paths, kubernetes=True)
     findings.problems += problems
@@ -148,6 +149,7 @@ def check_crds(
         source = interface_of(definition, documents) or documents[0]
         for version in filter(known.__contains__, definition.versions):
             findings.problems += check_coverage(definition, version, known[version], source)
+    return schemas
 
 
 def versions_of(document: SourceDocument, documents: Sequence[SourceDocument]) -> tuple[str, ...]:
@@ -182,8 +184,10 @@ def interface_of(
     return next((each for each in documents if each.data is raw), None)
 
 
-def check_samples(paths: list[str], every: Sequence[Definition], findings: Findings) -> None:
-    """What the definitions find in objects."""
+def check_samples(
+    paths: list[str], every: Sequence[Definition], schemas: Schemas, findings: Findings
+) -> None:
+    """What the definitions find in objects, and what the schemas do not know of these."""
     samples, problems = read_all(paths, kubernetes=True)
     findings.problems += problems
     totals: Counter[tuple[str, str]] = Counter()
@@ -197,6 +201,10 @@ def check_samples(paths: list[str], every: Sequence[Definition], findings: Findi
                 Problem(each.origin, "", found, fix, "sample-kind", line, column)
             )
             continue
+        group, version, kind = definitions.kind_of_object(each.data)
+        schema = schemas.get((group, kind), {}).get(version)
+        if schema is not None:
+            findings.problems += check_keys(version, schema, each)
         counts, problems_of_sample = check_sample(definition, each, jq.evaluator())
         findings.problems += problems_of_sample
         findings.samples.append((each, counts))

@@ -17,6 +17,7 @@ from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.foreign import Facts, evaluate, given
 from webhook.core.workload.infer_reach import unreached
 from webhook.core.workload.infer_schema import Schema, expression, spots
+from webhook.core.workload.kept_shape import Shapes
 from webhook.core.workload.locations import Definition, LocationError, locate
 from webhook.core.workload.query_pairing import paired
 from webhook.core.workload.query_steps import QueryError
@@ -120,6 +121,18 @@ def check_coverage(
 def names_place(text: str, place: str) -> bool:
     """Whether a jq text has a place word for word."""
     return re.search(rf"{re.escape(place)}(?!\w)", text) is not None
+
+
+def check_keys(version: str, schema: Schema, sample: SourceDocument) -> tuple[Problem, ...]:
+    """Keys of a sample that its schema lacks, and with them whatever was meant to be found there."""
+    report = Report(sample)
+    for path, around in Shapes().of(schema).lacking(sample.data):
+        name = str(path[-1])
+        near = closest(name, around.keys)
+        fix = f"did you mean `{near}`?" if near else "follow the schema, or remove it"
+        found = f"the schema of {version} has no `{shown(name)}` here"
+        report.warn(path, found, fix, "not-in-schema")
+    return tuple(report.problems)
 
 
 def check_sample(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,18 @@ class Shape:
             return True
         members = value.items() if isinstance(value, dict) else enumerate(value)
         return all(self.keeps((step,), member) for step, member in members)
+
+    def lacking(self, value: Any, at: Path = ()) -> Iterator[tuple[Path, Shape]]:
+        """The outermost places of a value that are pruned, each with the shape around it."""
+        if self is ANYTHING or not isinstance(value, (dict, list)):
+            return
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, member in members:
+            found = self.below(step)
+            if found is None:
+                yield (*at, step), self
+            else:
+                yield from found.lacking(member, (*at, step))
 
 
 ANYTHING = Shape({}, open=True)
