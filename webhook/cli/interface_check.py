@@ -28,7 +28,6 @@ from webhook.core.workload.interface import is_interface
 from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import check_profile
 
-Schemas = dict[tuple[str, str], dict[str, Schema]]
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Definitions: files, folders, or - for stdin.")
 ]
