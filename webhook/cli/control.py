@@ -23,7 +23,16 @@ from webhook.adapters.processes import Processes
 from webhook.certificates import Certificates
 from webhook.cli import loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
-from webhook.cli.registration import CaFile, Governed, Service, Timeout, Url, target_of
+from webhook.cli.registration import (
+    BreakGlass,
+    CaFile,
+    Exempt,
+    Governed,
+    Service,
+    Timeout,
+    Url,
+    target_of,
+)
 from webhook.cli.serve import sources_of
 from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switched
 from webhook.control.lease import Election
@@ -105,6 +114,8 @@ def control(
     leaf_days: LeafDays = 90,
     governed: Governed = "label",
     timeout: Timeout = 10,
+    exempt: Exempt = None,
+    break_glass: BreakGlass = None,
     admission: Admission = None,
     admission_service: AdmissionService = None,
     probe_namespace: Probe = "",
@@ -134,7 +145,13 @@ def control(
             server,
             sources_of(settings),
             target_of(service, url, ca_file),
-            Options(governed, timeout, validate_failure="Ignore" if fail_open else "Fail"),
+            Options(
+                governed,
+                timeout,
+                validate_failure="Ignore" if fail_open else "Fail",
+                exempt=tuple(exempt or ()),
+                break_glass=tuple(break_glass or ()),
+            ),
             Election(*pair(lease, "--lease"), identity or socket.gethostname()),
             Processes(
                 server,

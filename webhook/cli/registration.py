@@ -25,6 +25,21 @@ Timeout = Annotated[
     int, typer.Option("--timeout", min=1, max=30, help="Seconds the API server waits.")
 ]
 
+Exempt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exempt",
+        metavar="NAMESPACE",
+        help="Never governed: the cluster boots from it. Repeatable.",
+    ),
+]
+BreakGlass = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--break-glass", metavar="GROUP", help="Its members pass without being asked. Repeatable."
+    ),
+]
+
 
 def registration(
     service: Service = None,
@@ -34,6 +49,8 @@ def registration(
     crds: loading.Crds = None,
     governed: Governed = "label",
     timeout: Timeout = 10,
+    exempt: Exempt = None,
+    break_glass: BreakGlass = None,
 ) -> None:
     """Print the MutatingWebhookConfiguration and ValidatingWebhookConfiguration as YAML.
 
@@ -45,7 +62,12 @@ def registration(
         catalog = loading.catalog_of(loading.sources_of(None, interfaces, None, crds=crds))
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    options = Options(governed=governed, timeout_seconds=timeout)
+    options = Options(
+        governed=governed,
+        timeout_seconds=timeout,
+        exempt=tuple(exempt or ()),
+        break_glass=tuple(break_glass or ()),
+    )
     found = configurations(catalog.definitions, target, options)
     print(yaml.safe_dump_all(found, sort_keys=False), end="")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,12 +43,43 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an installer chooses: which namespaces, how long to wait, what happens on failure."""
+    """What an installer chooses: which namespaces, how long to wait, what happens on failure.
+
+    Namespaces in `exempt` are never governed, as the cluster needs them to boot; members of the
+    groups in `break_glass` are never asked about.
+    """
 
     governed: str = "label"
     timeout_seconds: int = 10
     mutate_failure: str = "Ignore"
     validate_failure: str = "Fail"
+    exempt: tuple[str, ...] = ()
+    break_glass: tuple[str, ...] = ()
+
+
+LETS_GO = " || ".join(
+    (
+        "request.operation != 'UPDATE'",
+        "request.kind.?group.orValue('') != ''",
+        "request.kind.kind != 'Pod'",
+        "request.?subResource.orValue('') != ''",
+        "object.spec != oldObject.spec",
+        "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
+        "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})",
+    )
+)
+"""False for a Pod of which only finalizers, owners or the status change: such an update passes in
+any case, and without podgate a Pod could not go."""
+
+
+def match_conditions(options: Options) -> list[dict[str, str]]:
+    """What the API server itself decides without asking."""
+    found = [{"name": "more-than-letting-a-pod-go", "expression": LETS_GO}]
+    if options.break_glass:
+        groups = ", ".join(json.dumps(each) for each in sorted(options.break_glass))
+        expression = f"!request.userInfo.groups.exists(each, each in [{groups}])"
+        found.append({"name": "not-break-glass", "expression": expression})
+    return found
 
 
 def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, Any]]:
@@ -105,7 +137,10 @@ def webhook(
         "admissionReviewVersions": ["v1"],
         "clientConfig": target.client_config(path),
         "rules": rules_of(definitions, subresources=kind == "validate"),
-        "namespaceSelector": namespace_selector(options.governed, never_governed(target)),
+        "namespaceSelector": namespace_selector(
+            options.governed, {*never_governed(target), *options.exempt}
+        ),
+        "matchConditions": match_conditions(options),
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "failurePolicy": failure,
