@@ -24,6 +24,7 @@ from webhook.core.pointer import ABSENT, display, read
 from webhook.core.policy.combine import COMBINATIONS, GUARDED, STRICTEST
 from webhook.core.policy.fields import TABLE
 from webhook.core.references import References
+from webhook.core.wording import violation_text
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.offline import Place, judge, request_of
 
@@ -661,3 +662,23 @@ def test_what_cannot_be_read_is_told_and_never_raises(wrong: dict[str, Any], tex
     rules = building.catalog(text)
     report = explained(rules, deployment(container(**wrong)))
     assert report.policies
+
+
+def test_a_refused_sum_says_that_several_groups_count_and_a_single_one_what_to_ask_for() -> None:
+    rules = building.catalog("{rules: {numWorkers: {max: 4}}}")
+
+    def told(*replicas: int) -> str:
+        template = building.template(building.pod_spec())
+        groups = [
+            {"groupName": f"g{at}", "replicas": number, "template": template}
+            for at, number in enumerate(replicas)
+        ]
+        body = {"headGroupSpec": {"template": template}, "workerGroupSpecs": groups}
+        report = explained(rules, building.shell("ray.io/v1", "RayCluster", body))
+        (workers,) = entries(report, "numWorkers")
+        (violation,) = workers.violations
+        return violation_text(violation)
+
+    assert "spec.workerGroupSpecs[0]: 5 is more than the maximum 4" in told(2, 3)
+    assert told(2, 3).endswith("2 groups count together, and this is the first of them.")
+    assert told(5).endswith("Ask for at most 4.")

@@ -170,7 +170,7 @@ def sum_of_scales(of: ScaleOf) -> Locate:
         total = sum(max(each.replicas or 0, each.minimum or 0) for each in scales)
         path = next((each.place for each in scales), ())
         silent = all(each.path is not None and now(document, each.path) is None for each in scales)
-        return [Place(path, total, "sum", computed=silent)]
+        return [Place(path, total, "sum", computed=silent, added_up=len(scales))]
 
     return locate
 

@@ -15,13 +15,15 @@ from webhook.core.policy.values import Codec
 class Place(NamedTuple):
     """One concrete place of a workload field, its value (None: absent), and its written default.
 
-    `key` identifies the place across an update, where list items may have moved.
+    `key` identifies the place across an update, where list items may have moved; the value is the
+    sum of what is `added_up`, of which the place is the first.
     """
 
     path: Path
     value: Any
     key: str = ""
     computed: bool = False
+    added_up: int = 1
 
 
 @dataclass(frozen=True, slots=True)

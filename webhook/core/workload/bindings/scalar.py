@@ -195,25 +195,39 @@ class ScalarRules:
         return True
 
     def judge_final(
-        self, ev: Evaluation, path: Path, native: Any, *, unchanged: bool, key: str = ""
+        self,
+        ev: Evaluation,
+        path: Path,
+        native: Any,
+        *,
+        unchanged: bool,
+        key: str = "",
+        fix: str = "",
     ) -> None:
-        """min, max, step and options on one present value."""
+        """min, max, step and options on one present value; `fix` says what to do better."""
         value = self.read(native)
         if value is INVALID:
             if not unchanged:
                 self.refuse_invalid(ev, path, native)
             return
-        self.judge_value(ev, path, value, unchanged=unchanged, key=key)
+        self.judge_value(ev, path, value, unchanged=unchanged, key=key, fix=fix)
 
     def judge_value(
-        self, ev: Evaluation, path: Path, value: Any, *, unchanged: bool, key: str = ""
+        self,
+        ev: Evaluation,
+        path: Path,
+        value: Any,
+        *,
+        unchanged: bool,
+        key: str = "",
+        fix: str = "",
     ) -> None:
         """The same on a comparable value."""
         for each, holds in self.final:
             if holds(value, each.argument) or (unchanged and ratchets(each)):
                 continue
             shown, allowed = self.show_at(path, value), self.show_argument(each, value)
-            ev.violate(self.name, path, shown, allowed, each, key=key)
+            ev.violate(self.name, path, shown, allowed, each, key=key, fix=fix)
 
     def show_argument(self, each: Constraint, value: Any = None) -> str:
         """What a rule allows, for people; also for secret fields, whose options the admin wrote."""

@@ -18,6 +18,9 @@ from webhook.core.workload.written import Form, Place
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
 
 
+SUM = "{} groups count together, and this is the first of them."
+
+
 class WorkloadField:
     """A workload-level scalar: rules look at every place, a default goes to the `write` ones.
 
@@ -142,7 +145,8 @@ class WorkloadField:
         for place in present if self.rules.final else ():
             before = self.before(ev, place)
             unchanged = before is not None and before[1] == place.value
-            self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged)
+            fix = SUM.format(place.added_up) if place.added_up > 1 else ""
+            self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged, fix=fix)
         if not present and self.rules.required and not self.absent_is_default():
             old = [self.before(ev, place) for place in places]
             unchanged = ev.updating and all(b is not None and b[1] is None for b in old)
