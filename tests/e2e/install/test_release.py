@@ -1,0 +1,307 @@
+"""A release with nothing but the chart's rights: it works, and every right is used."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.core.definitions import base
+from tests.e2e.api import Api, Json, StatusError
+from tests.e2e.conftest import bed_or_skip
+from tests.e2e.install.helm import NAMESPACE, ROOT
+from tests.e2e.install.release import Release
+from tests.e2e.install.rights import AUDIT_POLICY, Right, granted, used
+from tests.e2e.served import free_port
+from tests.e2e.test_audit import report_crd
+from tests.e2e.test_living_cluster import POLICIES, A, B, images, put
+from tests.e2e.testbed import programs
+from tests.e2e.testbed.cluster import Cluster
+
+pytestmark = pytest.mark.e2e
+
+OPERATOR = "system:serviceaccount:kserve:kserve-controller-manager"
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/podgate"
+SPACE = "team"
+MANIFESTS = ROOT / "tests" / "e2e" / "manifests"
+JUSTIFIED = {
+    # Clusters have one of the two APIs of reports; here it is the other.
+    *(
+        Right(verb, "openreports.io", "reports", name="podgate")
+        for verb in ("get", "create", "patch")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("audit") / "audit.log"
+
+
+@pytest.fixture(scope="module")
+def own(audit_log: Path) -> Iterator[Cluster]:
+    """A cluster of its own, which writes down what accounts do and reaches Services by endpoints."""
+    policy = audit_log.with_name("policy.yaml")
+    policy.write_text(AUDIT_POLICY, "utf-8")
+    flags = (
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={audit_log}",
+        "--enable-aggregator-routing=true",
+    )
+    cluster = Cluster(users={OPERATOR: ("system:masters",)}, api_server_flags=flags)
+    with bed_or_skip():
+        programs.find("helm")
+        cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def server(own: Cluster) -> Iterator[Api]:
+    with contextlib.closing(Api(own)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def release(
+    own: Cluster, server: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """Installed with helm, two controllers and three webhooks at work."""
+    folder = tmp_path_factory.mktemp("release")
+    made = Release(own, server, folder, {"scan": {"everySeconds": 3}})
+    try:
+        made.install()
+        made.start_controller("controller-1")
+        for number in (1, 2, 3):
+            made.start_webhook(number, free_port(), free_port())
+        yield made
+    finally:
+        made.stop()
+
+
+def failure_policy(api: Api) -> str:
+    found = api.find(f"{VALIDATING}/podgate") or {}
+    return str((found.get("webhooks") or [{}])[0].get("failurePolicy"))
+
+
+def condition(api: Api, path: str, kind: str) -> tuple[str, str]:
+    status = api.request("GET", path).get("status") or {}
+    for each in status.get("conditions") or ():
+        if each["type"] == kind:
+            return each["status"], each["reason"]
+    return "", ""
+
+
+def pod(image: str) -> Json:
+    spec = {"containers": [{"name": "m", "image": image}], "serviceAccountName": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}, "spec": spec}
+
+
+def refused(api: Api, image: str) -> bool:
+    """Whether a Pod is refused in the governed namespace by podgate."""
+    try:
+        api.request("POST", f"/api/v1/namespaces/{SPACE}/pods?dryRun=All", pod(image))
+    except StatusError as error:
+        if "podgate refused" not in str(error):
+            raise
+        return True
+    return False
+
+
+def test_it_fails_closed_once_it_has_proven_itself_through_its_service(
+    release: Release, server: Api, own: Cluster
+) -> None:
+    release.soon(lambda: failure_policy(server) == "Fail", "the webhook is not proven")
+    entry = server.request("GET", f"{VALIDATING}/podgate")["webhooks"][0]
+    assert entry["clientConfig"]["service"]["name"] == "podgate"
+    labels = {"podgate.dev/governed": "true", "tier": "gold"}
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE, "labels": labels}})
+    own.wait_namespace_ready(SPACE)
+
+
+def test_a_policy_is_in_force_in_all_replicas_and_changes_soon(
+    release: Release, server: Api
+) -> None:
+    body = images(A)
+    body["spec"] |= {"namespaceSelector": {"matchLabels": {"tier": "gold"}}}
+    place = f"{POLICIES}/images"
+    put(server, body)
+    release.soon(lambda: condition(server, place, "Ready") == ("True", "InForce"), "not ready")
+    assert server.request("GET", place)["status"]["workers"] == 3
+    assert all(refused(server, B) for _ in range(12))
+    assert not refused(server, A)
+
+    body["spec"]["rules"] = {"image": {"options": [B]}}
+    put(server, body)
+    begun = time.monotonic()
+    release.soon(
+        lambda: server.request("GET", place)["status"]["generationInForce"] == 2, "not changed"
+    )
+    print(f"changed in all replicas, by status, after {time.monotonic() - begun:.1f} s")
+    assert all(refused(server, A) for _ in range(12))
+    assert not refused(server, B)
+
+    body["spec"]["rules"] = {"image": {"options": "all"}}
+    with pytest.raises(StatusError):
+        put(server, body)  # our webhook of documents, or the definition, says so at once
+    assert not refused(server, B)
+
+
+def test_a_controllers_child_is_told_to_its_owner(
+    release: Release, server: Api, own: Cluster
+) -> None:
+    child = yaml.safe_load((MANIFESTS / "deployment.yaml").read_text("utf-8"))
+    owner = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "name": "llama",
+        "uid": "0d9a1d1c-0000-4000-8000-000000000001",
+        "controller": True,
+    }
+    child["metadata"].update(name="llama-predictor", ownerReferences=[owner])
+    with contextlib.closing(Api(own, OPERATOR)) as operator, pytest.raises(StatusError):
+        operator.create(child, SPACE)
+    release.soon(
+        lambda: [x for x in server.items("Event", SPACE) if x["reason"] == "PolicyRefused"],
+        "no event",
+    )
+
+
+def test_every_kind_of_document_has_a_status(release: Release, server: Api, own: Cluster) -> None:
+    jobset = (ROOT / "policies/workloads/jobset.jobset.x-k8s.io.yaml").read_text("utf-8")
+    asset = (ROOT / "policies/assets/datasets.yaml").read_text("utf-8")
+    karta = {**base(), "apiVersion": "run.ai/v1alpha1", "kind": "Karta"}
+    karta["metadata"] = {"name": "other"}
+    mine = {**images(B), "kind": "WorkloadPolicy"}
+    mine["metadata"] = {"name": "mine", "namespace": SPACE}
+    exception = {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "one", "namespace": "podgate-exceptions"},
+        "spec": {
+            "reason": "a test",
+            "until": "2099-01-01T00:00:00Z",
+            "objects": [{"group": "", "kind": "Pod", "namespace": SPACE, "name": "one"}],
+            "rules": [{"field": "image", "rule": "options", "value": A}],
+        },
+    }
+    written = yaml.safe_dump_all([karta, mine, exception])
+    apply = ("apply", "--server-side", "-f", "-")
+    for text in (jobset, asset, written):
+        own.kubectl(*apply, input=text)
+    plurals = {
+        "resourceinterfaces.optimization.nvidia.com": "",
+        "kartas.run.ai": "",
+        "workloadprofiles.podgate.dev": "",
+        "workloadassets.podgate.dev": "",
+        "workloadpolicies.podgate.dev": SPACE,
+        "policyexceptions.podgate.dev": "podgate-exceptions",
+    }
+    for plural, space in plurals.items():
+        where = ("--namespace", space) if space else ()
+        told = ("get", plural, *where, "-o=jsonpath={.items[*].status.conditions[*].type}")
+        release.soon(
+            lambda told=told: "Ready" in own.kubectl(*told).stdout, f"{plural} has no status"
+        )
+
+
+def test_a_report_is_written_of_what_is_there(release: Release, server: Api, own: Cluster) -> None:
+    own.apply_crds([report_crd()])
+    path = f"/apis/wgpolicyk8s.io/v1alpha2/namespaces/{SPACE}/policyreports/podgate"
+    release.soon(lambda: server.find(path), "no report")
+    server.request("POST", f"/api/v1/namespaces/{SPACE}/pods", pod(B))
+    release.soon(lambda: (server.find(path) or {})["summary"]["pass"], "the report is old")
+
+
+def test_a_certificate_that_somebody_breaks_is_made_anew(release: Release, server: Api) -> None:
+    path = f"/api/v1/namespaces/{NAMESPACE}/secrets/podgate-tls"
+    before = server.request("GET", path)["data"]
+    merge = "application/merge-patch+json"
+    server.request("PATCH", path, {"data": {"tls.crt": "", "tls.key": ""}}, merge)
+    release.soon(lambda: server.request("GET", path)["data"]["tls.crt"], "no new certificate")
+    assert server.request("GET", path)["data"]["tls.crt"] != before["tls.crt"]
+    release.mounted()
+    time.sleep(5)  # longer than a webhook takes to look at its files again
+    assert all(refused(server, A) for _ in range(6))
+
+
+def test_another_controller_leads_when_one_ends(release: Release, server: Api) -> None:
+    release.start_controller("controller-2")
+    release.end("controller-1")
+    release.soon(
+        lambda: server.request("GET", LEASE)["spec"]["holderIdentity"] == "controller-2",
+        "no leader",
+    )
+    server.request(
+        "PATCH", f"{VALIDATING}/podgate", {"webhooks": []}, "application/merge-patch+json"
+    )
+    release.soon(lambda: failure_policy(server) == "Fail", "drift is not mended")
+
+
+@pytest.mark.parametrize("account", ["podgate-admission", "podgate-controller"])
+def test_an_account_does_what_it_may_and_may_what_it_does(
+    account: str, release: Release, server: Api, audit_log: Path
+) -> None:
+    may = granted(server, NAMESPACE, account)
+    did, forbidden = used(audit_log, account)
+    assert not forbidden
+    strange = {each for each in did if not any(right.covers(each) for right in may)}
+    # What every account may: look at which APIs there are.
+    assert not strange, sorted(map(str, strange))
+    idle = {right for right in may if not any(right.covers(each) for each in did)}
+    assert sorted(map(str, idle - JUSTIFIED)) == []
+    print(
+        f"{account}: {len(may)} rights, {len(did)} used in {len(did)} ways, {len(idle)} justified"
+    )
+
+
+def test_the_way_out_of_a_dead_webhook(release: Release, server: Api, own: Cluster) -> None:
+    """Everything of ours is gone while hooks fail closed, and a network plugin must start."""
+    for name in [*release.running]:
+        release.end(name)
+    assert failure_policy(server) == "Fail"
+    with pytest.raises(StatusError, match="failed calling webhook"):
+        server.request("POST", f"/api/v1/namespaces/{SPACE}/pods", pod(B))
+    own.kubectl("create", "namespace", "network-plugin")
+    own.wait_namespace_ready("network-plugin")
+    for space in ("network-plugin", NAMESPACE, "kube-system"):
+        own.wait_namespace_ready(space)
+        server.request("POST", f"/api/v1/namespaces/{space}/pods", pod(B))
+    server.request("POST", "/api/v1/nodes", {"metadata": {"name": "new"}})
+
+    own.kubectl("delete", "validatingwebhookconfiguration", "podgate")
+    server.request("POST", f"/api/v1/namespaces/{SPACE}/pods", pod(B))
+    for path in ("podgate", "podgate-metrics"):
+        for number in (1, 2, 3):
+            slices = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+            server.request("DELETE", f"{slices}/{path}-{number}")
+    release.start_controller("controller-3")
+    release.start_webhook(4, free_port(), free_port())
+    release.soon(lambda: failure_policy(server) == "Fail", "it does not come back")
+    assert refused(server, A)
+
+
+def test_a_removal_leaves_no_hook_behind_while_a_controller_still_runs(
+    release: Release, server: Api, audit_log: Path
+) -> None:
+    told = release.run_job("podgate-removal")
+    assert "lease.coordination.k8s.io/podgate is held for 60 s" in told
+    time.sleep(12)  # longer than a controller takes to look at everything again
+    assert release.running["controller-3"].poll() is None
+    for path in (f"{VALIDATING}/podgate", f"{VALIDATING}/podgate-documents", f"{MUTATING}/podgate"):
+        assert server.find(path) is None, path
+    assert not used(audit_log, "podgate-removal")[1]
+    release.helm("uninstall", "podgate")
+    release.stop()
+    assert server.find("/api/v1/namespaces/podgate-exceptions") is not None
+    assert server.find(f"{POLICIES}/images") is not None
+    spaces = server.request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments")
+    assert spaces["items"] == []
