@@ -1,18 +1,26 @@
-# The image holds the program, its pinned packages and the shipped policies; nothing of the tests.
-FROM python:3.11-slim AS build
-WORKDIR /src
-COPY requirements.lock pyproject.toml README.md LICENSE ./
+# The image holds Python, the program, its pinned packages and the shipped policies; nothing of the tests, no
+# compiler and no pip of its own. For several platforms: docker buildx build --platform linux/amd64,linux/arm64 .
+# Pin the base by digest where you build: --build-arg PYTHON=python:3.11.14-slim-bookworm@sha256:…
+ARG PYTHON=python:3.11.14-slim-bookworm
+
+FROM ${PYTHON} AS build
+WORKDIR /opt/src
+COPY requirements-build.lock requirements-image.lock ./
+# Wheels only: what would need a compiler fails here, and not later.
+RUN python3 -m venv --without-pip /opt/build \
+ && python3 -m pip --python /opt/build/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r requirements-build.lock
+RUN python3 -m venv --without-pip /opt/podgate \
+ && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r requirements-image.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook
 COPY certs certs
 COPY policies policies
-RUN python -m venv /opt/podgate \
- && /opt/podgate/bin/pip install --no-cache-dir --require-hashes -r requirements.lock \
- && /opt/podgate/bin/pip install --no-cache-dir --no-deps --no-build-isolation . \
- && /opt/podgate/bin/pip uninstall --yes hypothesis pytest pytest-cov mypy ruff import-linter jsonpatch hatchling editables
+RUN python3 -m pip --python /opt/build/bin/python wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
+ && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --no-deps --no-index dist/*.whl
 
-FROM python:3.11-slim
+FROM ${PYTHON}
 COPY --from=build /opt/podgate /opt/podgate
-ENV PATH=/opt/podgate/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ENV PATH=/opt/podgate/bin:/usr/local/bin:/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 65532:65532
 EXPOSE 9443 8080
 ENTRYPOINT ["podgate"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests import chart, dashboard, kinds_page
+from tests import chart, dashboard, kinds_page, locks
 from tests.e2e.operators import cases as operators
 from webhook.adapters import metric_rows
 from webhook.adapters.metric_rows import Row
@@ -156,6 +156,8 @@ FILES: dict[str, Callable[[], str]] = {
         f"deploy/crds/{kind.full}.yaml": functools.partial(own_crd, kind)
         for kind in own_crds.kinds()
     },
+    "requirements-image.lock": locks.image,
+    "requirements-build.lock": locks.build,
     "deploy/chart/files/documents.yaml": chart.documents,
     "deploy/chart/files/governed.yaml": lambda: chart.governed(catalog()),
     "deploy/chart/files/crds.yaml": chart.crd_names,

@@ -13,7 +13,7 @@ import yaml
 from tests.core.definitions import base
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.conftest import bed_or_skip
-from tests.e2e.install.helm import NAMESPACE, ROOT
+from tests.e2e.install.helm import CHART, NAMESPACE, ROOT
 from tests.e2e.install.release import Release
 from tests.e2e.install.rights import AUDIT_POLICY, Right, granted, used
 from tests.e2e.served import free_port
@@ -261,6 +261,16 @@ def test_an_account_does_what_it_may_and_may_what_it_does(
     print(
         f"{account}: {len(may)} rights, {len(did)} used in {len(did)} ways, {len(idle)} justified"
     )
+
+
+def test_the_switch_is_a_value_of_the_chart(release: Release, server: Api) -> None:
+    for opened, wanted in ((True, "Ignore"), (False, "Fail")):
+        release.values["hooks"] = {"failOpen": opened}
+        release.helm("upgrade", "podgate", str(CHART))
+        (running,) = [each for each in release.running if each.startswith("controller")]
+        release.end(running)
+        release.start_controller("controller-open" if opened else "controller-closed")
+        release.soon(lambda wanted=wanted: failure_policy(server) == wanted, f"not {wanted}")
 
 
 def test_the_way_out_of_a_dead_webhook(release: Release, server: Api, own: Cluster) -> None:
