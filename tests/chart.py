@@ -143,6 +143,7 @@ def schema() -> str:
     }
     controller = {
         "replicas": {"type": "integer", "minimum": 1},
+        "metricsPort": {**PORT, "minimum": 1024},
         "resources": resources(),
         **placement(),
     }
@@ -186,6 +187,7 @@ def schema() -> str:
                 "apiServerPorts": {"type": "array", "items": PORT, "minItems": 1},
             }
         ),
+        "monitoring": whole({"serviceMonitor": FLAG, "labels": LABELS}),
         "priorityClass": whole({"name": TEXT, "create": FLAG, "value": {"type": "integer"}}),
         "randomUserID": FLAG,
         # What Helm itself adds where the chart is a part of another.

@@ -22,7 +22,7 @@ import yaml
 
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.install.helm import CHART, NAMESPACE, ROOT, helm, is_hook, rendered
-from tests.e2e.served import environment
+from tests.e2e.served import environment, free_port
 from tests.e2e.testbed import identity
 from tests.e2e.testbed.cluster import Cluster
 
@@ -126,7 +126,8 @@ class Release:
 
     def start_controller(self, name: str) -> None:
         """Start one controller."""
-        self.start("podgate-controller", name, {})
+        probes = {"--metrics-listen": f"127.0.0.1:{free_port()}"}
+        self.start("podgate-controller", name, probes)
 
     def start_webhook(self, number: int, port: int, metrics: int) -> None:
         """Start one webhook as soon as its certificate can be mounted, and make it an endpoint."""
