@@ -158,6 +158,8 @@ def schema() -> str:
             }
         ),
         "imagePullSecrets": {"type": "array", "items": DNS_NAME},
+        "exempt": {"type": "array", "items": DNS_NAME},
+        "breakGlass": {"type": "array", "items": {"type": "string", "minLength": 1}},
         "governed": {"enum": ["label", "all"]},
         "hooks": whole(
             {"failOpen": FLAG, "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30}}

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup as Group
+from typer.main import get_command
 
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.install import kustomize
@@ -24,6 +26,7 @@ from tests.e2e.install.helm import (
 )
 from tests.e2e.testbed import binaries, programs
 from tests.e2e.testbed.cluster import Cluster
+from webhook.cli.main import app
 from webhook.settings import Settings
 
 pytestmark = pytest.mark.e2e
@@ -31,7 +34,12 @@ pytestmark = pytest.mark.e2e
 LISTS = {"apiVersion": "podgate.dev/v1alpha1", "kind": "TrustedMutators"}
 VALUES: dict[str, Json] = {
     "as shipped": {},
-    "every namespace": {"governed": "all", "scan": {"everySeconds": 600}},
+    "every namespace": {
+        "governed": "all",
+        "exempt": ["network-plugin"],
+        "breakGlass": ["admins: on call"],
+        "scan": {"everySeconds": 600},
+    },
     "cert-manager": {"certificates": {"mode": "certManager"}},
     "an issuer of the platform": {
         "certificates": {
@@ -144,6 +152,26 @@ def test_the_program_takes_the_settings(name: str) -> None:
             assert (settings.body_limit, settings.drain) == (7340032, 2.5)
             assert settings.owner_events is False
             assert settings.exceptions_namespace == "elsewhere"
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_program_takes_the_arguments(name: str) -> None:
+    program = get_command(app)
+    assert isinstance(program, Group)
+    for _, one in containers(rendered(VALUES[name])):
+        group, words = program, list(one["args"])
+        while True:
+            command = group.commands[words.pop(0)]
+            if not isinstance(command, Group):
+                break
+            group = command
+        given = command.make_context("podgate", words).params
+        if name == "every namespace" and command.name == "control":
+            assert (given["exempt"], given["break_glass"]) == (
+                ["network-plugin"],
+                ["admins: on call"],
+            )
+            assert (given["governed"], given["scan_every"]) == ("all", 600)
 
 
 @pytest.mark.parametrize("name", WRONG)
