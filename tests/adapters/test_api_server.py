@@ -38,6 +38,7 @@ class Objects:
         self.watches: list[list[Json] | str] = []
         self.asked: list[dict[str, str]] = []
         self.page = 0
+        self.silence = 3.0
 
     def act(self, handler: BaseHTTPRequestHandler) -> bool:
         query = {key: each[0] for key, each in parse_qs(urlsplit(handler.path).query).items()}
@@ -63,7 +64,7 @@ class Objects:
 
     def watch(self, handler: BaseHTTPRequestHandler) -> None:
         if not self.watches:
-            threading.Event().wait(3)
+            threading.Event().wait(self.silence)
             handler.close_connection = True
             return
         said = self.watches.pop(0)
@@ -227,3 +228,27 @@ def test_pauses_grow_are_bounded_and_differ() -> None:
     assert max(pauses) <= api_server.LONGEST_PAUSE
     assert min(pauses[10:]) >= api_server.LONGEST_PAUSE / 2
     assert len(set(pauses)) > 30
+
+
+def test_a_watch_that_ends_without_an_answer_is_a_failure_that_is_waited_after(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.items, objects.silence = [item("a", 1)], 0.0
+    collection = Collection(PATH)
+    pauses: list[int] = []
+
+    def pause(failures: int) -> float:
+        pauses.append(failures)
+        return 0.2
+
+    async def run() -> None:
+        task = asyncio.create_task(follow(server, collection, lambda _: None, pause))
+        await asyncio.sleep(1.0)
+        task.cancel()
+
+    asyncio.run(run())
+    watches = [each for each in objects.asked if "watch" in each]
+    assert 2 <= len(watches) <= 6, "a proxy that hangs up must not be asked in circles"
+    assert pauses[:3] == [1, 2, 3]
+    assert "without an answer" in collection.trouble
+    assert names(collection) == {"a"}

@@ -55,6 +55,13 @@ def said(port: int, page: str) -> str:
         return ""
 
 
+def heard(metrics: str) -> float:
+    """When the API server last said anything on documents, as a process tells."""
+    name = "podgate_snapshot_heard_timestamp_seconds "
+    (line,) = (each for each in metrics.splitlines() if each.startswith(name))
+    return float(line.removeprefix(name))
+
+
 class Controllers:
     """Controllers that end with the test."""
 
@@ -187,6 +194,9 @@ def test_it_registers_proves_repairs_and_tells(
     ):
         assert line in metrics, metrics
     assert any(each.startswith("podgate_certificate_not_after_seconds{") for each in metrics)
+    assert heard(said(port, "metrics")) > time.time() - 120
+    with urllib.request.urlopen(living.plain.replace("statusz", "metrics"), timeout=5) as answer:
+        assert heard(answer.read().decode()) > time.time() - 120
     assert said(port, "livez") == '{"status":"alive","reasons":[]}'
     assert said(port, "readyz") == '{"status":"ready","reasons":[]}'
 

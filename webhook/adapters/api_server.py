@@ -177,6 +177,8 @@ async def lines(access: Access, path: str) -> AsyncIterator[bytes]:
         while not answer.complete:
             data = await asyncio.wait_for(reader.read(65536), WATCH_SECONDS + PATIENCE)
             if not data:
+                if not answer.begun:
+                    raise ConnectionResetError("the connection ended without an answer")
                 return
             parser.feed_data(data)
             if answer.started and parser.get_status_code() != 200:
@@ -194,8 +196,13 @@ class Streamed:
     """What httptools tells of a long answer: its lines."""
 
     rest: bytearray = field(default_factory=bytearray)
+    begun: bool = False
     started: bool = False
     complete: bool = False
+
+    def on_headers_complete(self) -> None:
+        """There is an answer, of whatever length."""
+        self.begun = True
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""
