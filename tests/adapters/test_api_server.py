@@ -252,3 +252,44 @@ def test_a_watch_that_ends_without_an_answer_is_a_failure_that_is_waited_after(
     assert pauses[:3] == [1, 2, 3]
     assert "without an answer" in collection.trouble
     assert names(collection) == {"a"}
+
+
+def test_a_watch_that_is_cancelled_while_it_hears_something_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Silent:
+        """A connection that says one thing when it is told to, and nothing after it."""
+
+        def __init__(self) -> None:
+            self.first: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+            self.reads = 0
+            self.transport = self
+
+        async def read(self, size: int) -> bytes:
+            self.reads += 1
+            return await (self.first if self.reads == 1 else asyncio.Event().wait())  # type: ignore[return-value]
+
+        def write(self, data: bytes) -> None:
+            pass
+
+        def abort(self) -> None:
+            pass
+
+    async def run() -> None:
+        connection = Silent()
+
+        async def opened(access: Any) -> Any:
+            return connection, connection
+
+        monkeypatch.setattr(api_server, "opened", opened)
+        monkeypatch.setattr(api_server, "head_of", lambda *_: b"")
+        task = asyncio.create_task(anext(api_server.lines(Any, PATH)))  # type: ignore[arg-type]
+        while not connection.reads:
+            await asyncio.sleep(0.01)
+        connection.first.set_result(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=2)
+        assert done, "it went on as if nobody had cancelled it"
+        assert task.cancelled()
+
+    asyncio.run(run())

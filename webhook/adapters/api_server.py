@@ -169,13 +169,16 @@ def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
 
 async def lines(access: Access, path: str) -> AsyncIterator[bytes]:
     """The lines of one long answer as they come."""
-    reader, writer = await asyncio.wait_for(opened(access), PATIENCE)
+    # Not wait_for: before Python 3.12 it may swallow that somebody cancels, and this goes on for ever.
+    async with asyncio.timeout(PATIENCE):
+        reader, writer = await opened(access)
     try:
         writer.write(head_of(access, "GET", path))
         answer = Streamed()
         parser = httptools.HttpResponseParser(answer)
         while not answer.complete:
-            data = await asyncio.wait_for(reader.read(65536), WATCH_SECONDS + PATIENCE)
+            async with asyncio.timeout(WATCH_SECONDS + PATIENCE):
+                data = await reader.read(65536)
             if not data:
                 if not answer.begun:
                     raise ConnectionResetError("the connection ended without an answer")
