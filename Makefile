@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
+SOAK_MINUTES ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types imports fast test e2e test-operators fuzz fix demo demo-cluster cluster cluster-down \
+.PHONY: help setup check lint types imports fast test e2e test-operators fuzz soak fix demo demo-cluster cluster cluster-down \
         bench corpus docs kustomize golden lock clean
 
 help: ## list the commands
@@ -49,6 +50,9 @@ test-operators: $(STAMP) ## every real operator behind podgate (the first time b
 
 fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are part of the tests)
 	PODGATE_FUZZ_PAIRS=100000 $(BIN)/pytest -q tests/core/test_query_fuzz.py
+
+soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
+	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)
 
 fix: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff check --fix .

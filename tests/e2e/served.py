@@ -161,8 +161,12 @@ def serving(
     policies: Path,
     certificates: Certificates,
     settings: Mapping[str, str] | None = None,
+    workers: int = 1,
 ) -> Iterator[Served]:
-    """Serve a copy of `policies` from `folder` until the block ends; `settings` are variables."""
+    """Serve a copy of `policies` from `folder` until the block ends; `settings` are variables.
+
+    With one worker /readyz speaks for all of them; with more `wait_for_catalog` asks one of them.
+    """
     shutil.copytree(policies, folder / "policies")
     port = free_port()
     flags = {
@@ -171,8 +175,7 @@ def serving(
         "--tls-cert": certificates.certificate,
         "--tls-key": certificates.key,
         "--policies": folder / "policies",
-        # One worker, so that /readyz speaks for all of them.
-        "--workers": 1,
+        "--workers": workers,
         "--drain": 0,
         "--log-format": "text",
     }

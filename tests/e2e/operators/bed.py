@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,20 +116,31 @@ class Bed:
 
 
 @contextlib.contextmanager
-def standing(folder: Path) -> Iterator[Bed]:
-    """A bed with podgate registered and in effect, until the block ends."""
+def standing(
+    folder: Path,
+    users: Mapping[str, Sequence[str]] | None = None,
+    workers: int = 1,
+    recorded: bool = True,
+) -> Iterator[Bed]:
+    """A bed with podgate registered and in effect, until the block ends.
+
+    `users` are people besides those of every cluster, with their groups. The API server asks through
+    the recorder if `recorded`, else podgate itself.
+    """
     certificates = Certificates.make(folder / "certificates")
     programs.find("kube-scheduler", "kwok")
     with contextlib.ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(users={nodes.SCHEDULER: ()}))
+        cluster = stack.enter_context(Cluster(users={**(users or {}), nodes.SCHEDULER: ()}))
         api = stack.enter_context(contextlib.closing(Api(cluster)))
-        served = stack.enter_context(serving(folder / "podgate", HERE / "policies", certificates))
+        served = stack.enter_context(
+            serving(folder / "podgate", HERE / "policies", certificates, workers=workers)
+        )
         recorder = recorder_of(folder, certificates, served)
         stack.enter_context(recorder.running())
         bed = Bed(Gate(cluster, api, served, recorder), folder)
         stack.callback(bed.stop)
         nodes.start(bed, folder)
-        bed.gate.register(recorder.url)
+        bed.gate.register(recorder.url if recorded else served.url)
         bed.gate.governed_namespace("governed")
         bed.gate.wait_until_refused("governed")
         yield bed
