@@ -101,8 +101,7 @@ class Controller:
             if self.scan_every:
                 working.append(tasks.create_task(self.scan_all()))
             await stop.wait()
-            for each in working:
-                each.cancel()
+            await ended(working)
         with contextlib.suppress(ApiError):
             await self.release()
 
@@ -409,6 +408,14 @@ class Controller:
         for group, own in self.catalog.definitions:
             if policy.governs_kind(group, own, self.catalog.workload_type(group, own)):
                 yield f"{own}.{group}" if group else own
+
+
+async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel tasks until all have ended: one may miss the first call while it gets its answer."""
+    while left := [each for each in tasks if not each.done()]:
+        for each in left:
+            each.cancel()
+        await asyncio.wait(left, timeout=1.0)
 
 
 def is_of(policy: Policy, kind: str, namespace: str, name: str) -> bool:

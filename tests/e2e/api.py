@@ -54,6 +54,15 @@ class Api:
         """The JSON answer; StatusError unless the status is 2xx."""
         data = None if body is None else json.dumps(body)
         headers = {**self.headers, "Content-Type": content}
+        try:
+            return self.answered(method, path, data, headers)
+        except (http.client.RemoteDisconnected, http.client.ImproperConnectionState, OSError):
+            # The server closes connections that were idle for long: this one says so only now.
+            self.connection.close()
+            return self.answered(method, path, data, headers)
+
+    def answered(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> Json:
+        """One try of a request."""
         self.connection.request(method, path, data, headers)
         response = self.connection.getresponse()
         answer: Json = json.loads(response.read())

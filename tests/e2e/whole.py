@@ -104,7 +104,8 @@ class Whole:
         catalog, problems = load(Sources())
         assert catalog is not None, problems
         target = Target(url=self.recorder.url, ca=self.podgate.certificates.ca.read_bytes())
-        documents = configurations(catalog.definitions, target)
+        mutating, validating, _ = configurations(catalog.definitions, target)
+        documents = [mutating, validating]
         for document in documents:
             document["metadata"]["name"] = NAME
             for webhook in document["webhooks"]:
