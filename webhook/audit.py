@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.core.workload.locations import Definition
+
+log = logging.getLogger("podgate.audit")
 
 Json = dict[str, Any]
 Labels = Mapping[str, str]
@@ -99,7 +102,9 @@ async def objects_of(server: ApiServer, definition: Definition) -> AsyncIterator
             for each in items:
                 yield {**each, "apiVersion": api_version, "kind": interface.kind}
     except ApiError as error:
-        if error.code != 404:
+        if error.code == 403:
+            log.warning("%s is not looked over: %s", interface.kind, error)
+        elif error.code != 404:
             raise
 
 
