@@ -66,7 +66,7 @@ def as_kubectl(namespace: str, file: str) -> str:
 def runs_offline(command: str) -> bool:
     """Whether a command's output is to stand in the README: podgate's, without a server."""
     by_hand = any(f"podgate {each}" in command for each in RUN_BY_HAND)
-    return "podgate" in command and not by_hand and not command.startswith("kubectl")
+    return "podgate" in command and not by_hand and not command.startswith(("kubectl", "helm"))
 
 
 def console(body: str) -> str:
