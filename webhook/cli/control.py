@@ -314,7 +314,14 @@ async def switch(server: ApiServer, *, off: bool) -> list[str]:
             told.append(f"{label(each)} is not there")
             continue
         await server.merge(each.path, switched(found, off=off))
-        told.append(f"{label(each)} " + ("fails open now" if off else "is the controller's again"))
+        told.append(
+            f"{label(each)} "
+            + (
+                "fails open now"
+                if off
+                else "is the controller's again, which alone lets it fail closed"
+            )
+        )
     return told
 
 

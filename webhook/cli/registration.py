@@ -52,7 +52,7 @@ def registration(
     exempt: Exempt = None,
     break_glass: BreakGlass = None,
 ) -> None:
-    """Print the MutatingWebhookConfiguration and ValidatingWebhookConfiguration as YAML.
+    """Print the webhook configurations as YAML: mutating, validating, that of our documents.
 
     With the cluster's CRDs, versions that are served and have no definition are told on stderr.
     """
