@@ -1,16 +1,18 @@
 # The image holds Python, the program, its pinned packages and the shipped policies; nothing of the tests, no
 # compiler and no pip of its own. For several platforms: docker buildx build --platform linux/amd64,linux/arm64 .
-# Pin the base by digest where you build: --build-arg PYTHON=python:3.11.14-slim-bookworm@sha256:…
+# `make image` builds a release and takes no base without a digest; the tag here is for trying things out.
 ARG PYTHON=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON} AS build
+# requirements-image-otel.lock has what `--traces` needs, too.
+ARG LOCK=requirements-image.lock
 WORKDIR /opt/src
-COPY requirements-build.lock requirements-image.lock ./
+COPY requirements-build.lock requirements-image.lock requirements-image-otel.lock ./
 # Wheels only: what would need a compiler fails here, and not later.
 RUN python3 -m venv --without-pip /opt/build \
  && python3 -m pip --python /opt/build/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r requirements-build.lock
 RUN python3 -m venv --without-pip /opt/podgate \
- && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r requirements-image.lock
+ && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r "$LOCK"
 COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook
 COPY certs certs

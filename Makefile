@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 SOAK_MINUTES ?= 3
+ENGINE ?= docker
+PLATFORMS ?= linux/amd64,linux/arm64
+LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast test e2e test-operators fuzz soak fix demo demo-cluster cluster cluster-down \
-        bench corpus docs kustomize golden lock clean
+        bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -88,7 +91,12 @@ golden: $(STAMP) ## rewrite the expectations of golden cases and show the differ
 
 lock: $(STAMP) ## resolve requirements.lock again
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev pyproject.toml -o requirements.lock --upgrade
+	$(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --extra otel --group dev pyproject.toml -o requirements.lock --upgrade
+
+image: ## build and push a release: IMAGE=registry/podgate:0.1.0 BASE=python:3.11.14-slim-bookworm@sha256:…
+	@test -n "$(IMAGE)" || { echo "write IMAGE=registry/podgate:version"; exit 1; }
+	@echo "$(BASE)" | grep -Eq '^[^@ ]+@sha256:[0-9a-f]{64}$$' || { echo "BASE=$(BASE) may change under its name; write name:tag@sha256:digest, as docker buildx imagetools inspect tells it"; exit 1; }
+	$(ENGINE) buildx build --platform $(PLATFORMS) --provenance=true --sbom=true --build-arg PYTHON=$(BASE) --build-arg LOCK=$(LOCK) -t $(IMAGE) --push .
 
 clean: ## remove what the commands made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis certs-dev

@@ -19,7 +19,7 @@ OF_THE_CHART = frozenset(
     {
         "listen", "metrics_listen", "tls_cert", "tls_key", "client_ca", "plain_http", "workers",
         "policies", "interfaces", "assets", "crds", "cluster", "kubeconfig", "injected",
-        "trusted_mutators", "exceptions_namespace",
+        "trusted_mutators", "exceptions_namespace", "traces",
     }
 )  # fmt: skip
 """Settings that the chart makes of its own values."""
@@ -77,22 +77,23 @@ def camel(name: str) -> str:
 
 def setting_schemas() -> Json:
     """The schema of each setting that values may give, by its name in values."""
-    made = Settings.model_json_schema()
-    found: Json = {}
-    for name, row in Settings.model_fields.items():
-        if name in OF_THE_CHART:
-            continue
-        schema = {
-            key: each
-            for key, each in made["properties"][name].items()
-            if key not in ("listed", "default", "title")
-        }
-        extra = row.json_schema_extra
-        if isinstance(extra, dict) and extra.get("listed") == NAMES:
-            assert get_args(row.annotation), name
-            schema["type"] = "array"
-        found[camel(name)] = schema
-    return found
+    names = [each for each in Settings.model_fields if each not in OF_THE_CHART]
+    return {camel(each): setting_schema(each) for each in names}
+
+
+def setting_schema(name: str) -> Json:
+    """The schema of one setting."""
+    row = Settings.model_fields[name]
+    schema: Json = {
+        key: each
+        for key, each in Settings.model_json_schema()["properties"][name].items()
+        if key not in ("listed", "default", "title")
+    }
+    extra = row.json_schema_extra
+    if isinstance(extra, dict) and extra.get("listed") == NAMES:
+        assert get_args(row.annotation), name
+        schema["type"] = "array"
+    return schema
 
 
 def placement() -> Json:
@@ -190,6 +191,17 @@ def schema() -> str:
             }
         ),
         "monitoring": whole({"serviceMonitor": FLAG, "labels": LABELS}),
+        "traces": whole(
+            {
+                "endpoint": setting_schema("traces"),
+                "to": OBJECTS,
+                "variables": {
+                    "type": "object",
+                    "patternProperties": {"^OTEL_[A-Z_]+$": TEXT},
+                    "additionalProperties": False,
+                },
+            }
+        ),
         "priorityClass": whole({"name": TEXT, "create": FLAG, "value": {"type": "integer"}}),
         "randomUserID": FLAG,
         # What Helm itself adds where the chart is a part of another.

@@ -157,6 +157,7 @@ FILES: dict[str, Callable[[], str]] = {
         for kind in own_crds.kinds()
     },
     "requirements-image.lock": locks.image,
+    "requirements-image-otel.lock": locks.traced_image,
     "requirements-build.lock": locks.build,
     "deploy/chart/files/documents.yaml": chart.documents,
     "deploy/chart/files/governed.yaml": lambda: chart.governed(catalog()),

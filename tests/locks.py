@@ -34,11 +34,19 @@ def closure(roots: Iterable[str]) -> str:
     return HEADER + "".join(known[name][0] for name in sorted(kept))
 
 
-def image() -> str:
-    """requirements-image.lock: what podgate needs to run."""
+def image(*extras: str) -> str:
+    """requirements-image.lock: what podgate needs to run, with these extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = (NAME.match(each) for each in project["dependencies"])
+    wanted = list(project["dependencies"])
+    for extra in extras:
+        wanted += project["optional-dependencies"][extra]
+    names = (NAME.match(each) for each in wanted)
     return closure(each[0] for each in names if each is not None)
+
+
+def traced_image() -> str:
+    """requirements-image-otel.lock: the same with what sends traces."""
+    return image("otel")
 
 
 def build() -> str:

@@ -21,7 +21,7 @@ import uvloop
 
 from webhook import jq
 from webhook.adapters import metrics as counts
-from webhook.adapters import telemetry
+from webhook.adapters import telemetry, traces
 from webhook.adapters.http import (
     App,
     Judge,
@@ -42,10 +42,12 @@ from webhook.adapters.kubernetes import (
 from webhook.adapters.metrics import Metrics
 from webhook.adapters.owner_events import OwnerEvents
 from webhook.adapters.tls import Certificate, Files, TlsError
+from webhook.adapters.traces import Traces
 from webhook.adapters.workers import Pool, cpu_count
 from webhook.core import wording
-from webhook.core.decision import Allowed, Denied, Problem, Violation
+from webhook.core.decision import Denied, Problem
 from webhook.settings import Settings, address
+from webhook.telling import facts_of, outcome_of, refused, span_of
 
 log = logging.getLogger("podgate")
 
@@ -86,6 +88,8 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
     problems = settings.unfit_to_serve()
     if problems:
         return refuse(problems)
+    if settings.traces and (lacking := traces.lacking()):
+        return refuse((Problem("flags", "--traces", lacking, traces.REMEDY, "setting"),))
     try:
         certificate = None if settings.plain_http else certificate_of(settings)
         if settings.kubeconfig is not None:
@@ -223,6 +227,7 @@ class Process:
     servers: list[Server] = field(default_factory=list)
     namespaces: Namespaces = field(init=False)
     events: OwnerEvents = field(init=False)
+    traces: Traces | None = None
 
     def __post_init__(self) -> None:
         """Find out who can be asked for namespaces and given events; nothing is asked yet."""
@@ -231,11 +236,16 @@ class Process:
         jq.counting.told = self.metrics.jq_called
         told = credentials if self.settings.owner_events else None
         self.events = OwnerEvents(told, self.metrics.owner_told)
+        if self.settings.traces:
+            self.traces = Traces.to(self.settings.traces)
 
     def run(self) -> int:
         """Serve until told to stop."""
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(self.main())
+            code = runner.run(self.main())
+        if self.traces is not None:
+            self.traces.close()
+        return code
 
     def stop(self) -> None:
         """Ask for a graceful end, from any thread; asked twice, it is not graceful."""
@@ -279,7 +289,10 @@ class Process:
         """The server of reviews, and the one of metrics and probes where it has its own port."""
         own, same = self.settings.metrics_listen, self.settings.metrics_listen == "same"
         limits = Limits(self.settings.body_limit, self.settings.deadline)
-        reviews = Reviews(self.state, self.observe, limits, namespaces=self.namespaces)
+        traced = self.traces is not None
+        reviews = Reviews(
+            self.state, self.observe, limits, namespaces=self.namespaces, traced=traced
+        )
         texts = self.metrics.text
         app = App(reviews, probes(self.state, texts if same else None))
         servers = [self.server(app, self.certificate)]
@@ -438,8 +451,10 @@ class Process:
             outcome,
             request.dry_run if request else False,
             seen.seconds,
-            seen.waited,
+            seen.phases.wait,
         )
+        if self.traces is not None:
+            self.traces.tell(span_of(seen, outcome), seen.seconds)
         decision = seen.decision
         if request is not None and isinstance(decision, Denied):
             self.events.tell(request, decision)
@@ -459,50 +474,3 @@ class Process:
             logging.INFO
         ):
             log.info("%s", outcome, extra={telemetry.FACTS: facts_of(seen)})
-
-
-def outcome_of(seen: Observation) -> str:
-    """allowed, patched, denied, not-judged, error, or the reason of a fault."""
-    if seen.error is not None:
-        return "error"
-    match seen.decision:
-        case Allowed():
-            if not seen.decision.judged:
-                return "not-judged"
-            return "patched" if seen.decision.patch else "allowed"
-        case Denied():
-            return "denied"
-        case None:
-            return seen.fault
-
-
-def refused(seen: Observation) -> tuple[Violation, ...]:
-    """The violations of a refusal."""
-    return seen.decision.violations if isinstance(seen.decision, Denied) else ()
-
-
-def facts_of(seen: Observation) -> dict[str, Any]:
-    """What a log line says of a review: who asked for what, which rules broke where, no value."""
-    facts: dict[str, Any] = {"uid": seen.uid, "stage": seen.stage.value}
-    if seen.fault:
-        facts["reason"] = seen.fault
-    request = seen.request
-    if request is not None:
-        facts |= {
-            "kind": f"{request.kind}.{request.version}.{request.group}".rstrip("."),
-            "operation": request.operation,
-            "namespace": request.namespace,
-            "name": request.name,
-            "user": request.user,
-            "dry_run": request.dry_run,
-        }
-    rules = [rule_of(each) for each in refused(seen)[: wording.MOST_VIOLATIONS]]
-    audit = seen.decision.audit if seen.decision else ()
-    noted = [rule_of(each) for each in audit[: wording.MOST_VIOLATIONS]]
-    return facts | ({"rules": rules} if rules else {}) | ({"audit": noted} if noted else {})
-
-
-def rule_of(violation: Violation) -> dict[str, str]:
-    """One broken rule for a log line."""
-    policy = violation.source.policy if violation.source else ""
-    return {"policy": policy, "rule": violation.rule, "path": wording.place(violation.path)}

@@ -38,6 +38,7 @@ OTHERS = frozenset(
 Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
 Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
 Pair = Annotated[str, StringConstraints(pattern=r"^[^\s,=]+=[^\s,=]+$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 PATHS, NAMES = "paths", "names"
 
 
@@ -108,6 +109,11 @@ class Settings(BaseModel):
         "info", "debug, info, warning or error"
     )
     log_format: Literal["json", "text"] = setting("json", "json or text")
+    traces: Literal[""] | Url = setting(
+        "",
+        "the URL of an OpenTelemetry collector, such as http://collector:4318, that is sent a span"
+        " of each review by OTLP over HTTP, or nothing",
+    )
     gpu_devices: tuple[Name, ...] = setting(
         ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu"),
         "resource names separated by commas; a * at the end stands for any rest",

@@ -770,7 +770,8 @@ def test_the_stub_of_an_observer_that_fails_spoils_no_answer(running: Running) -
         raise RuntimeError
 
     reviews = adapter.Reviews(adapter.State(judge), fail)
-    status, payload = reviews.judged(review(), Stage.MUTATE, reviews.clock(), reviews.clock() + 1)
+    turn = adapter.Turn(Stage.MUTATE, reviews.clock(), reviews.clock() + 1)
+    status, payload = reviews.judged(review(), turn)
     assert status == 200
     assert orjson.loads(payload)["response"]["uid"] == UID
 

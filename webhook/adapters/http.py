@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 from starlette.applications import Starlette
@@ -58,11 +58,27 @@ class State:
         return draining + ([self.trouble] if self.judge is None else [])
 
 
+class Phases(NamedTuple):
+    """Seconds of one review by what they went into; 0 for what it never came to.
+
+    `wait` is its body and its turn, `labels` those of its namespace, and a thread where it needs one.
+    """
+
+    wait: float = 0.0
+    decode: float = 0.0
+    labels: float = 0.0
+    judge: float = 0.0
+    encode: float = 0.0
+
+
+NO_PHASES = Phases()
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One answered review, told to whoever counts and logs; `fault` is a reason, else empty.
 
-    Of its `seconds` it `waited` so many for its body and for its turn.
+    `parent` is the caller's `traceparent`, where anybody asked for it.
     """
 
     stage: Stage
@@ -72,7 +88,8 @@ class Observation:
     decision: Decision | None = None
     fault: str = ""
     error: Exception | None = None
-    waited: float = 0.0
+    phases: Phases = NO_PHASES
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +112,24 @@ class Namespaces(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """What is known of a review before it is read: moments of the clock, and the caller's trace."""
+
+    stage: Stage
+    arrived: float
+    until: float
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """A review that must wait for the labels of its namespace, or for jq, before it is judged."""
 
     judge: Judge
     generation: int
     request: Request
-    arrived: float
-    waited: float
+    turn: Turn
+    phases: Phases
 
 
 @dataclass(slots=True)
@@ -122,6 +149,7 @@ class Reviews:
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="large")
     )
     namespaces: Namespaces | None = None
+    traced: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, stage: Stage) -> None:
         """One review, from its first byte to the answer."""
@@ -131,12 +159,12 @@ class Reviews:
             await answer(send, *refused)
             return
         until = arrived + budget.timeout_of(scope["query_string"])
+        turn = Turn(stage, arrived, until, parent_of(scope) if self.traced else "")
         body = await self.read(scope, receive, until)
         if body is None:
             return
         if isinstance(body, ReviewFault):
-            spent = self.clock() - arrived
-            self.told(Observation(stage, spent, body.uid, fault=body.reason, waited=spent))
+            self.told(self.unjudged(turn, body, self.clock() - arrived))
             close = ((b"connection", b"close"),)
             await answer(send, body.http_status, review.fault_response(body), close)
             return
@@ -144,11 +172,9 @@ class Reviews:
         if large:
             # Beside a large object small ones are answered too: its work gives way now and then.
             loop = asyncio.get_running_loop()
-            answered = await loop.run_in_executor(
-                self.pool, self.judged, body, stage, arrived, until
-            )
+            answered = await loop.run_in_executor(self.pool, self.judged, body, turn)
         else:
-            answered = self.judged(body, stage, arrived, until)
+            answered = self.judged(body, turn)
         if isinstance(answered, Pending):
             answered = await self.completed(answered, until, large)
         await answer(send, *answered)
@@ -173,23 +199,23 @@ class Reviews:
         except TimeoutError:
             return ReviewFault(review.find_uid(body), 408, "the body came too slowly", "slow-body")
 
-    def judged(self, body: bytes, stage: Stage, arrived: float, until: float) -> Answered | Pending:
+    def judged(self, body: bytes, turn: Turn) -> Answered | Pending:
         """HTTP status and body of the answer to one whole review; it neither raises nor waits."""
-        waited = self.clock() - arrived
+        waited = self.clock() - turn.arrived
         judge, generation = self.state.judge, self.state.generation
         fault: Request | ReviewFault
-        if waited > min(self.limits.deadline, until - arrived):
+        if waited > min(self.limits.deadline, turn.until - turn.arrived):
             fault = review.waited_too_long(review.find_uid(body), waited)
         elif judge is None:
             fault = review.not_ready(review.find_uid(body), self.state.trouble)
         else:
-            fault = review.parse_review(body, stage)
+            fault = review.parse_review(body, turn.stage)
         if isinstance(fault, ReviewFault):
-            spent = self.clock() - arrived
-            self.told(Observation(stage, spent, fault.uid, fault=fault.reason, waited=waited))
+            self.told(self.unjudged(turn, fault, waited))
             return fault.http_status, review.fault_response(fault)
         assert judge is not None
-        return self.prepared(Pending(judge, generation, fault, arrived, waited))
+        phases = Phases(waited, self.clock() - turn.arrived - waited)
+        return self.prepared(Pending(judge, generation, fault, turn, phases))
 
     def prepared(self, pending: Pending) -> Answered | Pending:
         """The answer where nothing is to be waited for, else what must wait."""
@@ -240,12 +266,17 @@ class Reviews:
         A bug is told by HTTP 500: only a failed call makes the API server apply the failurePolicy,
         while `allowed: false` with HTTP 200 would refuse even where the installer chose Ignore.
         """
+        wait, decode, *_ = pending.phases
+        begun = self.clock()
         try:
             decision = pending.judge(pending.request)
+            decided = self.clock()
             payload = review.respond(pending.request, decision, pending.generation)
         except Exception as error:
             return self.failed(pending, error)
-        self.told(self.seen(pending, decision=decision))
+        labels = begun - pending.turn.arrived - wait - decode
+        phases = Phases(wait, decode, labels, decided - begun, self.clock() - decided)
+        self.told(self.seen(replace(pending, phases=phases), decision=decision))
         return 200, payload
 
     def failed(self, pending: Pending, error: Exception) -> Answered:
@@ -262,9 +293,17 @@ class Reviews:
         error: Exception | None = None,
     ) -> Observation:
         """What is told of a review that was read."""
-        seconds, request = self.clock() - pending.arrived, pending.request
+        turn, request = pending.turn, pending.request
+        seconds, told = self.clock() - turn.arrived, (decision, fault, error)
         return Observation(
-            request.stage, seconds, request.uid, request, decision, fault, error, pending.waited
+            turn.stage, seconds, request.uid, request, *told, pending.phases, turn.parent
+        )
+
+    def unjudged(self, turn: Turn, fault: ReviewFault, waited: float) -> Observation:
+        """What is told of a review that could not be read."""
+        seconds, phases = self.clock() - turn.arrived, Phases(waited)
+        return Observation(
+            turn.stage, seconds, fault.uid, fault=fault.reason, phases=phases, parent=turn.parent
         )
 
     def told(self, observation: Observation) -> None:
@@ -340,6 +379,14 @@ def unfit(scope: Scope) -> tuple[int, bytes, tuple[tuple[bytes, bytes], ...]] | 
 
 
 CLOSE = ((b"connection", b"close"),)
+
+
+def parent_of(scope: Scope) -> str:
+    """The caller's place in a trace, as W3C has it; empty without one."""
+    for name, value in scope["headers"]:
+        if name == b"traceparent":
+            return str(value, "latin-1")
+    return ""
 
 
 def declared_length(scope: Scope) -> tuple[int, bool]:

@@ -197,6 +197,7 @@ def serve(
     concurrency: Annotated[str | None, option("concurrency")] = None,
     log_level: Annotated[str | None, option("log_level")] = None,
     log_format: Annotated[str | None, option("log_format")] = None,
+    traces: Annotated[str | None, option("traces")] = None,
     gpu_devices: Annotated[list[str] | None, option("gpu_devices")] = None,
     gpu_device_classes: Annotated[list[str] | None, option("gpu_device_classes")] = None,
     gpu_memory_unit: Annotated[str | None, option("gpu_memory_unit")] = None,

@@ -17,6 +17,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
+{{/* The port of a URL. */}}
+{{- define "podgate.portOf" -}}
+{{- $url := urlParse . -}}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" -}}
+{{- $port | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+{{- end }}
+
 {{/* What a Pod may be: nobody in particular, without rights on its node. */}}
 {{- define "podgate.podSecurity" -}}
 runAsNonRoot: true

@@ -37,6 +37,7 @@ class Stage:
     opt: Path
     folder: str = "/"
     variables: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
     user: str = "0:0"
     command: list[str] = field(default_factory=list)
 
@@ -54,7 +55,7 @@ class Stage:
         pip |= {key: os.environ[key] for key in KEPT if key in os.environ}
         done = subprocess.run(
             command,
-            env={**pip, "PATH": SYSTEM_PATH, **self.variables},
+            env={**pip, "PATH": SYSTEM_PATH, **self.arguments, **self.variables},
             capture_output=True,
             text=True,
             check=False,
@@ -92,8 +93,8 @@ def copied(stage: Stage, words: list[str], stages: dict[str, Stage]) -> None:
             shutil.copy2(found, place)
 
 
-def build(folder: Path) -> Stage:
-    """Go through the whole file; the last stage."""
+def build(folder: Path, **arguments: str) -> Stage:
+    """Go through the whole file with these build arguments; the last stage."""
     stages: dict[str, Stage] = {}
     stage = Stage(folder)
     for instruction, rest in steps():
@@ -104,7 +105,10 @@ def build(folder: Path) -> Stage:
                 opt.mkdir(parents=True)
                 stage = Stage(opt)
                 stages[words[2] if "AS" in words else "last"] = stage
-            case "ARG" | "EXPOSE":
+            case "ARG":
+                name, _, default = rest.partition("=")
+                stage.arguments[name] = arguments.get(name, default)
+            case "EXPOSE":
                 pass
             case "WORKDIR":
                 stage.folder = rest

@@ -65,6 +65,13 @@ VALUES: dict[str, Json] = {
         "injected": "containers: []",
         "settings": {"ruleCombination": "strictest", "gpuDevices": ["a/b", "c/d"]},
     },
+    "traced": {
+        "traces": {
+            "endpoint": "http://otel-collector.observability:4318",
+            "to": [{"namespaceSelector": {}}],
+            "variables": {"OTEL_TRACES_SAMPLER": "always_on"},
+        }
+    },
     "without helpers": {
         "probe": {"enabled": False},
         "exceptions": {"create": False, "namespace": "elsewhere"},
@@ -91,6 +98,10 @@ WRONG: dict[str, tuple[Json, str]] = {
     "no replica": ({"admission": {"replicas": 0}}, "minimum: got 0, want 1"),
     "a port for root": ({"admission": {"port": 443}}, "minimum: got 443, want 1,024"),
     "longer than the API server waits": ({"hooks": {"timeoutSeconds": 31}}, "want 30"),
+    "a collector that is none": (
+        {"traces": {"endpoint": "collector:4318"}},
+        "at '/traces/endpoint': 'anyOf' failed",
+    ),
     "a list for a map": ({"policies": ["a"]}, "at '/policies': got array, want object"),
     "a document that is no YAML file": (
         {"policies": {"a.txt": ""}},
@@ -152,6 +163,9 @@ def test_the_program_takes_the_settings(name: str) -> None:
             assert (settings.body_limit, settings.drain) == (7340032, 2.5)
             assert settings.owner_events is False
             assert settings.exceptions_namespace == "elsewhere"
+        if name == "traced" and "--cluster" in one["args"]:
+            assert settings.traces == "http://otel-collector.observability:4318"
+            assert variables(one)["OTEL_TRACES_SAMPLER"] == "always_on"
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -172,6 +186,24 @@ def test_the_program_takes_the_arguments(name: str) -> None:
                 ["admins: on call"],
             )
             assert (given["governed"], given["scan_every"]) == ("all", 600)
+
+
+@pytest.mark.parametrize(
+    "endpoint, port",
+    [
+        ("http://collector:4318", 4318),
+        ("https://traces.example.com", 443),
+        ("http://collector/v1/traces", 80),
+        ("http://[fd00::1]:4318", 4318),
+    ],
+)
+def test_spans_may_leave_for_the_collector_and_its_name_be_asked_for(
+    endpoint: str, port: int
+) -> None:
+    found = {key_of(each): each for each in rendered({"traces": {"endpoint": endpoint}})}
+    key = next(each for each in found if each[0] == "NetworkPolicy" and "admission" in str(each))
+    ports = [each["port"] for rule in found[key]["spec"]["egress"] for each in rule["ports"]]
+    assert ports == [443, 6443, port, 53, 53]
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -75,3 +75,13 @@ def test_it_serves_on_a_read_only_root(image: Stage, tmp_path: Path) -> None:
     finally:
         os.kill(process.pid, signal.SIGTERM)
         process.wait(30)
+
+
+def test_it_can_be_built_to_send_traces(tmp_path: Path, image: Stage) -> None:
+    traced = build(tmp_path, LOCK="requirements-image-otel.lock")
+    for made, given in ((image, "podgate[otel]"), (traced, "")):
+        told = output(
+            made, "serve", "--plain-http", "--traces=http://127.0.0.1:1", "--listen=nowhere:1"
+        )
+        assert told.returncode == (2 if given else 1)
+        assert given in told.stderr
