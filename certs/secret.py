@@ -6,6 +6,7 @@ The keys of the CAs stay out of what is mounted: whoever reads a replica's folde
 from collections.abc import Mapping
 
 from certs import rotation
+from certs.authority import is_ca
 from certs.pair import Certificate, KeyPair, certificates_in
 from certs.problem import CertificateProblem
 from certs.state import State
@@ -35,16 +36,27 @@ def serving_data(state: State) -> dict[str, bytes]:
 def read(authority: Mapping[str, bytes], serving: Mapping[str, bytes]) -> State | None:
     """The state in the decoded data of both; None when there is no CA at all.
 
-    What is missing or broken stays so in the state, for `rotation.plan` to find and replace.
+    What is missing or broken stays so in the state, for `rotation.plan` to find and replace. Where
+    the CAs are lost, the bundle beside the leaf tells which certificates clients trust: they stay
+    in the state without their keys, so that no client refuses what replicas serve meanwhile.
     """
-    if "ca.crt" not in authority and "next-ca.crt" not in authority:
+    published = _certificates(serving.get("ca.crt", b""))
+    if "ca.crt" not in authority and "next-ca.crt" not in authority and not published:
         return None
-    return State(
-        ca=_pair(authority, "ca"),
-        leaf=_pair(serving, "tls"),
-        next_ca=_pair(authority, "next-ca") if "next-ca.crt" in authority else None,
-        previous=_certificates(authority.get("previous-ca.crt", b"")),
-    )
+    leaf, ca = _pair(serving, "tls"), _pair(authority, "ca")
+    if not is_ca(ca):
+        ca = next((KeyPair(each.pem, b"") for each in published if _issued(each, leaf)), ca)
+    next_ca = _pair(authority, "next-ca") if "next-ca.crt" in authority else None
+    previous = _certificates(authority.get("previous-ca.crt", b""))
+    known = {each.canonical_pem for each in previous}
+    known |= {each.certificate.canonical_pem for each in (ca, next_ca) if each and is_ca(each)}
+    lost = tuple(each for each in published if each.is_authority and each.pem not in known)
+    return State(ca=ca, leaf=leaf, next_ca=next_ca, previous=(*previous, *lost))
+
+
+def _issued(ca: Certificate, leaf: KeyPair) -> bool:
+    """Whether a CA has signed a leaf that can be served."""
+    return ca.is_authority and leaf.usable and leaf.certificate.signed_by(ca)
 
 
 def _pair(data: Mapping[str, bytes], name: str) -> KeyPair:

@@ -40,6 +40,7 @@ class Certificates:
     policy: Policy = Policy()  # noqa: RUF009 - frozen
     since: dict[str, datetime] = field(default_factory=dict)
     ends: dict[str, datetime] = field(default_factory=dict)
+    read: dict[str, Json | None] = field(default_factory=dict)
 
     async def keep(self, now: datetime, leaves: frozenset[str]) -> bytes:
         """Bring both Secrets to what is due; the bundle of CAs to publish. Raises ApiError.
@@ -72,7 +73,7 @@ class Certificates:
 
     async def data(self, name: str) -> Mapping[str, bytes]:
         """The decoded data of a Secret; what cannot be decoded is absent."""
-        found = await self.server.find(self.path(name))
+        found = self.read[name] = await self.server.find(self.path(name))
         decoded = {}
         for key, text in ((found or {}).get("data") or {}).items():
             try:
@@ -82,10 +83,13 @@ class Certificates:
         return decoded
 
     async def write(self, name: str, kind: str, data: Mapping[str, bytes]) -> None:
-        """Replace the data of a Secret, which is made where it is missing."""
+        """Replace the data of a Secret as it was read, which is made where it was missing.
+
+        Whoever wrote it meanwhile has made other keys: then this is a conflict, and nothing of ours.
+        """
         path = self.path(name)
         encoded = {key: base64.b64encode(each).decode() for key, each in data.items()}
-        known = await self.server.find(path)
+        known = self.read.get(name)
         body: Json = {
             "apiVersion": "v1",
             "kind": "Secret",

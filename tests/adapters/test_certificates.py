@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from certs import rotation, secret
 from certs.names import Names
 from certs.pair import KeyPair, certificates_in
-from certs.state import Policy
+from certs.state import Observed, Policy
 from webhook.adapters.api_server import ApiError
 from webhook.certificates import Certificates
 
@@ -34,6 +35,8 @@ class Secrets:
         return copy.deepcopy(self.kept.get(path))
 
     async def create(self, path: str, body: Json) -> Json:
+        if f"{path}/{body['metadata']['name']}" in self.kept:
+            raise ApiError(409, "conflict")
         return self.put(f"{path}/{body['metadata']['name']}", body)
 
     async def ask(self, method: str, path: str, body: Json) -> Json:
@@ -122,6 +125,44 @@ def test_a_secret_that_somebody_deletes_is_made_again_by_the_same_ca() -> None:
     again = keep(certificates, NOW + timedelta(hours=1), frozenset())
     assert again == bundle
     assert trusted(bundle, served(server), NOW)
+
+
+def test_a_lost_secret_of_the_ca_leaves_replicas_trusted_and_brings_another_ca() -> None:
+    server = Secrets()
+    certificates = kept(server)
+    keep(certificates, NOW, frozenset())
+    old = served(server)
+    del server.kept["/api/v1/namespaces/podgate-system/secrets/podgate-ca"]
+    for hours in range(1, 8):
+        now = NOW + timedelta(hours=hours)
+        bundle = keep(certificates, now, frozenset({old.fingerprint}))
+        assert trusted(bundle, old, now)
+        assert trusted(bundle, served(server), now)
+    assert served(server).fingerprint != old.fingerprint
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_of_two_controllers_at_once_one_writes_and_the_other_tries_again(begun: bool) -> None:
+    """The second reads before the first has written, and writes after it."""
+    server = Secrets()
+    first, second = kept(server), kept(server)
+    now = NOW
+    if begun:
+        keep(first, now, frozenset())
+        now += timedelta(days=41)
+
+    async def both() -> None:
+        await second.state()
+        await first.keep(now, frozenset())
+        plan = rotation.plan(None, now, second.names, POLICY, Observed())
+        await second.write(second.authority, "Opaque", secret.authority_data(plan.state))
+
+    with pytest.raises(ApiError):
+        asyncio.run(both())
+    bundle = keep(kept(server), now, frozenset())
+    assert trusted(bundle, served(server), now)
+    mine = server.data("podgate-ca")
+    assert mine["ca.crt"] in bundle or mine["next-ca.crt"] in bundle
 
 
 def test_what_cannot_be_written_changes_nothing_that_is_served() -> None:

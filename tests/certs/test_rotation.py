@@ -244,6 +244,44 @@ def test_lost_or_broken_secrets_are_found_and_mended() -> None:
     assert accepts(rotation.bundle(mended), mended.leaf, NOW)
 
 
+@pytest.mark.parametrize("make", [start, in_phase_one, in_phase_two])
+@pytest.mark.parametrize("left", [{}, {"ca.crt": b"x", "ca.key": b"x"}])
+def test_a_lost_secret_of_the_ca_takes_no_trust_from_what_is_served(
+    make: Callable[[], State], left: dict[str, bytes]
+) -> None:
+    """The bundle is published at once, replicas load another leaf a minute later."""
+    before = make()
+    state = secret.read(left, secret.serving_data(before))
+    assert state is not None
+    now = NOW
+    seen: set[str] = set()
+    for _ in range(6):
+        state = rotation.plan(state, now, NAMES, POLICY, Observed(published(state, now))).state
+        assert accepts(rotation.bundle(state), before.leaf, now)
+        assert accepts(rotation.bundle(state), state.leaf, now)
+        since = published(state, now)
+        now += POLICY.settle
+        state = rotation.plan(state, now, NAMES, POLICY, Observed(since)).state
+        seen.add(state.leaf.fingerprint)
+    assert len(seen - {before.leaf.fingerprint}) == 1, "one leaf of a CA with a key"
+    settled = rotation.plan(
+        state, now, NAMES, POLICY, Observed(published(state, now), frozenset({state.leaf.fingerprint}))
+    ).state
+    assert settled.previous == ()
+
+
+def test_a_foreign_leaf_beside_a_lost_ca_is_no_reason_to_trust_its_issuer() -> None:
+    stranger = start().leaf
+    serving = secret.serving_data(start()) | {
+        "tls.crt": stranger.certificate_pem,
+        "tls.key": stranger.key_pem,
+    }
+    state = secret.read({}, serving)
+    assert state is not None
+    bundle = rotation.bundle(rotation.plan(state, NOW, NAMES, POLICY, NOTHING).state)
+    assert not accepts(bundle, stranger, NOW)
+
+
 @dataclass
 class World:
     """API servers and replicas that hear of a new bundle or leaf late, each at its own time.
