@@ -9,13 +9,15 @@ import orjson
 import pytest
 
 from tests.conformance.fixtures import compile_jq
-from tests.core.building import asset, catalog, policy
+from tests.core.building import asset, catalog, policy, shipped, table
 from tests.core.definitions import base
 from tests.core.test_exceptions import exception
 from webhook.admission.documents import judge_document
 from webhook.admission.review import respond
+from webhook.core.assemble import Choices, Documents
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.living import Fixed, Living
 from webhook.core.policy.envelope import Context
 from webhook.core.request import Request, Stage
 
@@ -90,6 +92,51 @@ def test_an_asset_has_to_be_there_before_it_is_imposed() -> None:
     assert reasons(judge(imposing)) == ["unknown-asset"]
     known = catalog(asset("data", "/data", "/mnt"))
     assert isinstance(judge(imposing, known=known), Allowed)
+
+
+def living(*documents: dict[str, Any]) -> Catalog:
+    """A catalog of objects of the cluster."""
+    fixed = Fixed(shipped(), Documents(), Choices(), table())
+    keys = (
+        (e["kind"], e["metadata"].get("namespace", ""), e["metadata"]["name"]) for e in documents
+    )
+    found = Living().take(dict(zip(keys, documents, strict=True)), fixed).catalog
+    assert found is not None
+    return found
+
+
+def test_an_asset_that_is_imposed_may_not_become_one_that_cannot_be() -> None:
+    data, imposing = asset("data", "/data", "/mnt"), policy("imposedAssets: [data]", "imposing")
+    secret = copy.deepcopy(data)
+    secret["spec"] = {
+        "meta": {**data["spec"]["meta"], "kind": "secret-volume"},
+        "spec": {"secret": "s", "mountPath": "/mnt"},
+    }
+    decision = judge(secret, old=data, known=living(data, imposing))
+    assert reasons(decision) == ["asset-with-credential"]
+    assert isinstance(decision, Denied)
+    assert "ClusterWorkloadPolicy imposing" in decision.problems[0].found
+    assert isinstance(judge(secret, old=data, known=living(data)), Allowed)
+    moved = copy.deepcopy(data)
+    moved["spec"]["spec"]["path"] = "/other"
+    assert isinstance(judge(moved, old=data, known=living(data, imposing)), Allowed)
+
+
+def test_two_assets_of_the_cluster_have_two_ids() -> None:
+    data = asset("data", "/data", "/mnt")
+    other = copy.deepcopy(data)
+    other["metadata"]["name"] = "other"
+    assert reasons(judge(other, known=living(data))) == ["duplicate-asset"]
+    assert isinstance(judge(data, known=living(data)), Allowed)
+
+
+def test_a_policy_whose_scope_changes_is_not_held_against_itself() -> None:
+    before = policy("defaults: {imagePullPolicy: Always}", "pull", scope="department")
+    before["spec"]["namespaceSelector"] = {"matchLabels": {"department": "vision"}}
+    newer = policy("rules: {imagePullPolicy: {options: [{value: Never}]}}", "pull", scope="tenant")
+    decision = judge(newer, old=before, known=living(before))
+    assert isinstance(decision, Allowed)
+    assert decision.warnings == ()
 
 
 def test_definitions_profiles_and_exceptions_are_judged_too() -> None:

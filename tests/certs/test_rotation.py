@@ -265,7 +265,11 @@ def test_a_lost_secret_of_the_ca_takes_no_trust_from_what_is_served(
         seen.add(state.leaf.fingerprint)
     assert len(seen - {before.leaf.fingerprint}) == 1, "one leaf of a CA with a key"
     settled = rotation.plan(
-        state, now, NAMES, POLICY, Observed(published(state, now), frozenset({state.leaf.fingerprint}))
+        state,
+        now,
+        NAMES,
+        POLICY,
+        Observed(published(state, now), frozenset({state.leaf.fingerprint})),
     ).state
     assert settled.previous == ()
 

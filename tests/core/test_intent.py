@@ -53,6 +53,12 @@ def pulling(value: str) -> Any:
     return lambda each: main(each).update(imagePullPolicy=value)
 
 
+def of_containers(name: str) -> Any:
+    """A set of fields that names one container by whatever is given."""
+    item = {name: {"f:imagePullPolicy": {}}}
+    return {"f:spec": {"f:template": {"f:spec": {"f:containers": item}}}}
+
+
 def owned(manager: str, operation: str, fields: Any, version: str = "apps/v1") -> Any:
     entry = {
         "manager": manager,
@@ -111,6 +117,19 @@ def test_an_apply_entry_of_the_requesting_manager_shows_it() -> None:
         owned("gitops", "Apply", {"f:spec": {}}),
         owned("gitops", "Apply", None),
         owned("gitops", "Apply", {"f:spec": {"f:template": []}}),
+        *(
+            owned("gitops", "Apply", of_containers(name))
+            for name in (
+                "k:5",
+                "k:null",
+                "k:[]",
+                'k:"main"',
+                "k:{",
+                "k:" + "[" * 100_000,
+                "i:9",
+                "v:5",
+            )
+        ),
         lambda each: each["metadata"].update(managedFields="text"),
         lambda each: each["metadata"].update(managedFields=[None, 1, {"operation": "Apply"}]),
         lambda each: each["metadata"].update(annotations={LAST_APPLIED: "{"}),

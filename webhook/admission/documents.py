@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from webhook.core.assemble import Documents, add
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, Problem, Warning
+from webhook.core.living import origin_of
+from webhook.core.policy import assets
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy
 from webhook.core.policy.needs import check_settings
@@ -31,7 +34,8 @@ def judge_document(
     if request.old is not None and request.old.get("spec") == request.object.get("spec"):
         return Allowed(request.object, judged=False)
     documents = Documents()
-    source = SourceDocument(f"{request.kind} {request.name}", 1, named(request), {}, {})
+    origin = origin_of((request.kind, request.namespace, request.name))
+    source = SourceDocument(origin, 1, named(request), {}, {})
     add(documents, source, context, shipped=False, compile_jq=compile_jq)
     problems = [*documents.problems]
     if not documents.failed:
@@ -56,23 +60,42 @@ def named(request: Request) -> Any:
     return {**request.object, "metadata": metadata}
 
 
-def beside_others(documents: Documents, catalog: Catalog) -> Iterable[Problem]:
+def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
     """What is wrong with a document beside those that are in force, and with them because of it."""
+    if not documents.policies and not documents.assets:
+        return
     policies = [each for each in catalog.policies if not replaced_by(each, documents.policies)]
-    assets = {**catalog.assets, **documents.assets}
-    if not documents.policies:
-        return ()
-    together = [*policies, *documents.policies]
-    before = set(check_together(policies, assets, catalog.combination))
-    found = check_together(together, assets, catalog.combination)
-    told = [each for each in found if each not in before]
-    return (*told, *check_settings(documents.policies, assets, catalog.vocabulary))
+    merged = {**catalog.assets, **documents.assets}
+    before = set(check_together(policies, catalog.assets, catalog.combination))
+    own = {each.origin for each in (*documents.policies, *documents.assets.values())}
+    for each in check_together([*policies, *documents.policies], merged, catalog.combination):
+        if each not in before:
+            # The answer is on one document, so that another one has to be named.
+            yield (
+                each if each.origin in own else replace(each, found=f"{each.origin}: {each.found}")
+            )
+    yield from check_settings(documents.policies, merged, catalog.vocabulary)
+    for asset in documents.assets.values():
+        known = catalog.assets.get(asset.id)
+        if known is not None and known.origin != asset.origin and in_cluster(known.origin):
+            found, fix = f"id {asset.id} is that of {known.origin} too", "give it an id of its own"
+            yield Problem(asset.origin, "spec.meta.id", found, fix, "duplicate-asset")
+
+
+def in_cluster(origin: str) -> bool:
+    """Whether an asset is one of the cluster; files may take the place of those."""
+    return origin.partition(" ")[0] == assets.KIND
 
 
 def replaced_by(policy: Policy, newer: Iterable[Policy]) -> bool:
-    """Whether one of the newer policies is a version of this one, or takes the system's place."""
+    """Whether one of the newer policies is a version of this one, or takes the system's place.
+
+    A version may be for another scope than the one before.
+    """
     name = (policy.name, policy.scope, policy.namespace)
     return any(
-        name == (each.name, each.scope, each.namespace) or each.scope == policy.scope == "system"
+        policy.origin == each.origin
+        or name == (each.name, each.scope, each.namespace)
+        or each.scope == policy.scope == "system"
         for each in newer
     )

@@ -67,16 +67,26 @@ def value_before(old: Any, document: Any, path: Path) -> Any:
 def owns_item(node: dict[str, Any], item: Any, index: int) -> Any:
     """The managedFields node of one list element: by `k:` key, by `v:` value, by `i:` index."""
     for name, child in node.items():
-        if name.startswith("k:"):
+        sort, _, text = name.partition(":")
+        if sort in ("k", "v"):
             try:
-                key = json.loads(name[2:])
-            except ValueError:
+                stated = json.loads(text)
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(item, dict) and all(item.get(k) == v for k, v in key.items()):
+            if is_meant(sort, stated, item):
                 return child
         elif name == f"i:{index}":
             return child
     return None
+
+
+def is_meant(sort: str, stated: Any, item: Any) -> bool:
+    """Whether a list element has the key, or is the value, that a node of managedFields states."""
+    if sort == "v":
+        return bool(stated == item)
+    if not isinstance(stated, dict) or not isinstance(item, dict):
+        return False
+    return all(item.get(key) == value for key, value in stated.items())
 
 
 def owns(fields: Any, document: Any, path: Path) -> bool:

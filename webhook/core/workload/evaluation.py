@@ -22,12 +22,15 @@ GUARDED_PARTS = (
     "image",
     "command",
     "args",
+    "workingDir",
+    "restartPolicy",
     "env",
     "envFrom",
     "volumeMounts",
     "volumeDevices",
     "securityContext",
 )
+"""What decides what a container does. The policy makes an init container one that stays."""
 COMMANDS: tuple[Path, ...] = (
     ("lifecycle", "postStart", "exec"),
     ("lifecycle", "preStop", "exec"),
