@@ -67,7 +67,8 @@ def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
     policies = [each for each in catalog.policies if not replaced_by(each, documents.policies)]
     merged = {**catalog.assets, **documents.assets}
     before = set(check_together(policies, catalog.assets, catalog.combination))
-    own = {each.origin for each in (*documents.policies, *documents.assets.values())}
+    own = {each.origin for each in documents.policies}
+    own |= {each.origin for each in documents.assets.values()}
     for each in check_together([*policies, *documents.policies], merged, catalog.combination):
         if each not in before:
             # The answer is on one document, so that another one has to be named.
