@@ -12,8 +12,9 @@ from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.admission.facts import facts_of
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.catalog import Catalog
-from webhook.core.decide import controller_of, decide
+from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Change, Denied, Violation
+from webhook.core.owners import controller_of
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Stage

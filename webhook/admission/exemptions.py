@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.core.catalog import Catalog
-from webhook.core.decide import body_changed, controller_of
+from webhook.core.judgement.ratchet import body_changed
+from webhook.core.owners import controller_of
 from webhook.core.request import Request, Treatment
 from webhook.core.workload.locations import Definition, LocationError
 from webhook.core.workload.profile import Profile

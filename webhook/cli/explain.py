@@ -19,13 +19,13 @@ from webhook.cli.explain_json import kind_json, object_json
 from webhook.cli.explain_text import Page, kind_text, object_text
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decide import others_of
 from webhook.core.decision import Problem
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
 from webhook.core.explain.objects import explain_object
 from webhook.core.explain.wrapped import taken_apart
+from webhook.core.owners import others_of
 from webhook.core.pointer import display
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References

@@ -1,4 +1,4 @@
-"""Makes one answer of the decisions on an object and on those that it wraps."""
+"""Makes one answer of several decisions: of those on wrapped objects, of other policies, of trials."""
 
 from __future__ import annotations
 
@@ -66,3 +66,38 @@ def moved_warning(warning: Warning, at: Path) -> Warning:
     would_be = moved(warning.would_be, at) if warning.would_be is not None else None
     path = (*at, *warning.path) if warning.path else ()
     return warning._replace(path=path, would_be=would_be)
+
+
+def stricter(decision: Decision, other: Decision) -> Decision:
+    """The decision with what the policies of the object's own kind alone refuse.
+
+    Anybody can write an owner reference, or wrap an object, so the policies of the other kind only
+    ever add.
+    """
+    if isinstance(other, Allowed):
+        return decision
+    violations = other.violations
+    if isinstance(decision, Denied):
+        violations = (*decision.violations, *violations)
+    excused = (*decision.excused, *other.excused)
+    told = tuple(sorted(dict.fromkeys(violations), key=sort_key))
+    return Denied(told, decision.warnings, excused=excused)
+
+
+def with_trial(decision: Decision, trial: Decision) -> Decision:
+    """The decision with what Warn and Audit policies would add: reported, never enforced."""
+    if isinstance(trial, Allowed):
+        return decision
+    known = set(decision.violations) if isinstance(decision, Denied) else set()
+    added = [each for each in trial.violations if each not in known and is_trial(each)]
+    warned = tuple(
+        Warning("trial", each.field, each.path, (), each.source, each)
+        for each in added
+        if each.source is not None and each.source.enforcement == "Warn"
+    )
+    return replace(decision, warnings=(*decision.warnings, *warned), audit=tuple(added))
+
+
+def is_trial(violation: Violation) -> bool:
+    """Whether a violation comes from a policy on trial."""
+    return violation.source is not None and violation.source.enforcement != "Enforce"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied, sort_key
+from webhook.core.decision import Allowed, Decision
+from webhook.core.judgement.conclusion import concluded
 from webhook.core.plan import Plan
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
@@ -52,11 +53,7 @@ def judge_scale(request: Request, references: References, plan: Plan, target: Sc
     for row, leaf in scaled_leaves(plan, definition, target):
         judge_replicas(ev, row, leaf)
     judge_total_gpus(ev, plan, target)
-    excused = ev.excuse()
-    violations, warnings = ev.findings.violations, tuple(ev.findings.warnings)
-    if violations:
-        return Denied(tuple(sorted(violations, key=sort_key)), warnings, excused=excused)
-    return Allowed(request.object, warnings=warnings, excused=excused)
+    return concluded(ev)
 
 
 def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[tuple[Field, Leaf]]:

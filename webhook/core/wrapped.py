@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Violation, Warning
+from webhook.core.judgement.views import MOST_CONTAINERS
 from webhook.core.plan import Plan
 from webhook.core.pointer import Path
 from webhook.core.request import Request, Within
@@ -36,7 +37,6 @@ from webhook.core.workload.wrapped_places import (
 )
 
 MOST_DEEP: Final = 5
-MOST_CONTAINERS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from webhook.core.catalog import Plans
-from webhook.core.decide import changed_views, run
+from webhook.core.decide import apply_rules
 from webhook.core.decision import Decision, Denied
 from webhook.core.explain.findings import attach_violation, attach_warning
 from webhook.core.explain.kinds import names_component
@@ -31,15 +31,9 @@ from webhook.core.explain.reach import is_of_workload, reach_of
 from webhook.core.explain.values import factor_text
 from webhook.core.explain.workloads import Asked as AskedOfWorkload
 from webhook.core.explain.workloads import counted, workload_entries
+from webhook.core.judgement.views import views_of
 from webhook.core.patch import PatchError
-from webhook.core.plan import (
-    POD_SHAPES,
-    Steps,
-    component_roles,
-    concerns,
-    pod_binding,
-    united,
-)
+from webhook.core.plan import POD_SHAPES, Steps, component_roles, concerns, pod_binding, united
 from webhook.core.pointer import ABSENT
 from webhook.core.policy.combine import Effective, Leaf
 from webhook.core.policy.fields import TABLE
@@ -47,7 +41,6 @@ from webhook.core.policy.row import AMOUNT, ITEMS, PULL_SECRETS, SCALE, Field
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.computed import ComputedField
-from webhook.core.workload.bindings.items import reread
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.locations import LocationError
@@ -91,15 +84,14 @@ class Explanation:
             self.plan = with_pod_sets(self.plan, request)
         self.definition = self.plan.definition
         self.leaves = Leaves(plans)
-        self.ev = Evaluation(request, references, self.definition)
-        self.ev.injected = self.plan.vocabulary.injected
+        self.ev = Evaluation(request, references, self.definition, self.plan.vocabulary.injected)
         self.before: list[PodView] = []
         self.views: list[PodView] = []
         try:
-            self.before, _ = changed_views(self.ev, self.plan)
+            self.before, _ = views_of(self.ev)
             self.ev.excluded = excluded_items(self.ev)
-            run(self.ev, self.plan, self.before)
-            self.views = [reread(view, self.ev) for view in self.before]
+            apply_rules(self.ev, self.plan, self.before)
+            self.views = [self.ev.as_it_stands(view) for view in self.before]
         except (LocationError, MalformedPod, PatchError):
             # Pods that cannot be told have no fields to tell of; the decision says what is wrong.
             self.views = []

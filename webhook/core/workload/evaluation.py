@@ -42,6 +42,7 @@ COMMANDS: tuple[Path, ...] = (
 
 _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its class takes
 
+NOTHING_INJECTED = Injected()
 Views = Mapping[tuple[str, str], PodView]
 """Pods by component and instance."""
 
@@ -78,7 +79,13 @@ class Evaluation:
         "written",
     )
 
-    def __init__(self, request: Request, references: References, definition: Definition) -> None:
+    def __init__(
+        self,
+        request: Request,
+        references: References,
+        definition: Definition,
+        injected: Injected = NOTHING_INJECTED,
+    ) -> None:
         self.request = request
         self.references = references
         self.definition = definition
@@ -97,7 +104,7 @@ class Evaluation:
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
-        self.injected = Injected()
+        self.injected = injected
         self.steered = False
         self.complete: Callable[[], Views] | None = None
         self.completed_views: Views | None = None

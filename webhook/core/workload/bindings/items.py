@@ -743,8 +743,3 @@ class ItemsField:
                     each.rules.refuse_invalid(ev, path, raw)
                 continue
             each.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.told)
-
-
-def reread(view: PodView, ev: Evaluation) -> PodView:
-    """The view of the pod as it stands in the copy."""
-    return ev.as_it_stands(view)

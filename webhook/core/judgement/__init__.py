@@ -1,0 +1,1 @@
+"""The steps of one judgement, a module each, in the order in which `decide` takes them."""

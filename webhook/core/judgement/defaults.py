@@ -1,0 +1,65 @@
+"""Writes defaults and imposed assets into the pods and the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from webhook.core.judgement.rules import JudgedPod
+from webhook.core.judgement.views import views_before
+from webhook.core.patch import PatchError
+from webhook.core.plan import Plan, Steps
+from webhook.core.references import References
+from webhook.core.request import Request, Stage, Treatment
+from webhook.core.workload.evaluation import Evaluation, Views
+from webhook.core.workload.exclude import excluded_items
+from webhook.core.workload.foreign import before_update
+from webhook.core.workload.podspec import MalformedPod, PodView
+from webhook.core.workload.restore import immutable_places, restore_immutable
+
+
+def fill(ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]) -> None:
+    """Defaults and imposed assets; a pod location equal to the old one gets no patch."""
+    restored = restore_immutable(ev)
+    for view, steps, as_before in pods:
+        held = any(view.spec_path[: len(place)] == place for place in restored)
+        if not as_before and not held:
+            fill_pod(ev, steps, view)
+    if ev.differs:
+        for binding in plan.workload.fill:
+            binding.fill(views, ev)
+
+
+def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
+    """Defaults of one pod; the containers that some bring along get those of the others too."""
+    bindings = iter(steps.fill)
+    for binding in bindings:
+        binding.fill(view, ev)
+        if not getattr(binding, "adds_containers", False):
+            break  # those that bring containers come first
+        if ev.draft.changed:
+            view = ev.as_it_stands(view)
+    for binding in bindings:
+        binding.fill(view, ev)
+
+
+def completed_before(request: Request, plan: Plan, references: References) -> Views:
+    """The pods of the old object as our own writing completes them where a pod is changed."""
+    definition = plan.definition
+    again = replace(
+        request, object=request.old, stage=Stage.MUTATE, treatment=Treatment.FULL, raw=None
+    )
+    ev = Evaluation(again, references, definition, plan.vocabulary.injected)
+    views = [replace(view, old=view) for view in views_before(definition, request.old)]
+    ev.immutable = immutable_places(request, definition, request.old)
+    ev.excluded = excluded_items(ev)
+    try:
+        with before_update():
+            for view in views:
+                fill_pod(ev, plan.pod(view.location.component, view.location.roles), view)
+            return {
+                (view.location.component, view.location.instance): ev.as_it_stands(view)
+                for view in views
+            }
+    except (MalformedPod, PatchError):
+        return {}

@@ -1,0 +1,94 @@
+"""Tells what an update changes; what it leaves as it was is never a violation (semantics §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from webhook.core.judgement.defaults import completed_before
+from webhook.core.plan import Plan
+from webhook.core.pointer import read
+from webhook.core.request import Request
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
+from webhook.core.workload.restore import immutable_places
+
+STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
+
+
+def is_unchanged(request: Request, plan: Plan) -> bool:
+    """Whether an update leaves the object as it is; `existing: strict` looks at the whole sent."""
+    if request.object != request.old:
+        return False
+    within = request.within
+    if within is None:
+        return True
+    strictly = plan.strict and body_changed(request.outermost)
+    return not strictly and within.pod_sets == within.old_pod_sets
+
+
+def compare_with_before(
+    ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
+) -> None:
+    """Note on an update which pods it leaves alone, and whether it changes what the plan reads."""
+    request, references = ev.request, ev.references
+    ev.immutable = immutable_places(request, ev.definition, request.object)
+    ev.complete = lambda: completed_before(request, plan, references)
+    ev.steered = steering_changed(ev, plan.vocabulary.node_pool_labels)
+    ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
+    ev.differs = differs(ev, plan, views, before)
+
+
+def differs(
+    ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
+) -> bool:
+    """Whether the update changes any place that the plan reads; else the object passes untouched."""
+    if len(views) != len(before) or len(ev.as_before) != len(views) or ev.steered:
+        return True
+    everything = {*plan.workload.intent, *plan.workload.fill, *plan.workload.final}
+    return any(
+        seen(binding.seen(ev, ev.request.object, views)) != seen(binding.seen(ev, ev.old, before))
+        for binding in everything
+    )
+
+
+def seen(places: Iterable[Any]) -> list[tuple[str, Any]]:
+    """What places say, wherever they are by now."""
+    return sorted(((place.key, place.value) for place in places), key=str)
+
+
+def body_changed(request: Request) -> bool:
+    """Whether anything but metadata and status differs; `existing: strict` then judges it all."""
+    new, old = request.object, request.old
+    keys = {*new, *old} - {"metadata", "status"}
+    return any(new.get(key) != old.get(key) for key in keys)
+
+
+def untouched(ev: Evaluation, view: PodView) -> bool:
+    """Whether nothing that the plan reads of this pod differs from before the update."""
+    if view.old is None or ev.steered:
+        return False
+    old = view.old
+    return (
+        view.spec == old.spec
+        and view.metadata.get("labels") == old.metadata.get("labels")
+        and view.metadata.get("annotations") == old.metadata.get("annotations")
+        and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
+        and [body for _, body in view.claims] == [body for _, body in old.claims]
+    )
+
+
+def steering_changed(ev: Evaluation, pool_labels: Iterable[str]) -> bool:
+    """Whether metadata of the workload that decides what its pods become differs from before."""
+    profile = ev.definition.profile
+    for part, known in (
+        ("annotations", STEERING | profile.steering_annotations),
+        ("labels", profile.steering_labels.union(pool_labels)),
+    ):
+        now = read(ev.request.object, ("metadata", part)) or {}
+        before = read(ev.old, ("metadata", part)) or {}
+        if now == before or not isinstance(now, dict) or not isinstance(before, dict):
+            continue
+        if any(now.get(name) != before.get(name) for name in known):
+            return True
+    return False

@@ -1,0 +1,58 @@
+"""Judges a fixed default that the final object lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from webhook.core.judgement.rules import JudgedPod
+from webhook.core.owners import claims_an_owner
+from webhook.core.plan import Plan
+from webhook.core.pointer import ABSENT, read
+from webhook.core.request import Stage, Treatment
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
+
+UNWRITTEN = "Send the object again; the policy fills it in."
+OWNED = "Write it; objects that name a controller are not completed."
+
+
+def must_be_complete(ev: Evaluation) -> bool:
+    """Whether fixed defaults must stand in the object by now: nobody is going to write them."""
+    return (ev.final_object and not ev.updating) or claims_an_owner(ev.request)
+
+
+def judge_unwritten(
+    ev: Evaluation,
+    plan: Plan,
+    pods: Sequence[JudgedPod],
+    views: Sequence[PodView],
+) -> None:
+    """A fixed default that the final object lacks: the mutating pass was skipped, or undone.
+
+    What an update leaves as it was is fine; what it takes away is not.
+    """
+    todo: list[tuple[Any, Any]] = [
+        (binding, view)
+        for view, steps, as_before in pods
+        if not as_before
+        for binding in steps.fixed
+    ]
+    todo += [(binding, views) for binding in plan.workload.fixed]
+    if not todo:
+        return
+    again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
+    scratch = Evaluation(again, ev.references, ev.definition, ev.injected)
+    scratch.immutable = ev.immutable
+    fix = UNWRITTEN if ev.request.treatment is Treatment.FULL else OWNED
+    for binding, subject in todo:
+        known = len(scratch.findings.changes)
+        binding.fill(subject, scratch)
+        rules = [each for each in binding.rules.prohibitions if each.rule == "canEdit"]
+        for change in scratch.findings.changes[known:]:
+            present = read(ev.request.object, change.path)
+            taken = change.why == "kept" or not ev.updating
+            if taken and (present is ABSENT or present is None):
+                allowed = None if change.secret else binding.rules.show_native(change.value)
+                ev.violate(change.field, change.path, None, allowed, rules[0], fix=fix)
