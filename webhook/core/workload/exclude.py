@@ -10,6 +10,7 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import ROLES
 from webhook.core.policy.spelling import closest
 from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
 
 ANNOTATION: Path = ("metadata", "annotations", "podgate.dev/exclude")
 EXAMPLE = '{"environmentVariables": ["NAME"]}'
@@ -46,3 +47,8 @@ def meant(path: str) -> str:
     """What to write where no field with items is named; text of an annotation is not repeated."""
     near = closest(path, (each.path for each in TABLE.fields.values() if each.items is not None))
     return f"did you mean {near}?" if near else "write fields that have items, such as labels"
+
+
+def excluded_before(view: PodView, ev: Evaluation) -> bool:
+    """Whether a pod that was there before the update has had the same annotation."""
+    return view.old is not None and read(ev.old, ANNOTATION) == read(ev.request.object, ANNOTATION)

@@ -17,8 +17,9 @@ from webhook.core.workload.bindings.annotation_list import (
     parse,
     render,
 )
+from webhook.core.workload.bindings.attribute_rules import AttributeRules
 from webhook.core.workload.bindings.attribute_values import written
-from webhook.core.workload.bindings.items import AttributeRules, ItemsField
+from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.locations import PodLocation

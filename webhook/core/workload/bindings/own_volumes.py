@@ -8,6 +8,7 @@ from typing import Any
 from webhook.core.pointer import Path
 from webhook.core.workload.bindings.git import NUMBERED, SCRATCH, GitStore
 from webhook.core.workload.bindings.home import MountedField
+from webhook.core.workload.bindings.item_difference import difference
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.volumes import VolumeStore
 from webhook.core.workload.evaluation import Evaluation
@@ -55,4 +56,4 @@ class OwnVolumes:
         """For each default item that this is, whether it is so in all."""
         for item in field.items:
             if field.same(item, native):
-                yield not field.difference(item, native, ev)
+                yield not difference(field, item, native, ev)

@@ -1,0 +1,62 @@
+"""The rules and the default of one attribute of an itemized field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.pointer import ABSENT, Path
+from webhook.core.policy.combine import Leaf
+from webhook.core.policy.row import Attribute, Field
+from webhook.core.workload.bindings.attribute_values import Unreadable
+from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.secret_places import is_secret_place
+
+
+class AttributeRules:
+    """The rules and the default of one attribute leaf."""
+
+    __slots__ = ("attribute", "rules")
+
+    def __init__(self, field: Field, attribute: Attribute, leaf: Leaf) -> None:
+        self.attribute = attribute
+        name = f"{field.path}.{attribute.name}"
+        array = attribute.value == "array"
+        codec = attribute.reading()
+        self.rules = ScalarRules(name, leaf, codec, array=array, secret=field.secret)
+
+    def read(self, value: Any) -> Any:
+        """The comparable value of one that a store hands over; INVALID when it is none."""
+        if isinstance(value, Unreadable):
+            return INVALID
+        known = self.attribute.codec is not None or isinstance(value, tuple)
+        return value if known else self.rules.read(value)
+
+    def show_at(self, path: Path, value: Any) -> str | None:
+        """A value that a store hands over as text; None where it may not be shown."""
+        if isinstance(value, Unreadable):
+            hidden = self.rules.secret or is_secret_place(path)
+            return None if hidden else str(value.raw)[:80]
+        return self.rules.show_at(path, value)
+
+    def judge(self, ev: Evaluation, native: NativeItem, *, unchanged: bool) -> None:
+        """Final rules on this attribute of one item."""
+        name, absent = self.attribute.name, self.attribute.absent
+        if name in native.unseen:
+            return
+        places, seen = native.at.get(name, ()), native.values.get(name, ())
+        if not seen:
+            if absent is None or absent is ABSENT:
+                path = places[0] if places else native.path
+                self.rules.judge_required(ev, path, unchanged=unchanged, key=native.told)
+                return
+            seen = (absent,)
+        for position, value in enumerate(seen):
+            path = places[position] if position < len(places) else native.path
+            comparable = self.read(value)
+            if comparable is not INVALID:
+                self.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.told)
+            elif not unchanged:
+                raw = value.raw if isinstance(value, Unreadable) else value
+                self.rules.refuse_invalid(ev, path, raw)

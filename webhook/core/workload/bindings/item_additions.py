@@ -1,0 +1,48 @@
+"""Judges items that may not be added: `canAdd: false`."""
+
+from __future__ import annotations
+
+from webhook.core.workload.bindings.item_reach import is_brought, reaches, stood_before
+from webhook.core.workload.bindings.policy_items import PolicyItems
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.podspec import PodView
+
+
+def judge_additions(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    natives: list[NativeItem],
+    before: list[NativeItem],
+) -> None:
+    """canAdd: false: only items whose key is among the default or imposed items."""
+    for native in natives:
+        if policy.store.belongs_elsewhere(native):
+            continue
+        if any(policy.same(item, native) for item in policy.items):
+            continue
+        if is_brought(policy, native, view, ev):
+            continue
+        old = stood_before(policy, view, ev, native, before)
+        for each in policy.can_add:
+            if not (old and ratchets(each)) and reaches(policy, each, native, view):
+                allowed = ", ".join(item.key for item in policy.items) or "none"
+                told = native.told
+                ev.violate(policy.field.path, native.path, told, allowed, each, key=told)
+    if policy.row.store == "environment":
+        judge_env_from(policy, view, ev)
+
+
+def judge_env_from(policy: PolicyItems, view: PodView, ev: Evaluation) -> None:
+    """envFrom brings variables that admission cannot see: an addition under canAdd: false."""
+    for container in view.containers:
+        if not container.body.get("envFrom"):
+            continue
+        old = view.old_container(container)
+        same = old is not None and old.body.get("envFrom") == container.body["envFrom"]
+        for each in policy.can_add:
+            spared = each.policy.containers == "main" and not view.may_be_main(container.path)
+            if not (same and ratchets(each)) and not spared:
+                path = (*container.path, "envFrom")
+                ev.violate(policy.field.path, path, "envFrom", None, each, key="envFrom")

@@ -1,0 +1,104 @@
+"""Writes default and imposed items, and what items leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.core.policy.combine import EffectiveItem
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.item_reach import is_brought
+from webhook.core.workload.bindings.policy_items import PolicyItems
+from webhook.core.workload.bindings.scalar import INVALID
+from webhook.core.workload.bindings.stores import Addition, NativeItem
+from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import PodView
+
+
+def tell_unknown(
+    policy: PolicyItems, view: PodView, ev: Evaluation, left_out: frozenset[str]
+) -> None:
+    """Keys in the exclude annotation that no item goes by; those there are tell what to write."""
+    known = [item.key for item in policy.items]
+    if not left_out <= set(known):
+        listed = f"there is {', '.join(known)}" if known else "there is none"
+        ev.warn("unknown-exclude", policy.field.path, view.location.place, listed)
+
+
+def addition(policy: PolicyItems, item: EffectiveItem) -> Addition:
+    """The item as it is to be written."""
+    return Addition(policy.field, item, policy.completed(item), why(item))
+
+
+def why(item: EffectiveItem) -> str:
+    """Why an item is written."""
+    return "imposed asset" if item.imposed else "default item"
+
+
+def mount_again(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    item: EffectiveItem,
+    native: NativeItem,
+    before: list[NativeItem],
+    *,
+    locked: bool,
+) -> None:
+    """A volume is there without its mount, which a re-apply of the containers alone drops."""
+    assert isinstance(policy.store, VolumeStore)
+    if locked:
+        policy.store.add_mount(view, ev, addition(policy, item), native.key)
+        return
+    old = next((each for each in before if each.key == native.key and each.in_main), None)
+    if old is not None and not ev.intent.shown_before(old.path):
+        policy.store.restore_mounts(view, ev, policy.field, old)
+
+
+def restored(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    item: EffectiveItem,
+    before: list[NativeItem],
+) -> bool:
+    """Whether a default item that the update dropped came back as it was before."""
+    if not before:
+        return False
+    old = next((each for each in before if policy.same(item, each)), None)
+    if old is None or ev.intent.shown_before(old.path) or not passes(policy, item, old):
+        return False
+    return policy.store.restore(view, ev, policy.field, old)
+
+
+def passes(policy: PolicyItems, item: EffectiveItem, native: NativeItem) -> bool:
+    """Whether an old item passes today's rules on its attributes."""
+    for each in policy.attributes:
+        name = each.attribute.name
+        default = policy.attribute_default(item, each)
+        for value in native.values.get(name, ()):
+            if each.rules.prohibitions and (default is None or value != default.value):
+                return False
+            if each.rules.final and each.read(value) is INVALID:
+                return False
+            if not all(holds(value, rule.argument) for rule, holds in each.rules.final):
+                return False
+    return True
+
+
+def open_attributes(
+    policy: PolicyItems, view: PodView, ev: Evaluation, natives: list[NativeItem]
+) -> Iterator[tuple[NativeItem, EffectiveItem | None, str, Default]]:
+    """What completes the user's items: the same-key default item, else the attribute defaults."""
+    defaults = {
+        each.attribute.name: Default(each.rules.default.value, each.rules.default.raw)
+        for each in policy.attributes
+        if each.rules.default is not None
+    }
+    for native in natives:
+        if is_brought(policy, native, view, ev):
+            continue
+        item = next((each for each in policy.items if policy.same(each, native)), None)
+        wanted = policy.completed(item) if item is not None else defaults
+        for name, default in wanted.items():
+            yield native, item, name, default

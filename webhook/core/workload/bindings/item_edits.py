@@ -1,0 +1,99 @@
+"""Judges prohibitions on attributes of items, `exclude` among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.policy.combine import Constraint
+from webhook.core.policy.model import Default
+from webhook.core.workload.bindings.attribute_rules import AttributeRules
+from webhook.core.workload.bindings.item_reach import binds, is_brought, stood_before
+from webhook.core.workload.bindings.policy_items import EXCLUDE, PolicyItems
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.exclude import ANNOTATION, excluded_before
+from webhook.core.workload.podspec import PodView
+
+
+def judge_exclusion(policy: PolicyItems, view: PodView, ev: Evaluation) -> None:
+    """Prohibitions on `exclude`: no default item may be taken out by the annotation."""
+    if not ev.excluded:
+        return
+    for each in policy.exclusion:
+        if ratchets(each) and excluded_before(view, ev):
+            continue
+        for item in policy.items:
+            if item.key in policy.excluded(view, ev):
+                name = f"{policy.field.path}.{EXCLUDE}"
+                ev.violate(name, ANNOTATION, "true", "false", each, key=item.key)
+
+
+def judge_attribute_edits(
+    policy: PolicyItems, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
+) -> None:
+    """canEdit and blocked on attributes: against the same-key item, else the default."""
+    item = next((each for each in policy.items if policy.same(each, native)), None)
+    if is_brought(policy, native, view, ev):
+        return
+    old = stood_before(policy, view, ev, native, before)
+    for each in policy.attributes:
+        name = each.attribute.name
+        default = policy.attribute_default(item, each)
+        if name in native.unseen:
+            continue
+        for position, value in enumerate(native.values.get(name, ())):
+            if value == each.attribute.absent and not stated(
+                policy, ev, native, name, position, default
+            ):
+                continue
+            for constraint in each.rules.prohibitions:
+                repeats = default is not None and value == default.value
+                if repeats and (
+                    constraint.rule == "canEdit"
+                    or ev.final_object
+                    or not policy.shown(ev, native, name, position)
+                ):
+                    continue
+                if (old and ratchets(constraint)) or not binds(policy, constraint, native, view):
+                    continue
+                refuse_attribute(policy, ev, each, native, position, value, constraint, default)
+
+
+def stated(
+    policy: PolicyItems,
+    ev: Evaluation,
+    native: NativeItem,
+    name: str,
+    position: int,
+    default: Default | None,
+) -> bool:
+    """Whether somebody stated an attribute's value that is also what its absence means."""
+    places = native.at.get(name, ())
+    if position >= len(places) or ev.now(places[position]) is None:
+        return False
+    if isinstance(policy.store, VolumeStore):
+        if name in policy.store.implied:
+            return default is not None
+        if name in policy.store.server_filled:
+            written_over = ev.final_object and default is not None
+            return written_over or ev.intent.stated(places[position])
+    return True
+
+
+def refuse_attribute(
+    policy: PolicyItems,
+    ev: Evaluation,
+    each: AttributeRules,
+    native: NativeItem,
+    position: int,
+    value: Any,
+    constraint: Constraint,
+    default: Default | None,
+) -> None:
+    """Record an attribute that may not be set so."""
+    places = native.at.get(each.attribute.name, ())
+    path = places[position] if position < len(places) else native.path
+    allowed = each.rules.show(default.value) if default is not None else None
+    shown = each.show_at(path, value)
+    ev.violate(each.rules.name, path, shown, allowed, constraint, key=native.told)

@@ -1,0 +1,131 @@
+"""Judges locked items: untouched in what the user wrote, present in the result."""
+
+from __future__ import annotations
+
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import Constraint, EffectiveItem
+from webhook.core.workload.bindings.item_difference import difference
+from webhook.core.workload.bindings.item_reach import stood_before
+from webhook.core.workload.bindings.policy_items import PolicyItems
+from webhook.core.workload.bindings.room import has_room
+from webhook.core.workload.bindings.stores import NativeItem
+from webhook.core.workload.bindings.volumes import VolumeStore
+from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.exclude import ANNOTATION, excluded_before
+from webhook.core.workload.podspec import PodView
+
+
+def judge_locked(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    item: EffectiveItem,
+    natives: list[NativeItem],
+    before: list[NativeItem],
+) -> None:
+    """The user may not change, exclude, shadow or rename a locked item."""
+    constraint, _ = policy.lock_of(item)
+    tolerant = tolerates(item, constraint)
+    excused = tolerant and excluded_before(view, ev)
+    if item.key in policy.excluded(view, ev) and not excused:
+        refuse_locked(policy, ev, item, constraint, ANNOTATION, "excluded")
+    for native in natives:
+        if not policy.same(item, native):
+            continue
+        if tolerant and stood_before(policy, view, ev, native, before):
+            continue
+        differing = difference(policy, item, native, ev)
+        if differing:
+            places = native.at.get(differing, ())
+            path = places[0] if places else native.path
+            refuse_locked(policy, ev, item, constraint, path, differing)
+        elif isinstance(policy.store, VolumeStore):
+            judge_shadow(policy, view, ev, item, constraint, native)
+
+
+def tolerates(item: EffectiveItem, constraint: Constraint | None) -> bool:
+    """Whether the policy that locks an item tolerates what was there before the update."""
+    return item.tolerates_existing if constraint is None else ratchets(constraint)
+
+
+def judge_shadow(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    item: EffectiveItem,
+    constraint: Constraint | None,
+    native: NativeItem,
+) -> None:
+    """Another mount may not lie above or below a locked one."""
+    assert isinstance(policy.store, VolumeStore)
+    mount_path = policy.completed(item).get(policy.store.mounted_at)
+    if mount_path is None:
+        return
+    shadow = policy.store.shadows(view, native, str(mount_path.value))
+    if shadow is not None:
+        refuse_locked(policy, ev, item, constraint, shadow, "shadowed by another mount")
+
+
+def judge_presence(
+    policy: PolicyItems,
+    view: PodView,
+    ev: Evaluation,
+    natives: list[NativeItem],
+    before: list[NativeItem],
+) -> None:
+    """In the final object a locked item is there, in the main container where it has one."""
+    if not policy.guarded:
+        return
+    if view.main is None and policy.field.binding.value == "B1":
+        return
+    if policy.row.store == "labels" and view.location.metadata_path is None:
+        return
+    told = {
+        each.key
+        for each in ev.findings.violations
+        if each.field == policy.field.path and each.reason == "name-clash"
+    }
+    known = view.main is None or view.old_container(view.main) is not None
+    for item in policy.guarded:
+        if item.key in told or is_present(policy, item, view, natives):
+            continue
+        constraint, _ = policy.lock_of(item)
+        if not has_room(policy.row.store, view):
+            origin = constraint.source if constraint else item.source
+            lacking = ev.lacking(view.spec_path)
+            ev.warn("unmapped-rule", policy.field.path, lacking, ev.request.kind, source=origin)
+            continue
+        lacked = view.old is not None and known and not is_present(policy, item, view.old, before)
+        if not (lacked and tolerates(item, constraint)):
+            main = view.main.path if view.main is not None else view.spec_path
+            refuse_locked(policy, ev, item, constraint, main, "missing")
+
+
+def is_present(
+    policy: PolicyItems, item: EffectiveItem, view: PodView, natives: list[NativeItem]
+) -> bool:
+    """Whether an item is among these, in the main container if there is one."""
+    return any(
+        (native.in_main or view.main is None) and policy.same(item, native) for native in natives
+    )
+
+
+def refuse_locked(
+    policy: PolicyItems,
+    ev: Evaluation,
+    item: EffectiveItem,
+    constraint: Constraint | None,
+    path: Path,
+    what: str,
+) -> None:
+    """Record a locked item that was touched: `what` says what was done to it."""
+    ev.violate(
+        policy.field.path,
+        path,
+        what,
+        None,
+        constraint,
+        reason="locked",
+        source=item.source,
+        key=item.key,
+    )
