@@ -18,7 +18,7 @@ from webhook.core.decision import Allowed
 from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locations import locate
+from webhook.core.workload.locating.locate import locate
 from webhook.loader import Sources, load
 
 HERE = Path(__file__).resolve().parent

@@ -25,7 +25,9 @@ from webhook.core.decision import Allowed, Denied
 from webhook.core.pointer import display
 from webhook.core.source import SourceDocument
 from webhook.core.workload.coverage import pod_like, uncovered
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.loader import DEFAULT_MINOR, Sources, load, server_defaults, shipped_documents
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of
 

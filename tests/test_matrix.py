@@ -26,7 +26,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.loader import Sources, load
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,7 +18,7 @@ from webhook.core.owners import controller_of
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 
 log = logging.getLogger("podgate.audit")
 

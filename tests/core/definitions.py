@@ -9,8 +9,8 @@ from typing import Any
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
 
 POLICIES = Path(__file__).parent.parent.parent / "policies" / "workloads"

@@ -8,9 +8,11 @@ import pytest
 
 from tests.core.definitions import document, grouped, shipped
 from webhook.core.workload.coverage import MAX_NODES, uncovered
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_reach import is_reached, unreached
 from webhook.core.workload.infer_schema import Spot, expression, spots
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.profile import parse_profile
 
 CONTAINER = {"name": "main", "image": "a"}

@@ -14,10 +14,12 @@ import pytest
 from tests.core.shipped import serving
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_schema import Spot, expression, outside, spots
 from webhook.core.workload.kept_shape import NOTHING
 from webhook.core.workload.kind_schema import KindSchema, without_schema
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.parts import AROUND
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 from webhook.core.workload.proof import Proof, prove

@@ -28,7 +28,7 @@ from webhook.core.references import References
 from webhook.core.workload.bindings.gpu_annotations import is_gpu_annotation
 from webhook.core.workload.bindings.gpu_use import GpuCounter
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import locate
+from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.podspec import pod_view
 from webhook.core.workload.vocabulary import Vocabulary
 

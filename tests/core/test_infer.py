@@ -21,13 +21,14 @@ from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.assemble import Choices, assemble
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.definition_check import check_sample, check_schemas
 from webhook.core.workload.infer import Draft, NotACrdError, infer
 from webhook.core.workload.infer_reach import unreached
 from webhook.core.workload.infer_schema import EACH, expression, has_image_parts, spots
 from webhook.core.workload.infer_text import text_of
 from webhook.core.workload.interface import is_interface
-from webhook.core.workload.locations import Definition, locate
+from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 from webhook.core.workload.profile import is_profile
 from webhook.core.workload.scale import read_scales

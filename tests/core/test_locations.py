@@ -15,15 +15,10 @@ from hypothesis import strategies as st
 from tests.core.definitions import base, children, document, grouped, root, shipped
 from webhook.core.pointer import real
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.definition import Definition, union
 from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.locations import (
-    MAX_LOCATIONS,
-    Definition,
-    LocationError,
-    PodLocation,
-    locate,
-    union,
-)
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError, PodLocation
 from webhook.core.workload.profile import ScaleOf
 from webhook.core.workload.scale import Scale, read_scales, total
 

@@ -11,8 +11,10 @@ from tests.core.definitions import base, document, root
 from tests.core.test_parts import program
 from webhook.core.patch import Draft
 from webhook.core.pointer import Path, real
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.parts import Form, Part, PodParts, parts_of, step_of
 from webhook.core.workload.profile import parse_profile
 from webhook.core.workload.profile_build import path_of_items

@@ -21,7 +21,7 @@ from webhook.core.request import Stage
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.kept_shape import Shape, Shapes
 from webhook.core.workload.kind_schema import KindSchema, read_schemas
-from webhook.core.workload.locations import locate
+from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.proof import prove
 from webhook.loader import Sources, load, schemas_of, shipped_documents
 

@@ -14,7 +14,7 @@ from webhook.core.decide import decide
 from webhook.core.decision import Allowed
 from webhook.core.references import References
 from webhook.core.request import Request
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 
 ALWAYS_KEPT = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -17,7 +17,7 @@ from webhook.core.pointer import display
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locations import locate
+from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.scale import read_scales
 from webhook.core.workload.standings import Standing
 from webhook.core.workload.vocabulary import Vocabulary

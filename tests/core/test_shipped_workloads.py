@@ -23,8 +23,10 @@ from webhook.admission.exemptions import treatment
 from webhook.core.decision import Problem
 from webhook.core.request import Treatment
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Component, Interface, is_interface, parse_interface
-from webhook.core.workload.locations import Definition, PodLocation, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import PodLocation
 from webhook.core.workload.profile import Profile, check_profile, parse_profile
 from webhook.core.workload.query import Program
 from webhook.core.workload.scale import read_scales

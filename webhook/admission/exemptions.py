@@ -11,7 +11,8 @@ from webhook.core.catalog import Catalog
 from webhook.core.judgement.ratchet import body_changed
 from webhook.core.owners import controller_of
 from webhook.core.request import Request, Treatment
-from webhook.core.workload.locations import Definition, LocationError
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.profile import Profile
 from webhook.core.workload.scale import read_scales
 from webhook.core.workload.trusted_mutators import take_out

@@ -9,7 +9,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.request import Request
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.foreign import Facts, ForeignProgram, evaluate
-from webhook.core.workload.locations import LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.wrapped import wrapped_objects
 
 Asked = tuple[tuple[ForeignProgram, ...], tuple[Any, Any]]

@@ -13,9 +13,9 @@ from webhook.cli import loading
 from webhook.core.assemble import Choices, assemble
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import is_profile
 from webhook.core.workload.suggestions import closest
 from webhook.loader import shipped_paths

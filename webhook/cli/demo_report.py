@@ -19,7 +19,7 @@ from webhook.core import pointer, wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Change, Decision, Denied, Violation
 from webhook.core.request import Request
-from webhook.core.workload.locations import locate
+from webhook.core.workload.locating.locate import locate
 
 NARROWEST, WIDEST, VALUES = 60, 120, 16
 STEPS = re.compile(r"\.?[^.\[]+(?:\[[^\]]*\])*|.")

@@ -28,7 +28,8 @@ from certs.problem import CertificateProblem
 from webhook.core import pointer
 from webhook.core.catalog import Catalog
 from webhook.core.patch import Draft
-from webhook.core.workload.locations import Definition, matches
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.matching import matches
 
 LOCAL = "127.0.0.1"
 START_SECONDS = 30.0

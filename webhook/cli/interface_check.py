@@ -16,6 +16,7 @@ from webhook.core import pointer
 from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.definition_check import (
     check_coverage,
     check_keys,
@@ -25,7 +26,6 @@ from webhook.core.workload.definition_check import (
 from webhook.core.workload.definition_paths import texts
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import check_profile
 
 Files = Annotated[

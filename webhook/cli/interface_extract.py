@@ -15,9 +15,11 @@ from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import bind
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.foreign import evaluate, given
-from webhook.core.workload.locations import Definition, LocationError, PodLocation, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError, PodLocation
 from webhook.core.workload.scale import Scale, read_scales
 
 Given = Annotated[

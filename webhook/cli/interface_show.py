@@ -15,8 +15,8 @@ from rich.tree import Tree
 
 from webhook.cli import definitions, loading
 from webhook.core.pointer import display
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Component
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import ComponentProfile, FieldPlaces, Profile, Reference, ScaleOf
 
 WIDTH = 80

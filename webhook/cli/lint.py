@@ -25,7 +25,7 @@ from webhook.core.policy.lint import Identity, Kind, World, identity
 from webhook.core.policy.lint import lint as advise
 from webhook.core.policy.reasons import REASONS
 from webhook.core.source import SourceDocument
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.loader import Sources, schemas_of, shipped_documents, unrepeated
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -11,7 +11,7 @@ from typing import Any
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP
 from webhook.core.workload import definition_crd
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 
 NAME = "podgate"
 GOVERNED_LABEL = "podgate.dev/governed"

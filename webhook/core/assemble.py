@@ -18,10 +18,10 @@ from webhook.core.policy.needs import check_settings
 from webhook.core.policy.together import check_together
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
 from webhook.core.workload.kind_schema import KindSchema
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import Profile, is_profile, parse_profile
 from webhook.core.workload.proof import prove, uncovered_places, ungoverned
 from webhook.core.workload.several import combine

@@ -12,7 +12,7 @@ from webhook.core.policy.model import Asset, Policy
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.standings import Standing
 from webhook.core.workload.vocabulary import Vocabulary
 

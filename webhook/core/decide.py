@@ -26,11 +26,12 @@ from webhook.core.plan import Plan
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.scale_review import decide_scale
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.elsewhere import tell_elsewhere
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import Facts, given
-from webhook.core.workload.locations import Definition, LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import MalformedPod, PodView
 from webhook.core.wrapped import facts_for, fault_at, over_budget, with_pod_sets, wrapped_objects
 

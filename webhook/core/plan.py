@@ -37,8 +37,8 @@ from webhook.core.workload.bindings.workloads import (
     ScaleField,
     WorkloadField,
 )
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.places import (
     nowhere,
     place_of_every_kind,

@@ -16,8 +16,8 @@ from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.scalar import INVALID, rules_of
 from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.profile import ScaleOf
 
 REPLICAS: Path = ("spec", "replicas")

@@ -18,14 +18,11 @@ from webhook.core.plan import Plan
 from webhook.core.pointer import Path
 from webhook.core.request import Request, Within
 from webhook.core.workload.coverage import pods_in
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.foreign import Facts
-from webhook.core.workload.locations import (
-    MAX_LOCATIONS,
-    Definition,
-    LocationError,
-    locate,
-    matches,
-)
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError
+from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.podspec import MalformedPod, pod_view
 from webhook.core.workload.restore import immutable_below, immutable_places
 from webhook.core.workload.typed import sort

@@ -19,7 +19,8 @@ from tests.core.test_shipped_workloads import (
     texts,
 )
 from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locations import LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.own_forms import REQUIRED
 from webhook.core.workload.scale import UNLIMITED, Scale, read_scales
 

@@ -19,7 +19,8 @@ from webhook.core.references import References
 from webhook.core.request import Treatment
 from webhook.core.workload.bound import bind
 from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locations import LocationError, PodLocation, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError, PodLocation
 from webhook.core.workload.scale import UNLIMITED, read_scales
 from webhook.loader import Sources, load
 

@@ -23,7 +23,8 @@ from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.core.workload.container_forms import put_base
 from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locations import Definition, locate
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.parts import PodParts
 from webhook.core.workload.scale import read_scales
 from webhook.core.workload.selectors import PodQuery

@@ -9,7 +9,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.plan import component_roles
 from webhook.core.wording import clean
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.suggestions import closest
 
 

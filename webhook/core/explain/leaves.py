@@ -24,7 +24,8 @@ from webhook.core.explain.values import attributes_of, default_of, rule_said
 from webhook.core.plan import Plan, component_roles, united
 from webhook.core.policy.combine import RANK, Effective, Leaf, View, view
 from webhook.core.policy.fields import TABLE
-from webhook.core.workload.locations import Definition, pod_parts
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.component_plan import pod_parts
 
 
 def explain_kind(

@@ -43,7 +43,7 @@ from webhook.core.request import Request
 from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
-from webhook.core.workload.locations import LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.places import scale_places
 from webhook.core.workload.podspec import MalformedPod, PodView
 from webhook.core.wrapped import with_pod_sets

@@ -10,7 +10,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning
 from webhook.core.pointer import Path
 from webhook.core.request import Request
-from webhook.core.workload.locations import LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.wrapped import Wrapped, wrapped_objects
 
 Below = Callable[[Path], bool]

@@ -10,7 +10,7 @@ from webhook.core.pointer import read
 from webhook.core.request import Request
 from webhook.core.workload.coverage import pod_like, uncovered
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import LocationError, PodLocation
+from webhook.core.workload.locating.location import LocationError, PodLocation
 
 
 def unknown_kind(request: Request, catalog: Catalog) -> tuple[Warning, ...]:

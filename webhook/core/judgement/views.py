@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from webhook.core.patch import PatchError
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 
 MOST_CONTAINERS: Final = 5000

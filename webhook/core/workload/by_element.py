@@ -25,7 +25,7 @@ from webhook.core.workload.component_access import (
 from webhook.core.workload.definition_model import ComponentModel, SpecPaths
 from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
 from webhook.core.workload.interface import Component
-from webhook.core.workload.locations import LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.profile_data import Profile, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import check_pairing, paired

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal
 
 from webhook.core.pointer import Path, real
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.letter_case import odd_keys
-from webhook.core.workload.locations import Definition, LocationError, PodLocation, matches
+from webhook.core.workload.locating.location import LocationError, PodLocation
+from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.pod_shape import (
     CONTAINER_KEYS,
     FOLDED_CONTAINER_KEYS,

@@ -12,13 +12,15 @@ from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.source import SourceDocument
 from webhook.core.workload.coverage import uncovered
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.definition_paths import Text, texts
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.foreign import Facts, evaluate, given
 from webhook.core.workload.infer_reach import unreached
 from webhook.core.workload.infer_schema import Schema, expression, spots
 from webhook.core.workload.kept_shape import Shapes
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.query_pairing import paired
 from webhook.core.workload.query_steps import QueryError
 from webhook.core.workload.scale import Scale, read_scales

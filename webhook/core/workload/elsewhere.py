@@ -11,7 +11,7 @@ from typing import Any
 
 from webhook.core.pointer import Path, read
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import matches
+from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.profile_data import PodText, Reference
 

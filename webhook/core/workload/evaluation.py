@@ -13,8 +13,8 @@ from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Immutable, Request, Stage, Treatment
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.injected_items import Injected
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.podspec import Container, PodView, refreshed
 from webhook.core.workload.scale import Scale, read_scales
 

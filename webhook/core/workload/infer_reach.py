@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from webhook.core.pointer import Path
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_schema import Schema, Spot, spots
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.pod_shape import POD_LISTS
 from webhook.core.workload.query import Program
 from webhook.core.workload.schema_places import (

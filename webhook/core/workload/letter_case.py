@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core.pointer import Path
-from webhook.core.workload.locations import PodLocation
+from webhook.core.workload.locating.location import PodLocation
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS, POD_LISTS
 
 SECURITY_KEYS: Final = frozenset(

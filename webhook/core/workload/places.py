@@ -7,8 +7,10 @@ from typing import Any
 
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.server_defaults import KindDefaults
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import Definition, matches, set_in
+from webhook.core.workload.locating.matching import matches
+from webhook.core.workload.locating.varied import set_in
 from webhook.core.workload.profile import FieldPlaces, ScaleOf
 from webhook.core.workload.query import Match, Program
 from webhook.core.workload.scale import Scale

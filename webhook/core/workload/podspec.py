@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.core import pointer
 from webhook.core.pointer import Path
-from webhook.core.workload.locations import PodLocation
+from webhook.core.workload.locating.location import PodLocation
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")

@@ -9,15 +9,11 @@ from typing import Any
 from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.workload.coverage import What
-from webhook.core.workload.infer_reach import (
-    is_reached_in_pieces,
-    is_reached_whole,
-    place_of,
-)
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.infer_reach import is_reached_in_pieces, is_reached_whole, place_of
 from webhook.core.workload.infer_schema import Spot, Steps, expression
 from webhook.core.workload.kept_shape import Shape
 from webhook.core.workload.kind_schema import KindSchema
-from webhook.core.workload.locations import Definition
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 from webhook.core.workload.schema_places import EACH_ITEM, EACH_KEY, is_below
 

@@ -13,8 +13,9 @@ from typing import Any
 from webhook.core.intent import same_item
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.request import Immutable, Request
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import Definition, matches
+from webhook.core.workload.locating.matching import matches
 
 
 class DifferentError(Exception):

@@ -8,15 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from webhook.core.pointer import Path, display
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Component
-from webhook.core.workload.locations import (
-    Definition,
-    LocationError,
-    add_locations,
-    instance_beside,
-    matches,
-    own_locations,
-)
+from webhook.core.workload.locating.locate import add_locations, instance_beside, own_locations
+from webhook.core.workload.locating.location import LocationError
+from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.profile import ScaleOf, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import paired

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from webhook.core.decision import Problem
+from webhook.core.workload.definition import Definition, union
 from webhook.core.workload.interface import Interface
-from webhook.core.workload.locations import Definition, union
 from webhook.core.workload.profile import Profile
 from webhook.core.workload.profile_checks import check_profile
 from webhook.core.workload.standings import Standing, reason_of

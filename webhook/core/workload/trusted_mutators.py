@@ -20,7 +20,9 @@ from typing import Any, Final, Literal
 
 from webhook.core.pointer import Assembled
 from webhook.core.request import Request
-from webhook.core.workload.locations import Definition, LocationError, locate
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 
 EACH: Final = "[]"
 # The server writes these with every update, after the mutating pass has seen the object.

@@ -9,8 +9,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from webhook.core.pointer import Path, read
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Component
-from webhook.core.workload.locations import Definition, PodLocation, locate, matches
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import PodLocation
+from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.profile_data import Embedded
 from webhook.core.workload.query import Program, compile_query
 

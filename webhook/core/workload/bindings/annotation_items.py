@@ -22,7 +22,7 @@ from webhook.core.workload.bindings.attribute_values import written
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locations import PodLocation
+from webhook.core.workload.locating.location import PodLocation
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.profile_data import MainConvention
 from webhook.core.workload.written import Place

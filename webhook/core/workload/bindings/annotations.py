@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.core.workload.bindings.gpu_annotations import is_gpu_annotation
 from webhook.core.workload.bindings.stores import LabelStore, NativeItem
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.podspec import MAIN_ANNOTATIONS
 from webhook.core.workload.vocabulary import Vocabulary
 

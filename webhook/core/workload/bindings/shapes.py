@@ -55,7 +55,7 @@ from webhook.core.workload.bindings.pull_secrets import PullSecretsField
 from webhook.core.workload.bindings.service_accounts import ServiceAccountField
 from webhook.core.workload.bindings.serving import ServingPortField
 from webhook.core.workload.bindings.store_table import store_of
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.vocabulary import Vocabulary
 
 GIT = "storage.git"

@@ -15,13 +15,9 @@ from webhook.core.workload.bindings.extended import ExtendedStore
 from webhook.core.workload.bindings.git import GitStore
 from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.scratch import ScratchStore
-from webhook.core.workload.bindings.stores import (
-    EnvironmentStore,
-    Store,
-    TolerationStore,
-)
+from webhook.core.workload.bindings.stores import EnvironmentStore, Store, TolerationStore
 from webhook.core.workload.bindings.volumes import VolumeStore
-from webhook.core.workload.locations import Definition
+from webhook.core.workload.definition import Definition
 from webhook.core.workload.vocabulary import Vocabulary
 
 

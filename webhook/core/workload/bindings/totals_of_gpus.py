@@ -11,7 +11,8 @@ from webhook.core.workload.bindings.gpu_use import GpuCounter
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.bindings.workloads import closer
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.locations import LocationError, locate
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 from webhook.core.workload.scale import UNLIMITED, Scale
 from webhook.core.workload.written import Place

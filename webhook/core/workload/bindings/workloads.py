@@ -10,7 +10,7 @@ from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, reader, rules_of
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.locations import LocationError
+from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.places import Locate
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.written import Form, Place

@@ -1,0 +1,1 @@
+"""Finds the pods of an object: every place of a pod spec, with its metadata and roles."""

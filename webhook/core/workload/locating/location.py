@@ -1,0 +1,68 @@
+"""One place of a pod spec in a workload, and why the pods of an object cannot be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.core.pointer import Path, display
+from webhook.core.workload.parts import PodParts
+from webhook.core.workload.profile import Children, MainConvention
+from webhook.core.workload.typed import sort
+
+MAX_LOCATIONS: Final = 1000
+
+
+class LocationError(Exception):
+    """The object's pods cannot be told: where, a stable reason, and a sentence for people."""
+
+    def __init__(self, path: Path, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.path = path
+        self.reason = reason
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class PodLocation:
+    """One place of a pod spec.
+
+    `place` is the template, or the spec where the kind has no templates; `metadata` and `spec` are
+    the document's own maps, {} where the document has none yet. `metadata_path` is None where the
+    kind has no place for pod metadata. `extra` are containers outside that run in these pods.
+    `parts` are the pieces of a pod that the object does not state as a whole, `claims` the
+    templates of claims that the workload brings along.
+    """
+
+    component: str
+    instance: str
+    roles: tuple[str, ...]
+    place: Path
+    metadata_path: Path | None
+    spec_path: Path
+    metadata: dict[str, Any]
+    spec: dict[str, Any]
+    extra: tuple[tuple[Path, dict[str, Any]], ...]
+    main: MainConvention
+    children: Children
+    parts: PodParts | None = None
+    claims: tuple[tuple[Path, dict[str, Any]], ...] = ()
+
+
+def too_many(count: int) -> LocationError:
+    """The budget of one object is exceeded."""
+    text = f"{count} pod locations; one object may have {MAX_LOCATIONS}"
+    return LocationError((), "too-many-locations", text)
+
+
+def map_at(path: Path, what: str, value: Any) -> dict[str, Any]:
+    """{} for what is absent; anything else that is no map has no business there."""
+    if value is None:
+        return {}
+    raise wrong_type(path, what, value)
+
+
+def wrong_type(path: Path, what: str, value: Any) -> LocationError:
+    """The place holds something else than Kubernetes allows there."""
+    text = f"{display(path)} must be {what}, found {sort(value)}"
+    return LocationError(path, "wrong-type", text)

@@ -1,0 +1,73 @@
+"""Locates pods that a workload states piece by piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.pointer import Path
+from webhook.core.workload.locating.component_plan import ComponentPlan
+from webhook.core.workload.locating.location import LocationError, PodLocation, wrong_type
+from webhook.core.workload.parts import Part, PodParts, matches_in, parts_of, step_of
+from webhook.core.workload.profile import MainConvention
+from webhook.core.workload.query import QueryError
+from webhook.core.workload.query_pairing import paired
+from webhook.core.workload.taken import Taken, makes_container
+
+
+def locate_parts(
+    plan: ComponentPlan, document: Any, found: list[PodLocation], taken: Taken | None = None
+) -> None:
+    """Append the pods of a component that are stated piece by piece."""
+    try:
+        named = (
+            [(name, each.bindings) for name, each in paired(plan.ids, plan.ids, document)]
+            if plan.ids is not None
+            else [("", ())]
+        )
+        for instance, bindings in named:
+            free = plan.parts if taken is None else not_taken(plan, document, bindings, taken)
+            parts = parts_of(free, document, bindings)
+            if parts is not None:
+                found.append(assembled(plan, instance, parts, document))
+    except QueryError as error:
+        raise LocationError((), "path-failed", str(error)) from error
+
+
+def not_taken(
+    plan: ComponentPlan, document: Any, bindings: tuple[Path, ...], taken: Taken
+) -> tuple[Part, ...]:
+    """The pieces of a pod that no pod has yet; none when only such are left as make no container."""
+    free = tuple(
+        part
+        for part in plan.parts
+        if not any(
+            each.path is not None and taken.holds(each.path)
+            for each in matches_in(part, document, bindings)
+        )
+    )
+    if len(free) == len(plan.parts) or any(makes_container(each) for each in free):
+        return free
+    return ()
+
+
+def assembled(plan: ComponentPlan, instance: str, parts: PodParts, document: Any) -> PodLocation:
+    """The location of a pod in pieces; its paths begin with a step that knows them."""
+    pod = parts.settle(document)
+    for place, what, value in parts.refused:
+        raise wrong_type(place, what, value)
+    step = step_of(f"{plan.component}/{instance}", parts)
+    profile = plan.profile
+    return PodLocation(
+        plan.component,
+        instance,
+        plan.roles or profile.roles(instance),
+        parts.root,
+        (step, "metadata"),
+        (step, "spec"),
+        pod["metadata"],
+        pod["spec"],
+        (),
+        MainConvention(index=0),
+        profile.children,
+        parts,
+    )
