@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook import cases
+from webhook.cases import comparing, reading, rewriting, running
+from webhook.cases.case import BadCase
 
 CASE = """\
 # Kept.
@@ -45,14 +46,14 @@ def written(folder: Path, text: str) -> Path:
     ],
 )
 def test_a_mistake_in_a_case_is_told(tmp_path: Path, text: str) -> None:
-    with pytest.raises(cases.BadCase, match=r"case\.yaml"):
-        cases.cases_of(written(tmp_path, text))
+    with pytest.raises(BadCase, match=r"case\.yaml"):
+        reading.cases_of(written(tmp_path, text))
 
 
 def test_a_policy_with_an_error_is_told_with_its_line(tmp_path: Path) -> None:
     file = written(tmp_path, CASE.replace("workingDir", "workingDri"))
-    with pytest.raises(cases.BadCase, match=r"case\.yaml:4:\d+: .*workingDri"):
-        cases.run(cases.cases_of(file)[0])
+    with pytest.raises(BadCase, match=r"case\.yaml:4:\d+: .*workingDri"):
+        running.run(reading.cases_of(file)[0])
 
 
 @pytest.mark.parametrize(
@@ -69,9 +70,9 @@ def test_a_policy_with_an_error_is_told_with_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_expectations_are_exact(tmp_path: Path, expect: str, differs: bool) -> None:
-    (case,) = cases.cases_of(written(tmp_path, f"{CASE}expect: {expect}\n"))
+    (case,) = reading.cases_of(written(tmp_path, f"{CASE}expect: {expect}\n"))
     assert case.expect is not None
-    assert bool(cases.compare(case.expect, cases.run(case))) is differs
+    assert bool(comparing.compare(case.expect, running.run(case))) is differs
 
 
 def test_a_variant_sets_and_removes_places(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_variant_sets_and_removes_places(tmp_path: Path) -> None:
         "  - {name: b, set: {'spec.containers[0].workingDir': /w, 'metadata.labels[\"a/b\"]': c}}\n"
         "  - {name: c, set: {'spec.containers[0]': null}}\n"
     )
-    first, second = cases.cases_of(written(tmp_path, text))
+    first, second = reading.cases_of(written(tmp_path, text))
     assert first.name == "a-case: b"
     assert first.given["object"]["metadata"]["labels"] == {"a/b": "c"}
     assert first.given["object"]["spec"]["containers"][0]["workingDir"] == "/w"
@@ -100,21 +101,21 @@ def test_rewriting_changes_the_expectations_and_nothing_else(tmp_path: Path) -> 
         "    set: {'spec.containers[0].workingDir': /c}\n"
     )
     file = written(tmp_path, text)
-    for case in cases.cases_of(file):
-        cases.rewrite(case, cases.run(case))
-    again = cases.cases_of(file)
+    for case in reading.cases_of(file):
+        rewriting.rewrite(case, running.run(case))
+    again = reading.cases_of(file)
     assert file.read_text().startswith(CASE)
     assert [case.name for case in again] == ["a-case", "a-case: b", "a-case: c"]
     for case in again:
         assert case.expect is not None
-        assert cases.compare(case.expect, cases.run(case)) == []
+        assert comparing.compare(case.expect, running.run(case)) == []
 
 
 def test_manifests_are_read_as_kubectl_reads_them_and_policies_as_written(tmp_path: Path) -> None:
     text = CASE.replace("{required: true}", "{options: ['on', 0644]}") + "variants:\n"
     text += "  - {name: a, set: {'spec.containers[0].workingDir': '0644'}}\n"
     text += "  - {name: b, set: {'spec.containers[0].workingDir': on}}\n"
-    first, second = cases.cases_of(written(tmp_path, text))
-    assert cases.facts(cases.run(first))["allowed"]
+    first, second = reading.cases_of(written(tmp_path, text))
+    assert comparing.facts(running.run(first))["allowed"]
     assert second.given["object"]["spec"]["containers"][0]["workingDir"] is True
-    assert not cases.facts(cases.run(second))["allowed"]
+    assert not comparing.facts(running.run(second))["allowed"]

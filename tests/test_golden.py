@@ -14,8 +14,9 @@ from pathlib import Path
 import jsonpatch
 import pytest
 
-from webhook import cases
 from webhook.admission.judge import judge_review
+from webhook.cases import comparing, installation, reading, rewriting, running
+from webhook.cases.case import Case, Outcome
 from webhook.core import wording
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -28,27 +29,27 @@ from webhook.offline import judge, request_of
 GOLDEN = Path(__file__).parent / "golden"
 MARKER = "S3CRET"
 UPDATING = os.environ.get("PODGATE_UPDATE_GOLDEN") == "1"
-ALL = cases.cases_in(GOLDEN)
+ALL = reading.cases_in(GOLDEN)
 
 
-def name(case: cases.Case) -> str:
+def name(case: Case) -> str:
     """kind/case, as pytest shows it."""
     return f"{case.file.parent.parent.name}/{case.name}"
 
 
 @pytest.mark.parametrize("case", ALL, ids=name)
-def test_case(case: cases.Case) -> None:
+def test_case(case: Case) -> None:
     """The case, then what holds of every decision."""
     before = copy.deepcopy(case.given)
-    outcome = cases.run(case)
+    outcome = running.run(case)
     problems = ["the case has no expect"] if case.expect is None else []
     if case.expect is not None:
-        problems += cases.compare(case.expect, outcome)
+        problems += comparing.compare(case.expect, outcome)
         told = any(key in case.expect for key in ("object", "patch", "changes"))
         if case.expect.get("allowed") and not told:
             problems.append("expect says allowed without object, patch or changes")
     if problems and UPDATING:
-        cases.rewrite(case, outcome)
+        rewriting.rewrite(case, outcome)
         problems = []
         print(f"rewrote expect of {case.file}")
     assert not problems, "\n".join([str(case.file), *problems])
@@ -62,7 +63,7 @@ def test_case(case: cases.Case) -> None:
         prove_twin(case, outcome)
 
 
-def tell_no_secrets(case: cases.Case, outcome: cases.Outcome) -> None:
+def tell_no_secrets(case: Case, outcome: Outcome) -> None:
     """No text for people holds a planted value of env, args, command or annotations."""
     decision = outcome.decision
     texts = [wording.warning_text(each) for each in decision.warnings]
@@ -70,21 +71,21 @@ def tell_no_secrets(case: cases.Case, outcome: cases.Outcome) -> None:
     if isinstance(decision, Denied):
         texts += [wording.violation_text(each) for each in decision.violations]
         texts.append(wording.refusal(decision.violations))
-        texts += [json.dumps(cases.violation_facts(each)) for each in decision.violations]
+        texts += [json.dumps(comparing.violation_facts(each)) for each in decision.violations]
     else:
         texts += [wording.change_text(each) for each in decision.changes]
     assert not [each for each in texts if MARKER in each]
 
 
-def prove_stable(case: cases.Case, outcome: cases.Outcome) -> None:
+def prove_stable(case: Case, outcome: Outcome) -> None:
     """Run on its own output nothing changes, and the validating pass allows the result."""
-    catalog, references = cases.catalog_of(case), cases.references_for(case)
+    catalog, references = installation.catalog_of(case), installation.references_for(case)
     if not case.offline:
-        request = replace(cases.request_of(case), object=outcome.decision.object)
+        request = replace(running.request_of(case), object=outcome.decision.object)
         if request.operation == "CREATE":
             prove_settled(request, catalog, references)
         return
-    raw, place = case.given["object"], cases.place_of(case)
+    raw, place = case.given["object"], installation.place_of(case)
     again = judge(outcome.object, str(case.file), catalog, references, place)
     if isinstance(again.decision, Denied):
         # Written into a file, a blocked default is the author's repetition of it.
@@ -105,9 +106,9 @@ def prove_settled(request: Request, catalog: Catalog, references: References) ->
     assert isinstance(final, Allowed), f"the validating pass denies the result: {final}"
 
 
-def prove_twin(case: cases.Case, outcome: cases.Outcome) -> None:
+def prove_twin(case: Case, outcome: Outcome) -> None:
     """kubectl apply of the manifest in a cluster: the same violations, or the same object."""
-    catalog, references = cases.catalog_of(case), cases.references_for(case)
+    catalog, references = installation.catalog_of(case), installation.references_for(case)
     request = applied(case, catalog)
     if request is None:
         return
@@ -121,7 +122,7 @@ def prove_twin(case: cases.Case, outcome: cases.Outcome) -> None:
     assert without_note(first.object) == outcome.decision.object, "a cluster would write otherwise"
 
 
-def applied(case: cases.Case, catalog: Catalog) -> Request | None:
+def applied(case: Case, catalog: Catalog) -> Request | None:
     """The request of kubectl apply: server defaults filled in, the manifest in the annotation."""
     raw = case.given["object"]
     metadata = raw.get("metadata")
@@ -138,7 +139,7 @@ def applied(case: cases.Case, catalog: Catalog) -> Request | None:
     group, _, version = raw["apiVersion"].rpartition("/")
     definition = catalog.definition(group, raw["kind"], version)
     filled = noted if definition is None else catalog.server(definition).apply(noted)
-    return replace(request_of(raw, filled, cases.place_of(case)), raw=None)
+    return replace(request_of(raw, filled, installation.place_of(case)), raw=None)
 
 
 def without_note(document: object) -> object:

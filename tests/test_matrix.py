@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from tests.core.building import catalog, policy, served
-from webhook import cases
 from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
+from webhook.cases import reading
 from webhook.control.registration import Target, configurations
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
@@ -194,7 +194,7 @@ def strict() -> Catalog:
 
 def objects() -> Iterator[Any]:
     """Every object of the golden cases, then those that were recorded."""
-    for case in cases.cases_in(GOLDEN):
+    for case in reading.cases_in(GOLDEN):
         yield case.given.get("object") or (case.given.get("request") or {}).get("object")
     for file in sorted((SHARED / "reviews").glob("*.json")):
         yield json.loads(file.read_bytes())["request"]["object"]

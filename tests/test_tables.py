@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook import cases
+from webhook.cases import installation, reading, running
+from webhook.cases.case import Case
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed
 from webhook.core.policy import fields, rules
@@ -56,12 +57,12 @@ def untold() -> Iterator[str]:
 def seen() -> Seen:
     """All golden cases that create something, run once."""
     found = Seen()
-    for case in cases.cases_in(GOLDEN):
+    for case in reading.cases_in(GOLDEN):
         request = case.given.get("request") or {}
         if request.get("old") is not None:
             continue
-        decision = cases.run(case).decision
-        catalog = cases.catalog_of(case)
+        decision = running.run(case).decision
+        catalog = installation.catalog_of(case)
         found.kinds.add((request or case.given)["object"]["kind"])
         found.told |= {each.field for each in decision.warnings if each.reason == TOLD}
         named = {
@@ -81,7 +82,7 @@ def seen() -> Seen:
     return found
 
 
-def note_items(found: Seen, case: cases.Case, catalog: Catalog, decision: Allowed) -> None:
+def note_items(found: Seen, case: Case, catalog: Catalog, decision: Allowed) -> None:
     """Attributes that came with a default item that was written."""
     changed = {change.field for change in decision.changes}
     for policy in catalog.policies:

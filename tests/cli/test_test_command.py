@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from webhook import cases
+from webhook.cases import comparing, reading, running
 from webhook.cli.main import app
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -147,7 +147,8 @@ def test_junit_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
 def test_it_says_of_golden_cases_what_pytest_says() -> None:
     folder = GOLDEN / "cronjob"
     expected = [
-        not cases.compare(case.expect or {}, cases.run(case)) for case in cases.cases_in(folder)
+        not comparing.compare(case.expect or {}, running.run(case))
+        for case in reading.cases_in(folder)
     ]
     lines = run(folder).stdout.splitlines()
     assert [each.startswith("passed") for each in lines[:-1]] == expected

@@ -16,11 +16,13 @@ from jsonschema import Draft202012Validator
 from tests.core.test_convert import CONTEXT, document, policies
 from webhook.adapters.files import read_all
 from webhook.cli.schema import schemas_of_all
-from webhook.core.policy import rules, schema, values
+from webhook.core.policy import rules, values
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.document import parse_policy
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
+from webhook.core.policy.schema.complete import complete, references
+from webhook.core.policy.schema.forms import sentence
 from webhook.core.source import SourceDocument
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -40,7 +42,7 @@ KINDS = (
 def printed(kind: str = "") -> dict[str, Any]:
     """The schema of one kind, or of all."""
     schemas, more = schemas_of_all()
-    return schema.complete({kind: schemas[kind]} if kind else schemas, more, kind or "all")
+    return complete({kind: schemas[kind]} if kind else schemas, more, kind or "all")
 
 
 @lru_cache
@@ -58,7 +60,7 @@ def test_every_kind_has_a_schema_that_is_one() -> None:
     assert tuple(schemas_of_all()[0]) == KINDS
     for kind in ("", *KINDS):
         Draft202012Validator.check_schema(printed(kind))
-        assert not schema.references(printed(kind)) - set(printed(kind)["$defs"])
+        assert not references(printed(kind)) - set(printed(kind)["$defs"])
 
 
 def shipped() -> list[SourceDocument]:
@@ -234,7 +236,7 @@ def test_leaves_are_described() -> None:
         leaf = found[f"defaults.{row.path}.attributes"]
         for step in attribute.name.split("."):
             leaf = leaf["properties"][step]
-        assert leaf["description"] == schema.sentence(attribute.note), path
+        assert leaf["description"] == sentence(attribute.note), path
 
 
 def test_groups_are_described() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from tests import everything
 from tests.core.test_everything import catalog_of, manifests
-from webhook import cases
+from webhook.cases import installation, reading
+from webhook.cases.case import Case
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Denied, Violation, Warning
@@ -23,7 +24,7 @@ from webhook.core.request import Stage
 from webhook.offline import Place, judge, request_of
 
 GOLDEN = FilePath(__file__).parent.parent / "golden"
-CASES = [each for each in cases.cases_in(GOLDEN) if each.offline]
+CASES = [each for each in reading.cases_in(GOLDEN) if each.offline]
 AT: Path = ("spec", "components", 0, "template")
 DEEPER: Path = (*AT, *AT)
 
@@ -101,15 +102,15 @@ def place_of(document: Any, path: Path) -> Any:
     return document
 
 
-def name(case: cases.Case) -> str:
+def name(case: Case) -> str:
     return f"{case.file.parent.parent.name}/{case.name}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_golden_objects_are_decided_alike_when_wrapped(case: cases.Case) -> None:
-    catalog, references = cases.catalog_of(case), cases.references_for(case)
+def test_golden_objects_are_decided_alike_when_wrapped(case: Case) -> None:
+    catalog, references = installation.catalog_of(case), installation.references_for(case)
     for stage in Stage:
-        compare(case.given["object"], catalog, references, cases.place_of(case), stage=stage)
+        compare(case.given["object"], catalog, references, installation.place_of(case), stage=stage)
 
 
 @cache

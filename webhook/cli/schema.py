@@ -10,8 +10,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from webhook.cli import loading
-from webhook.core.policy import schema as policy_schema
-from webhook.core.policy.schema import Schema
+from webhook.core.policy.schema.complete import complete
+from webhook.core.policy.schema.documents import custom_resource, documents
+from webhook.core.policy.schema.forms import Schema
 from webhook.core.workload import profile
 from webhook.core.workload.definition_model import InterfaceSpec
 from webhook.core.workload.profile_model import ProfileSpec
@@ -38,7 +39,7 @@ def schema(kind: Kind = None) -> None:
         raise typer.Exit(loading.BAD_INPUT) from None
     chosen = schemas if kind is None else {kind: schemas[kind]}
     title = kind or "Documents of podgate"
-    print(json.dumps(policy_schema.complete(chosen, more, title), indent=2, ensure_ascii=False))
+    print(json.dumps(complete(chosen, more, title), indent=2, ensure_ascii=False))
 
 
 class Generator(GenerateJsonSchema):
@@ -51,7 +52,7 @@ class Generator(GenerateJsonSchema):
 
 def schemas_of_all() -> tuple[dict[str, Schema], dict[str, Schema]]:
     """The schema of each kind of document, and the definitions that typed ones refer to."""
-    schemas, more = policy_schema.documents(), dict[str, Schema]()
+    schemas, more = documents(), dict[str, Schema]()
     typed(schemas, more, profile.KIND, profile.API_VERSION, ProfileSpec)
     for kind, version in INTERFACES.items():
         typed(schemas, more, kind, version, InterfaceSpec)
@@ -72,7 +73,7 @@ def typed(
     inner = {name: with_nulls(each, closed=closed) for name, each in given.pop("$defs", {}).items()}
     more.update(inner)
     spec = with_nulls(given, closed=closed)
-    schemas[kind] = policy_schema.custom_resource(kind, version, spec)
+    schemas[kind] = custom_resource(kind, version, spec)
 
 
 def with_nulls(schema: Any, *, closed: bool) -> Any:

@@ -1,4 +1,4 @@
-"""podgate test: the authors' test runner, over folders of cases in the form of `webhook/cases.py`."""
+"""podgate test: the authors' test runner, over folders of cases in the form of `webhook/cases`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from webhook import cases
+from webhook.cases import comparing, reading, rewriting, running
+from webhook.cases.case import FILE, BadCase, Case
 from webhook.cli import loading
 from webhook.core.wording import clean
 from webhook.core.workload.kind_schema import KindSchema
@@ -26,7 +27,7 @@ NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Folders = Annotated[
     list[str],
-    typer.Argument(metavar="DIR…", help=f"Folders with {cases.FILE} files, or such files."),
+    typer.Argument(metavar="DIR…", help=f"Folders with {FILE} files, or such files."),
 ]
 Update = Annotated[
     bool,
@@ -92,9 +93,9 @@ def files_in(folders: Sequence[str]) -> list[Found]:
         if not start.exists():
             loading.complain(f"error: {clean(given)}: no such file or folder")
             raise loading.BadInput
-        listed = [start] if start.is_file() else sorted(start.rglob(cases.FILE))
+        listed = [start] if start.is_file() else sorted(start.rglob(FILE))
         if not listed:
-            loading.complain(f"error: {clean(given)}: no {cases.FILE} in it")
+            loading.complain(f"error: {clean(given)}: no {FILE} in it")
             raise loading.BadInput
         for file in listed:
             found.setdefault(file.resolve(), Found(file, str(file.parent)))
@@ -120,30 +121,28 @@ def run(
 def results_of(found: Found, schemas: Sequence[KindSchema], *, update: bool) -> Iterator[Result]:
     """The results of one file's case and variants; one error when the file cannot be read."""
     try:
-        listed = cases.cases_of(found.file)
-    except (cases.BadCase, OSError) as error:
+        listed = reading.cases_of(found.file)
+    except (BadCase, OSError) as error:
         yield Result(found.label, "", ERROR, [str(error)])
         return
     for case in listed:
         yield result_of(case, found.label, schemas, update=update)
 
 
-def result_of(
-    case: cases.Case, folder: str, schemas: Sequence[KindSchema], *, update: bool
-) -> Result:
+def result_of(case: Case, folder: str, schemas: Sequence[KindSchema], *, update: bool) -> Result:
     """Run one case, and rewrite what it expects where that is asked for."""
     name = case.name.removeprefix(case.file.parent.name).removeprefix(": ")
     start = time.perf_counter()
     try:
-        outcome = cases.run(case, schemas)
+        outcome = running.run(case, schemas)
         problems = [NO_EXPECTATION]
         if case.expect is not None:
-            problems = cases.compare(case.expect, outcome)
+            problems = comparing.compare(case.expect, outcome)
         state = FAILED if problems else PASSED
         if problems and update:
-            cases.rewrite(case, outcome)
+            rewriting.rewrite(case, outcome)
             state, problems = UPDATED, []
-    except cases.BadCase as error:
+    except BadCase as error:
         state, problems = ERROR, [str(error)]
     return Result(folder, name, state, problems, time.perf_counter() - start)
 

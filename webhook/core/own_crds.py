@@ -27,7 +27,8 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import ROLES, SCOPES
 from webhook.core.policy.row import ALL_TYPES
-from webhook.core.policy.schema import BODY_TEXTS, described
+from webhook.core.policy.schema.definitions import BODY_TEXTS
+from webhook.core.policy.schema.leaves import described
 from webhook.core.policy.selectors import OPERATORS
 from webhook.core.policy.tree import ATTRIBUTES, COMPONENTS, INSTANCES
 from webhook.core.workload import profile

@@ -1,0 +1,151 @@
+"""The installation that a case is tried in: its documents beside the shipped ones, its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from webhook.adapters import files
+from webhook.cases.case import CRDS, DOCUMENTS, BadCase, Case
+from webhook.core import pointer, wording
+from webhook.core.assemble import Choices, Documents, assemble, parsed
+from webhook.core.catalog import Catalog
+from webhook.core.pointer import Path
+from webhook.core.policy.combine import COMBINATIONS, GUARDED
+from webhook.core.policy.envelope import Context
+from webhook.core.references import References
+from webhook.core.server_defaults import ServerDefaults
+from webhook.core.source import SourceDocument
+from webhook.core.workload.injected_items import parse_injected
+from webhook.core.workload.kept_shape import Shapes
+from webhook.core.workload.kind_schema import KindSchema, read_schemas
+from webhook.core.workload.trusted_list import parse_trusted
+from webhook.core.workload.vocabulary import Vocabulary
+from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
+from webhook.offline import Place, references_of
+
+
+@lru_cache(maxsize=4)
+def shipped(*, with_system_policy: bool) -> Documents:
+    """The shipped definitions, and the built-in system policy unless a case leaves it out."""
+    paths = [each for each in shipped_paths() if with_system_policy or "system" not in each]
+    documents, problems = files.read_all(paths)
+    if problems:
+        raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+    return parsed(documents, Context(), shipped=True)
+
+
+@lru_cache(maxsize=1)
+def defaults_table() -> ServerDefaults:
+    """The server-default table of the minor version that the commands take by default."""
+    table = server_defaults(DEFAULT_MINOR)
+    assert isinstance(table, ServerDefaults)
+    return table
+
+
+def inline(document: SourceDocument, at: Path, index: int) -> SourceDocument:
+    """The part of a case's file at `at` as a document of its own, places and source texts kept."""
+    size = len(at)
+
+    def below(table: Mapping[Path, Any]) -> dict[Path, Any]:
+        return {path[size:]: found for path, found in table.items() if path[:size] == at}
+
+    data = pointer.read(document.data, at)
+    return SourceDocument(
+        document.origin, index, data, below(document.positions), below(document.texts)
+    )
+
+
+def documents_of(case: Case) -> list[SourceDocument]:
+    """Policies, assets and interfaces of a case, inline ones and those of files beside it."""
+    found: list[SourceDocument] = []
+    for key in DOCUMENTS:
+        found += listed(case, key, len(found))
+    return found
+
+
+def listed(case: Case, key: str, before: int = 0) -> list[SourceDocument]:
+    """The documents of one list, numbered behind those that come before."""
+    found: list[SourceDocument] = []
+    for index, each in enumerate(case.given.get(key) or ()):
+        if isinstance(each, str):
+            read, problems = files.read_all([str(case.file.parent / each)])
+            if problems:
+                raise BadCase("; ".join(wording.problem_text(one) for one in problems))
+            found += read
+        else:
+            found.append(inline(case.document, (key, index), before + len(found) + 1))
+    return found
+
+
+def schemas_for(case: Case, given: Sequence[KindSchema]) -> list[KindSchema]:
+    """What the case's own CRDs say, and of other kinds those that were given beside it."""
+    shapes = Shapes()
+    own: list[KindSchema] = []
+    for document in listed(case, CRDS):
+        found, problems = read_schemas(document, shapes)
+        if problems:
+            raise BadCase("\n".join(wording.problem_text(each) for each in problems))
+        own += found
+    kinds = {(each.group, each.kind) for each in own}
+    return own + [each for each in given if (each.group, each.kind) not in kinds]
+
+
+def place_of(case: Case) -> Place:
+    """The namespace of a case and its labels."""
+    labels = case.given.get("namespaceLabels") or {}
+    namespace, time = case.given.get("namespace"), case.given.get("time")
+    return Place(str(namespace or "default"), labels, str(time or ""))
+
+
+def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
+    """The catalog of a case's documents beside the shipped ones; BadCase when one is no good."""
+    given = case.given
+    combination = given.get("ruleCombination") or GUARDED
+    if combination not in COMBINATIONS:
+        raise BadCase(f"{case.file}: ruleCombination is one of {', '.join(COMBINATIONS)}")
+    context = Context(workload_type=given.get("workloadType"), namespace=place_of(case).namespace)
+    own = shipped(with_system_policy=given.get("systemPolicy") is not False)
+    choices = Choices(combination, words_of(case), context)
+    known = schemas_for(case, schemas)
+    catalog, problems = assemble(own, documents_of(case), choices, defaults_table(), schemas=known)
+    if catalog is None:
+        errors = [each for each in problems if each.severity == "error"]
+        raise BadCase("\n".join(wording.problem_text(each) for each in errors))
+    return catalog
+
+
+def words_of(case: Case) -> Vocabulary:
+    """The words of the installation that a case is tried in, by the names of `podgate serve`."""
+    given = case.given.get("settings") or {}
+    known = {each.name for each in fields(Vocabulary)}
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
+        if name not in known:
+            raise BadCase(f"{case.file}: settings has no {key}")
+        found[name] = tuple(value) if isinstance(value, list) else value
+    if "injected" in found:
+        injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
+        if problems:
+            raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+        found["injected"] = injected
+    if "trusted" in found:
+        trusted, problems = parse_trusted(inline(case.document, ("settings", "trusted"), 1))
+    else:
+        trusted, problems = trusted_list(None)
+    if problems:
+        raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+    found["trusted"] = trusted
+    if "features" in found:
+        found["features"] = frozenset(found["features"])
+    return Vocabulary(**found)
+
+
+def references_for(case: Case) -> References:
+    """What the case says of other objects: claims, claim templates, priority classes."""
+    listed = [("references", each) for each in case.given.get("references") or ()]
+    return references_of(listed, place_of(case))
