@@ -72,6 +72,46 @@ def test_nobody_else_has_anybody_told(user: str) -> None:
     assert refused.tell is None
 
 
+TRIED = policy(
+    "rules: {security: {hostNetwork: {blocked: true}}}",
+    name="tried",
+    enforcement="Warn",
+    workloadTypes=["inference"],
+)
+
+
+def test_a_policy_on_trial_warns_of_what_a_merged_workload_becomes() -> None:
+    made = child()
+    made["spec"]["template"]["spec"]["hostNetwork"] = True
+    told = judge_review(asking(made, user=KSERVE), catalog(TRIED), References())
+    assert isinstance(told, Allowed)
+    assert [each.reason for each in told.warnings] == ["trial"]
+    assert [(each.field, each.reason) for each in told.audit] == [
+        ("security.hostNetwork", "blocked")
+    ]
+    asked = asking(made, user=KSERVE, stage=Stage.VALIDATE)
+    again = judge_review(asked, catalog(TRIED), References())
+    assert isinstance(again, Allowed)
+    assert (again.warnings, again.audit) == ((), ())
+
+
+def test_a_refused_child_is_told_of_what_is_on_trial_as_well() -> None:
+    made = child(image="evil:1")
+    made["spec"]["template"]["spec"]["hostPID"] = True
+    trial = policy(
+        "rules: {security: {hostPid: {blocked: true}}}",
+        name="tried",
+        scope="tenant",
+        enforcement="Warn",
+        workloadTypes=["inference"],
+    )
+    refused = judge_review(asking(made, user=KSERVE), catalog(RULES, trial), References())
+    assert reasons(refused) == [("image", "options")]
+    assert isinstance(refused, Denied)
+    assert [each.field for each in refused.audit] == ["security.hostPid"]
+    assert refused.tell is not None
+
+
 def test_what_people_submit_tells_nobody() -> None:
     refused = answer(served(deployment(container(image="evil:1"))), user="alice")
     assert isinstance(refused, Denied)

@@ -145,14 +145,11 @@ class Catalog:
                 for each in self.policies_of(*kind)
                 if each not in applying and each.governs_namespace(namespace, labels)
             ]
-        enforced = [each for each in applying if each.enforcement == "Enforce"]
-        plan = self.plan(definition, enforced)
-        trial = self.plan(definition, applying) if len(enforced) != len(applying) else None
-        return Plans(plan, trial)
+        return self.plans_of(definition, applying)
 
-    def plan_for_child(
+    def plans_for_child(
         self, definition: Definition, namespace: str, references: References, owner: tuple[str, str]
-    ) -> Plan:
+    ) -> Plans:
         """What the policies of a workload's kind mean for the kind that its controller makes."""
         labels = references.namespaces.get(namespace, {})
         applying: list[Policy] = []
@@ -160,11 +157,16 @@ class Catalog:
             applying += [
                 each
                 for each in self.policies_of(*kind)
-                if each not in applying
-                and each.enforcement == "Enforce"
-                and each.governs_namespace(namespace, labels)
+                if each not in applying and each.governs_namespace(namespace, labels)
             ]
-        return self.plan(definition, applying)
+        return self.plans_of(definition, applying)
+
+    def plans_of(self, definition: Definition, applying: Sequence[Policy]) -> Plans:
+        """The policies to enforce alone; all of them as well, where some are on trial."""
+        enforced = [each for each in applying if each.enforcement == "Enforce"]
+        plan = self.plan(definition, enforced)
+        trial = self.plan(definition, applying) if len(enforced) != len(applying) else None
+        return Plans(plan, trial)
 
     def governed_kinds(self, group: str, kind: str) -> tuple[tuple[str, str], ...]:
         """The kind itself where it has a definition, else the nearest that it stands between for."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from webhook.core.catalog import Catalog
+from webhook.core.catalog import Catalog, Plans
 from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.joined import joined, stricter, with_trial
 from webhook.core.judgement.conclusion import concluded
@@ -113,9 +113,7 @@ def decide_alone(
         own = catalog.plans_for(definition, request.namespace, references, labels).enforced
         if own is not plans.enforced:
             decision = stricter(decision, judge(request, own, references))
-    if plans.trial is None or request.stage is Stage.VALIDATE:
-        return decision
-    return with_trial(decision, judge(request, plans.trial, references))
+    return tried(request, plans, decision, references)
 
 
 def decide_child(
@@ -128,11 +126,19 @@ def decide_child(
     if request.namespace_labels:
         namespaces = {**references.namespaces, request.namespace: request.namespace_labels}
         references = replace(references, namespaces=namespaces)
-    plan = catalog.plan_for_child(definition, request.namespace, references, owner)
-    decision = judge(request, plan, references)
+    plans = catalog.plans_for_child(definition, request.namespace, references, owner)
+    decision = judge(request, plans.enforced, references)
+    decision = tried(request, plans, decision, references)
     if isinstance(decision, Denied):
         return replace(decision, tell=owner_reference(request.outermost.object))
     return decision
+
+
+def tried(request: Request, plans: Plans, decision: Decision, references: References) -> Decision:
+    """The decision with what policies on trial add; told once, by the mutating pass."""
+    if plans.trial is None or request.stage is Stage.VALIDATE:
+        return decision
+    return with_trial(decision, judge(request, plans.trial, references))
 
 
 def judge(request: Request, plan: Plan, references: References) -> Decision:
