@@ -82,6 +82,57 @@ def test_only_the_policy_that_is_named() -> None:
     assert isinstance(decide(request(), catalog(LIMITS, exception(rule)), NOTHING), Denied)
 
 
+CLOSED = policy(
+    """
+rules:
+  storage: {hostPath: {instances: {canAdd: false}}, nfs: {instances: {canAdd: false}}}
+  environmentVariables: {instances: {canAdd: false}}
+""",
+    "closed",
+)
+SHARED = {"name": "shm", "hostPath": {"path": "/dev/shm", "type": ""}}
+
+
+@pytest.mark.parametrize(
+    ("key", "volume", "excused"),
+    [
+        ("/dev/shm", SHARED, True),
+        ("/dev/shm", {**SHARED, "name": "other"}, True),
+        ("/dev/shm", {"name": "/dev/shm", "hostPath": {"path": "/", "type": ""}}, False),
+        ("shm", {"name": "shm", "hostPath": {"path": "/", "type": ""}}, False),
+    ],
+)
+def test_a_volume_is_excused_by_what_it_is_and_not_by_its_name(
+    key: str, volume: dict[str, Any], excused: bool
+) -> None:
+    found = catalog(CLOSED, exception({"field": "storage.hostPath", "rule": "canAdd", "key": key}))
+    mounts = [{"name": volume["name"], "mountPath": "/mnt"}]
+    template = {"spec": pod_spec(container(volumeMounts=mounts), volumes=[volume])}
+    asked = request(object={"metadata": {"name": "web"}, "spec": {"template": template}})
+    assert isinstance(decide(asked, found, NOTHING), Allowed) is excused
+
+
+@pytest.mark.parametrize(
+    ("field", "key", "spec"),
+    [
+        (
+            "storage.nfs",
+            "nas+/data",
+            pod_spec(volumes=[{"name": "n", "nfs": {"server": "nas", "path": "/data"}}]),
+        ),
+        ("environmentVariables", "A", pod_spec(container(env=[{"name": "A", "value": "x"}]))),
+    ],
+)
+def test_items_of_several_parts_and_of_a_name_alone_are_excused_by_them(
+    field: str, key: str, spec: dict[str, Any]
+) -> None:
+    body = {"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}}
+    for told, allowed in ((key, True), ("other", False)):
+        rule = {"field": field, "rule": "canAdd", "key": told}
+        decision = decide(request(object=body), catalog(CLOSED, exception(rule)), NOTHING)
+        assert isinstance(decision, Allowed) is allowed
+
+
 def scale(replicas: int) -> Request:
     body = {"metadata": {"name": "web"}, "spec": {"replicas": replicas}}
     return Request(

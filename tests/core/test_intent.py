@@ -33,6 +33,7 @@ from webhook.core.request import Treatment
 PULL = "defaults: {imagePullPolicy: Always}\nrules: {imagePullPolicy: {canEdit: false}}"
 BANNED = "rules: {imagePullPolicy: {canEdit: false}}"
 REFUSED = [("imagePullPolicy", "canEdit")]
+OPERATOR = "system:serviceaccount:operators:manager"
 CLOSED = """
 rules:
   environmentVariables: {instances: {canAdd: false}}
@@ -358,11 +359,24 @@ def test_an_owned_object_keeps_what_the_server_wrote() -> None:
     document = served(deployment())
     for rules in (catalog(PULL), catalog(BANNED)):
         for judge in (mutated, validated):
-            decision = judge(rules, document, treatment=Treatment.UNPATCHED)
+            decision = judge(rules, document, treatment=Treatment.UNPATCHED, user=OPERATOR)
             assert isinstance(decision, Allowed)
             assert not decision.patch
     never = edited(document, pulling("Never"))
     assert reasons(mutated(catalog(PULL), never, treatment=Treatment.UNPATCHED)) == REFUSED
+
+
+@pytest.mark.parametrize("user", ["eve", "system:serviceaccount:team:builder"])
+def test_who_only_says_that_a_controller_owns_it_may_not_leave_the_servers_value(user: str) -> None:
+    """Nobody writes the fixed default there, and nobody shows that the value is the user's."""
+    document = served(deployment())
+    asked = {"treatment": Treatment.UNPATCHED, "user": user}
+    assert refused(catalog(PULL), document, **asked) == REFUSED
+    newer = edited(document, lambda each: main(each).update(image="registry.example.com/main:2"))
+    assert isinstance(validated(catalog(PULL), newer, document, **asked), Allowed)
+    always = edited(document, pulling("Always"))
+    assert isinstance(validated(catalog(PULL), always, **asked), Allowed)
+    assert refused(catalog(PULL), newer, always, **asked) == REFUSED
 
 
 def test_trusted_senders_meet_final_rules_only() -> None:

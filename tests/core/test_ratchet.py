@@ -15,15 +15,18 @@ from tests.core.building import (
     deployment,
     edited,
     mutated,
+    pod_spec,
     policy,
     pytorchjob,
     raycluster,
     refused,
     result,
     served,
+    shell,
+    template,
     validated,
 )
-from webhook.core.decision import Allowed
+from webhook.core.decision import Allowed, Denied
 
 HOST = {"name": "h", "hostPath": {"path": "/h", "type": ""}}
 TOLERATION = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
@@ -489,3 +492,32 @@ def test_an_unreadable_amount_that_was_there_is_tolerated() -> None:
         worker["metadata"]["labels"]["a"] = "b"
 
     result(rules, edited(old, relabel), old)
+
+
+def test_another_role_of_a_pod_is_tolerated_where_the_policy_sees_no_difference() -> None:
+    def groups(**templates: Any) -> Any:
+        body = {"replicas": 1, "leaderWorkerTemplate": {"size": 2, **templates}}
+        return shell("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", body)
+
+    worker = template(pod_spec(terminationGracePeriodSeconds=30))
+    old = groups(leaderTemplate=copy.deepcopy(worker), workerTemplate=worker)
+    rules = catalog("rules: {image: {options: [{value: other}]}}")
+    assert result(rules, groups(workerTemplate=worker), old)
+
+
+def test_another_main_container_is_looked_at_although_its_pod_is_as_before() -> None:
+    rules = catalog(
+        "defaults: {environmentVariables: {instances: [{name: PROXY, value: p}]}}\n"
+        "rules: {environmentVariables: {instances: {locked: [PROXY]}}}"
+    )
+    proxied = container("main", env=[{"name": "PROXY", "value": "p"}])
+    pod = template(pod_spec(proxied, container("other"), terminationGracePeriodSeconds=30))
+    body = {
+        "mainContainer": "main",
+        "mpiReplicaSpecs": {"Worker": {"replicas": 1, "template": pod}},
+    }
+    old = shell("kubeflow.org/v1", "MPIJob", body)
+    new = edited(old, lambda each: each["spec"].update(mainContainer="other"))
+    decision = validated(rules, new, old)
+    assert isinstance(decision, Denied)
+    assert [each.reason for each in decision.violations] == ["locked"]

@@ -29,7 +29,8 @@ class Source:
 class Violation:
     """One broken rule: field, place, value seen, what is allowed, rule, stable reason, source.
 
-    `value` and `allowed` are texts ready for people; for secret fields they name no value.
+    `value` and `allowed` are texts ready for people; for secret fields they name no value. `identity`
+    is what an item is whatever its name: the path of a host path, the claim of a volume.
     """
 
     field: str
@@ -41,6 +42,7 @@ class Violation:
     source: Source | None
     key: str = ""
     fix: str = ""
+    identity: str = ""
 
 
 class Excuser(Protocol):

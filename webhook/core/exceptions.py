@@ -110,7 +110,8 @@ class Excuse:
         if self.policy and (violation.source is None or violation.source.policy != self.policy):
             return False
         if self.rule in BY_KEY:
-            return self.key == violation.key
+            # Anybody can give another volume the name of one that is excused.
+            return self.key == (violation.identity or violation.key)
         if self.rule in WITHOUT_VALUE:
             return True
         if violation.value is None or violation.reason != violation.rule:

@@ -10,7 +10,7 @@ from webhook.core.plan import Plan
 from webhook.core.pointer import read
 from webhook.core.request import Request
 from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.podspec import PodView
+from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.restore import immutable_places
 
 STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
@@ -32,11 +32,28 @@ def compare_with_before(
 ) -> None:
     """Note on an update which pods it leaves alone, and whether it changes what the plan reads."""
     request, references = ev.request, ev.references
+    for view in views:
+        if plays_another_part(plan, view):
+            view.old = None
     ev.immutable = immutable_places(request, ev.definition, request.object)
     ev.complete = lambda: completed_before(request, plan, references)
     ev.steered = steering_changed(ev, plan.vocabulary.node_pool_labels)
     ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
     ev.differs = differs(ev, plan, views, before)
+
+
+def plays_another_part(plan: Plan, view: PodView) -> bool:
+    """Whether a pod location has a role now that it had not, and that the policy sees otherwise.
+
+    What nobody changed there is new all the same: it makes other pods, such as a leader's.
+    """
+    if view.old is None:
+        return False
+    location, roles = view.location, view.old.location.roles
+    if set(location.roles) <= set(roles):
+        return False
+    component = location.component
+    return plan.effective(component, location.roles) != plan.effective(component, roles)
 
 
 def differs(
@@ -75,7 +92,13 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
         and view.metadata.get("annotations") == old.metadata.get("annotations")
         and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
         and [body for _, body in view.claims] == [body for _, body in old.claims]
+        and name_of(view.main) == name_of(old.main)
     )
+
+
+def name_of(container: Container | None) -> str:
+    """The name of a main container, which a place outside the pod may choose; "" for none."""
+    return "" if container is None else container.name
 
 
 def steering_changed(ev: Evaluation, pool_labels: Iterable[str]) -> bool:

@@ -52,7 +52,10 @@ def judge_unwritten(
         rules = [each for each in binding.rules.prohibitions if each.rule == "canEdit"]
         for change in scratch.findings.changes[known:]:
             present = read(ev.request.object, change.path)
+            absent = present is ABSENT or present is None
             taken = change.why == "kept" or not ev.updating
-            if taken and (present is ABSENT or present is None):
+            # The server's value in a final object is judged as an edit already.
+            if taken and (absent or not ev.final_object):
+                value = None if absent else binding.rules.show_native_at(change.path, present)
                 allowed = None if change.secret else binding.rules.show_native(change.value)
-                ev.violate(change.field, change.path, None, allowed, rules[0], fix=fix)
+                ev.violate(change.field, change.path, value, allowed, rules[0], fix=fix)

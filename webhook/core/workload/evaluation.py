@@ -22,7 +22,6 @@ GUARDED_PARTS = (
     "image",
     "command",
     "args",
-    "workingDir",
     "restartPolicy",
     "env",
     "envFrom",
@@ -134,6 +133,7 @@ class Evaluation:
         source: Source | None = None,
         key: str = "",
         fix: str = "",
+        identity: str = "",
     ) -> None:
         """Record one broken rule at one place."""
         rule = constraint.rule if constraint else reason
@@ -145,7 +145,7 @@ class Evaluation:
                 return
             path = real(path)
         self.findings.violations.append(
-            Violation(field, path, value, allowed, rule, reason or rule, origin, key, fix)
+            Violation(field, path, value, allowed, rule, reason or rule, origin, key, fix, identity)
         )
 
     def warn(

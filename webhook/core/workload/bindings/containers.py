@@ -20,6 +20,7 @@ from webhook.core.workload.podspec import Container, PodView
 ServerDefault = Callable[[dict[str, Any]], Any]
 
 
+UNCOMPLETED = "Write it; ephemeral containers are not completed."
 TELLING = ("security.privileged", "security.runAsUid")  # also where no value is
 HOST_PROCESS = ("securityContext", "windowsOptions", "hostProcess")
 read_host_process = reader(HOST_PROCESS)
@@ -129,6 +130,7 @@ class ContainerField:
         for container in self.bound(view, ev):
             native = self.get(container.body)
             if native is None:
+                self.judge_uncompleted(view, container, ev)
                 continue
             before = self.before(view, container)
             if before is not None and before[1] == native and self.touched(view, container, ev):
@@ -139,6 +141,24 @@ class ContainerField:
             self.rules.judge_intent(ev, path, native, before, server, spares_sidecars=spares)
         if self.field.path == "security.privileged":
             self.intent_of_host_processes(view, ev)
+
+    def judge_uncompleted(self, view: PodView, container: Container, ev: Evaluation) -> None:
+        """A fixed default that a new ephemeral container lacks: nothing is ever written there."""
+        default = self.rules.default
+        if container.list != "ephemeralContainers" or not self.all_lists or not self.every:
+            return
+        if default is None or view.old_container(container) is not None:
+            return
+        value = self.effective(view, container)
+        if (value is not None and self.rules.equals_default(value)) or (
+            view.windows and not self.field.windows
+        ):
+            return
+        allowed = self.rules.show(default.value)
+        for each in self.rules.prohibitions:
+            if each.rule == "canEdit":
+                path = (*container.path, *self.at)
+                ev.violate(self.field.path, path, None, allowed, each, fix=UNCOMPLETED)
 
     def intent_of_host_processes(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on what amounts to privileged: true."""

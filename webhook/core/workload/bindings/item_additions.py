@@ -28,8 +28,10 @@ def judge_additions(
         for each in policy.can_add:
             if not (old and ratchets(each)) and reaches(policy, each, native, view):
                 allowed = ", ".join(item.key for item in policy.items) or "none"
-                told = native.told
-                ev.violate(policy.field.path, native.path, told, allowed, each, key=told)
+                told, identity = native.told, policy.identity_of(native)
+                ev.violate(
+                    policy.field.path, native.path, told, allowed, each, key=told, identity=identity
+                )
     if policy.row.store == "environment":
         judge_env_from(policy, view, ev)
 

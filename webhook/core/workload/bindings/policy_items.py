@@ -124,6 +124,21 @@ class PolicyItems:
         fallbacks = self.row.fallbacks
         return bool(fallbacks) and any(self.same_by(names, item, native) for names in fallbacks)
 
+    def identity_of(self, native: NativeItem) -> str:
+        """What a volume or port is whatever its name: its last identity, parts joined with +.
+
+        "" where the name is all, and where it is only known by where it is mounted.
+        """
+        if not isinstance(self.store, (VolumeStore, PortStore)) or not self.row.fallbacks:
+            return ""
+        parts = []
+        for name in self.row.fallbacks[-1]:
+            attribute, values = self.row.attribute(name), native.values.get(name, ())
+            if attribute is None or attribute.at[:1] == ("mount",) or len(values) != 1:
+                return ""
+            parts.append(str(*values))
+        return "+".join(parts)
+
     def find_name(self, item: EffectiveItem) -> tuple[Any, bool]:
         """What an item is called in a native object, and whether it is known by that name.
 
