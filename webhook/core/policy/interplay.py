@@ -5,13 +5,12 @@ An installation may have a thousand policies; most pairs of them never speak of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.core.policy import checks, rules
 from webhook.core.policy.leaves import leaf_type
-from webhook.core.policy.model import Policy
+from webhook.core.policy.model import Asset, Policy
 
 Kind = tuple[str, str, str]
 
@@ -46,39 +45,63 @@ class Meetings:
 
 
 class Interplay:
-    """Remembers of each pair of policies whether one can bear on what the other gives."""
+    """Of each policy, who else takes away or refuses something that it gives.
 
-    def __init__(self) -> None:
-        self.known: dict[tuple[int, int], bool] = {}
+    Values and rules that are equal are compared once, so that a thousand policies are not a million
+    pairs. What is not in `assets` cannot be imposed, and is told elsewhere.
+    """
+
+    def __init__(self, policies: Sequence[Policy], assets: Mapping[str, Asset]) -> None:
+        self.rulers: dict[str, dict[str, tuple[Any, set[int]]]] = {}
+        self.imposers: dict[tuple[str, str], set[int]] = {}
+        self.refusers: dict[tuple[str, str], set[int]] = {}
+        self.against: dict[int, list[set[int]]] = {}
+        for each in policies:
+            self.note(each, assets)
+        for each in policies:
+            found = [owners for owners in self.opposed(each, assets) if owners - {id(each)}]
+            if found:
+                self.against[id(each)] = found
+
+    def note(self, policy: Policy, assets: Mapping[str, Asset]) -> None:
+        """Remember what a policy rules and imposes."""
+        for level in policy.body.rules.values():
+            for leaf, arguments in level.items():
+                known = self.rulers.setdefault(leaf, {})
+                known.setdefault(repr(arguments), (arguments, set()))[1].add(id(policy))
+        for asset in imposed(policy, assets):
+            self.imposers.setdefault((asset.field, asset.name), set()).add(id(policy))
+
+    def opposed(self, policy: Policy, assets: Mapping[str, Asset]) -> Iterator[set[int]]:
+        """Who, itself included, opposes each thing that a policy gives."""
+        for leaf, value in given(policy):
+            yield self.refusing(leaf, value)
+        for asset in imposed(policy, assets):
+            yield self.imposers[asset.field, asset.name]
+            yield self.refusing(asset.field, None)
+
+    def refusing(self, leaf: str, value: Any) -> set[int]:
+        """Whose rules could take a value away, or refuse it."""
+        key = (leaf, repr(value))
+        found = self.refusers.get(key)
+        if found is None:
+            found = self.refusers[key] = set()
+            for arguments, owners in self.rulers.get(leaf, {}).values():
+                if refuses(leaf, value, arguments):
+                    found |= owners
+        return found
 
     def among(self, policies: Sequence[Policy]) -> bool:
         """Whether any two of these have something to do with one another."""
-        return any(self.between(one, other) for one, other in combinations(policies, 2))
-
-    def between(self, one: Policy, other: Policy) -> bool:
-        """Whether rules of one bear on what the other gives, or both impose assets."""
-        key = (id(one), id(other))
-        found = self.known.get(key)
-        if found is None:
-            found = any(bears_on(a, b) for a, b in permutations((one, other)))
-            self.known[key] = found
-        return found
+        opposed = [id(each) for each in policies if id(each) in self.against]
+        met = {id(each) for each in policies} if opposed else set()
+        return any((owners & met) - {each} for each in opposed for owners in self.against[each])
 
 
-def bears_on(ruling: Policy, giving: Policy) -> bool:
-    """Whether a rule forbids, or breaks on, a default or item of another policy."""
-    # What an asset is an item of, only the assets tell: whoever imposes any is looked at closely.
-    if giving.body.imposed or (ruling.body.imposed and giving.body.items):
-        return True
-    ruled: dict[str, list[Any]] = {}
-    for level in ruling.body.rules.values():
-        for leaf, arguments in level.items():
-            ruled.setdefault(leaf, []).append(arguments)
-    return any(
-        refuses(leaf, value, arguments)
-        for leaf, value in given(giving)
-        for arguments in ruled.get(leaf, ())
-    )
+def imposed(policy: Policy, assets: Mapping[str, Asset]) -> Iterator[Asset]:
+    """The assets that a policy imposes."""
+    for identities in policy.body.imposed.values():
+        yield from (assets[each] for each in identities if each in assets)
 
 
 def refuses(leaf: str, value: Any, arguments: Any) -> bool:

@@ -18,7 +18,8 @@ class Overlap(IntEnum):
 
 def overlap(one: Policy, other: Policy) -> Overlap:
     """The common reach of two policies, over namespaces and kinds."""
-    return min(of_namespaces(one, other), of_kinds(one, other))
+    kinds = of_kinds(one, other)
+    return kinds if kinds is Overlap.NONE else min(kinds, of_namespaces(one, other))
 
 
 def of_kinds(one: Policy, other: Policy) -> Overlap:
@@ -55,8 +56,13 @@ def reaches(policy: Policy, namespace: str) -> Overlap:
     selector = policy.namespace_selector
     if selector is None:
         return Overlap.CERTAIN
-    by_name = all(key == NAME_LABEL for key, _, _ in selector.requirements)
-    if by_name:
+    if selects_by_name(policy):
         matches = selector.matches({NAME_LABEL: namespace})
         return Overlap.CERTAIN if matches else Overlap.NONE
     return Overlap.POSSIBLE
+
+
+def selects_by_name(policy: Policy) -> bool:
+    """Whether names alone tell which namespaces a policy governs."""
+    selector = policy.namespace_selector
+    return selector is None or all(key == NAME_LABEL for key, _, _ in selector.requirements)

@@ -12,7 +12,8 @@ from webhook.core.policy.draft import holding
 from webhook.core.policy.interplay import Interplay, Meetings
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
-from webhook.core.policy.reach import Overlap, overlap, reaches
+from webhook.core.policy.reach import Overlap, overlap, reaches, selects_by_name
+from webhook.core.policy.selectors import requirements_of
 
 Cell = tuple[Policy, ...]
 ROLE, COMPONENT = "role:", "component:"
@@ -64,23 +65,28 @@ def locks_without_item(
 ) -> Iterator[Problem]:
     """Locked keys for which no policy of this or a broader scope has a default or imposed item."""
     for policy in policies:
-        if not any(
-            "locked" in rules for held in policy.body.rules.values() for rules in held.values()
-        ):
-            continue
-        reachable = [
-            each
-            for each in policies
-            if combine.RANK[each.scope] <= combine.RANK[policy.scope]
-            and overlap(policy, each) is not Overlap.NONE
-        ]
+        reachable: list[Policy] | None = None
         for level in policy.body.rules:
             for leaf, arguments in policy.body.rules[level].items():
-                known = known_keys(reachable, assets, leaf)
-                for key in sorted(arguments.get("locked", frozenset()) - known):
+                missing = arguments.get("locked", frozenset()) - known_keys([policy], assets, leaf)
+                if not missing:
+                    continue
+                if reachable is None:
+                    reachable = not_narrower(policy, policies)
+                for key in sorted(missing - known_keys(reachable, assets, leaf)):
                     place = ("rule", level, leaf, "locked")
                     fix = f"give {leaf} a default item {key}, or remove the key"
                     yield problem(policy, place, "locked-without-item", key, fix)
+
+
+def not_narrower(policy: Policy, policies: Iterable[Policy]) -> list[Policy]:
+    """The policies of this or a broader scope that may govern something with it."""
+    return [
+        each
+        for each in policies
+        if combine.RANK[each.scope] <= combine.RANK[policy.scope]
+        and overlap(policy, each) is not Overlap.NONE
+    ]
 
 
 def known_keys(policies: Iterable[Policy], assets: Mapping[str, Asset], leaf: str) -> set[str]:
@@ -99,7 +105,7 @@ def combined_problems(
     policies: Sequence[Policy], assets: Mapping[str, Asset], combination: str
 ) -> Iterator[Problem]:
     """What is wrong only with the combined policies, for every combination that surely occurs."""
-    for cell in cells(policies):
+    for cell in cells(policies, Interplay(policies, assets)):
         for level in levels(*cell):
             roles = (level.removeprefix(ROLE),) if level.startswith(ROLE) else ()
             component = level.removeprefix(COMPONENT) if level.startswith(COMPONENT) else ""
@@ -111,22 +117,23 @@ def combined_problems(
                     yield from outside(policy, leaf, level, effective)
 
 
-def cells(policies: Sequence[Policy]) -> list[Cell]:
+def cells(policies: Sequence[Policy], interplay: Interplay) -> list[Cell]:
     """The sets of policies that surely meet and may say more together than alone.
 
     They meet per namespace or selector, per type or kind. Policies under trial are joined to the
     enforced ones, which are also looked at alone.
     """
     found: dict[frozenset[int], Cell] = {}
-    known = Interplay()
     for members in namespace_cells(policies):
+        if not interplay.among(members):
+            continue
         meetings = Meetings(members)
         for kind in meetings.kinds:
             met = meetings.of(kind)
             enforced = [each for each in met if each.enforcement == "Enforce"]
             for cell in (enforced, met):
                 key = frozenset(map(id, cell))
-                if len(cell) > 1 and key not in found and known.among(cell):
+                if len(cell) > 1 and key not in found and interplay.among(cell):
                     found[key] = tuple(cell)
     return list(found.values())
 
@@ -134,20 +141,16 @@ def cells(policies: Sequence[Policy]) -> list[Cell]:
 def namespace_cells(policies: Sequence[Policy]) -> Iterator[list[Policy]]:
     """The policies that surely govern one namespace, for each that differs."""
     wide = [each for each in policies if not each.namespace]
+    by_name = [each for each in wide if selects_by_name(each)]
     local: dict[str, list[Policy]] = {}
     for each in policies:
         if each.namespace:
             local.setdefault(each.namespace, []).append(each)
     for namespace, own in local.items():
-        yield [each for each in wide if reaches(each, namespace) is Overlap.CERTAIN] + own
-    for selector in {each.namespace_selector for each in wide}:
-        wanted = frozenset(selector.requirements) if selector else frozenset()
-        yield [
-            each
-            for each in wide
-            if each.namespace_selector is None
-            or frozenset(each.namespace_selector.requirements) <= wanted
-        ]
+        yield [each for each in by_name if reaches(each, namespace) is Overlap.CERTAIN] + own
+    required = [(each, requirements_of(each.namespace_selector)) for each in wide]
+    for wanted in {found for _, found in required}:
+        yield [each for each, found in required if found <= wanted]
 
 
 LOST = {
