@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import cluster, https, inprocess, many, startup
+from bench import cluster, full, https, inprocess, many, startup
 from bench.timing import Gate
 
 PARTS = {
@@ -16,6 +16,7 @@ PARTS = {
     "many": many.gates,
     "https": https.gates,
     "cluster": cluster.gates,
+    "full": full.gates,
 }
 
 

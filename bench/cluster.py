@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
+from bench.api import Caller
 from bench.https import free_port, null_command, podgate_command, served
 from bench.objects import deployment
 from bench.timing import Gate, bootstrap
@@ -66,27 +64,18 @@ class Creator:
     """Dry-run creates of one Deployment on one keep-alive connection."""
 
     def __init__(self, cluster: Cluster) -> None:
-        server = urlsplit(cluster.server)
-        context = ssl.create_default_context(cafile=str(cluster.ca_file))
-        self.connection = HTTPSConnection(
-            server.hostname or "", server.port, context=context, timeout=30
-        )
-        self.headers = {
-            "Authorization": f"Bearer {cluster.token('admin')}",
-            "Content-Type": "application/json",
-        }
+        self.call = Caller(cluster)
 
     def create(self, namespace: str) -> float:
         """One dry-run create; seconds it took."""
         body = deployment()
         body["metadata"]["namespace"] = namespace
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
+        sent = json.dumps(body).encode()
         started = time.perf_counter()
-        self.connection.request("POST", path, json.dumps(body), self.headers)
-        response = self.connection.getresponse()
-        answer = response.read()
+        status, answer = self.call("POST", path, sent)
         spent = time.perf_counter() - started
-        assert response.status == 201, answer[:500]
+        assert status == 201, answer[:500]
         return spent
 
 

@@ -68,13 +68,20 @@ class Watcher:
                 each.cancel()
 
     async def write_changes(self) -> None:
-        """Write what is known, once everything was read and then whenever it has changed."""
+        """Write what is known, once everything was read and then whenever it has changed.
+
+        A status is no part of it: the controller writes a thousand of them without a worker's notice.
+        """
+        written: dict[Key, Any] | None = None
         while not all(each.is_known for each in self.collections.values()):
             await asyncio.sleep(0.02)
         while True:
             self.dirty.clear()
-            self.serial += 1
-            self.snapshot.write(self.serial, dict(self.objects()))
+            objects = dict(self.objects())
+            if objects != written:
+                self.serial += 1
+                self.snapshot.write(self.serial, objects)
+                written = objects
             await self.dirty.wait()
             await self.quiet()
 
