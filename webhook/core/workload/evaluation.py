@@ -9,7 +9,7 @@ from webhook.core.decision import Change, Excused, Findings, Source, Violation, 
 from webhook.core.intent import Intent
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
-from webhook.core.policy.combine import Constraint, EffectiveDefault
+from webhook.core.policy.combine import Constraint
 from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Immutable, Request, Stage, Treatment
@@ -342,38 +342,6 @@ def guarded_parts_changed(
 def ratchets(constraint: Constraint) -> bool:
     """Whether what was there before the update is tolerated by the policy of this rule."""
     return constraint.policy.tolerates_existing
-
-
-class Defaulting:
-    """What to write at one unset place: the old value while it passes, else today's default."""
-
-    __slots__ = ("allows", "default")
-
-    def __init__(self, default: EffectiveDefault | None, allows: Any) -> None:
-        self.default = default
-        self.allows = allows
-
-    def wanted(
-        self,
-        ev: Evaluation,
-        path: Path,
-        native: Any,
-        server_default: Any,
-        before: tuple[Path, Any] | None,
-    ) -> tuple[str, Any] | None:
-        """("kept", old value) or ("default", None), or None where the place is to stay as it is.
-
-        `before` is the matching old place with its native value, None for a place that is new.
-        """
-        old = None if before is None else before[1]
-        if native is not None and not ev.is_filled_around(path):
-            if server_default is None or native != server_default or ev.intent.stated(path):
-                return None
-            if before is not None and native != old and not ev.refilled(path, before[0]):
-                return None
-        if old is not None and self.allows(old) and not ev.intent.shown_before(before[0]):  # type: ignore[index]
-            return ("kept", old) if native != old else None
-        return ("default", None) if self.default is not None else None
 
 
 def view_before(view: PodView, container: Container | None, at: Path) -> tuple[Path, Any] | None:

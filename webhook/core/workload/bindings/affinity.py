@@ -149,7 +149,7 @@ class PodAffinityField(PodField):
         found: dict[str, tuple[str, str]] = {}
         for path, rules in self.pair.items():
             old = self.before_of(path, view)
-            wanted = rules.defaulting.wanted(ev, (*view.spec_path, *self.at), None, None, old)
+            wanted = rules.wanted(ev, (*view.spec_path, *self.at), None, None, old)
             if wanted is None:
                 ev.warn("default-needs-other", self.field.path, view.spec_path, path)
                 return None

@@ -90,7 +90,7 @@ class AmountField:
         native = self.get(main.body)
         before = view_before(view, main, self.at)
         server = self.server_default(main, ev)
-        wanted = self.rules.defaulting.wanted(ev, path, native, server, before)
+        wanted = self.rules.wanted(ev, path, native, server, before)
         if wanted is None or not ev.can_write(path):
             return
         kept, value = wanted

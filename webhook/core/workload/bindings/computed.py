@@ -10,7 +10,7 @@ from webhook.core import quantity
 from webhook.core.policy.combine import Constraint, EffectiveDefault
 from webhook.core.policy.row import Attribute, Field
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
-from webhook.core.workload.evaluation import Defaulting, Evaluation
+from webhook.core.workload.evaluation import Evaluation
 
 MILLI = quantity.NANO // 1000
 
@@ -82,7 +82,6 @@ class ComputedField:
         policy = self.constraint.policy
         rules = copy.copy(self.rules)
         rules.default = EffectiveDefault(result, raw, self.constraint.source, policy.scope)
-        rules.defaulting = Defaulting(rules.default, rules.allows)
         target = copy.copy(self.target)
         target.rules = rules
         return target

@@ -238,7 +238,7 @@ class ContainerField:
 
     def put(self, ev: Evaluation, path: Any, native: Any, server: Any, before: Before) -> None:
         """Write the old value or today's default at one place, where it may land."""
-        wanted = self.rules.defaulting.wanted(ev, path, native, server, before)
+        wanted = self.rules.wanted(ev, path, native, server, before)
         if wanted is None or not ev.can_write(path):
             return
         kept, value = wanted

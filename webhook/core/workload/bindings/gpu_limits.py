@@ -97,7 +97,7 @@ class GpuLimitField(GpuFormField):
         if rules.default is None or request is None or self.taken(view):
             return
         before = self.limit_before(view)
-        wanted = rules.defaulting.wanted(ev, self.unset(view), None, None, before)
+        wanted = rules.wanted(ev, self.unset(view), None, None, before)
         if wanted is None:
             return
         why, native = wanted

@@ -124,7 +124,7 @@ class MountedField:
         if place is not None or self.occupied(body, main.path):
             return
         before = self.before(view, main)
-        wanted = self.rules.defaulting.wanted(ev, mounts, None, None, before)
+        wanted = self.rules.wanted(ev, mounts, None, None, before)
         if wanted is None or not (wanted[1] if wanted[0] == "kept" else default.value):
             return
         volumes, mount = (*view.spec_path, "volumes"), self.mount

@@ -106,7 +106,7 @@ class NodePoolsField:
             return
         old = next(iter(self.before(view, ev)), None)
         before = (old.path, old.names) if old is not None else None
-        wanted = self.rules.defaulting.wanted(ev, self.target(view, []), None, None, before)
+        wanted = self.rules.wanted(ev, self.target(view, []), None, None, before)
         if wanted is None:
             return
         kept, pools = wanted

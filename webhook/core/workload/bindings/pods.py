@@ -57,7 +57,7 @@ class PodField:
             ev.warn("forbidden-default", self.field.path, path, "Windows")
             return
         before = self.before(view)
-        wanted = self.rules.defaulting.wanted(ev, path, native, self.server_default, before)
+        wanted = self.rules.wanted(ev, path, native, self.server_default, before)
         target = (*view.spec_path, *self.at)
         if wanted is None or not ev.can_write(target):
             return

@@ -70,7 +70,7 @@ class PreemptibilityField(PriorityField):
             return
         old = next(iter(self.before(ev, views).values()), None)
         before = (old.path, old.value) if old is not None else None
-        wanted = self.rules.defaulting.wanted(ev, WORKLOAD_LABEL, None, None, before)
+        wanted = self.rules.wanted(ev, WORKLOAD_LABEL, None, None, before)
         if wanted is None or not ev.can_write(WORKLOAD_LABEL):
             return
         kept, value = wanted

@@ -11,7 +11,7 @@ from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec
-from webhook.core.workload.evaluation import Defaulting, Evaluation, ratchets
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.secret_places import is_hidden, is_secret_place
 
 Before = tuple[Path, Any] | None
@@ -63,7 +63,6 @@ class ScalarRules:
         "codec",
         "computed",
         "default",
-        "defaulting",
         "final",
         "name",
         "passing",
@@ -71,6 +70,7 @@ class ScalarRules:
         "required",
         "secret",
     )
+    # Nothing in a plan refers back to itself: a catalog that is exchanged goes without the collector.
 
     def __init__(self, name: str, leaf: Leaf, codec: Codec, *, array: bool, secret: bool) -> None:
         self.name = name
@@ -87,7 +87,6 @@ class ScalarRules:
                 if each.rule == "options" and array:
                     holds = rule_table.each_in_options
                 self.final.append((each, holds))
-        self.defaulting = Defaulting(leaf.default, self.allows)
         # Texts known to pass every final rule; most objects repeat a few.
         self.passing: set[str] = set()
 
@@ -129,6 +128,29 @@ class ScalarRules:
         if self.prohibitions and (self.default is None or value != self.default.value):
             return False
         return all(holds(value, each.argument) for each, holds in self.final)
+
+    def wanted(
+        self,
+        ev: Evaluation,
+        path: Path,
+        native: Any,
+        server_default: Any,
+        before: Before,
+    ) -> tuple[str, Any] | None:
+        """What to write at one unset place: the old value while it passes, else today's default.
+
+        ("kept", old value) or ("default", None), or None where the place is to stay as it is.
+        `before` is the matching old place with its native value, None for a place that is new.
+        """
+        old = None if before is None else before[1]
+        if native is not None and not ev.is_filled_around(path):
+            if server_default is None or native != server_default or ev.intent.stated(path):
+                return None
+            if before is not None and native != old and not ev.refilled(path, before[0]):
+                return None
+        if old is not None and self.allows(old) and not ev.intent.shown_before(before[0]):  # type: ignore[index]
+            return ("kept", old) if native != old else None
+        return ("default", None) if self.default is not None else None
 
     def judge_intent(
         self,

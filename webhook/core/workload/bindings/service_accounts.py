@@ -72,7 +72,7 @@ class ServiceAccountField(PodField):
             return
         path, native = self.read(view)
         server = UNNAMED if is_pod(ev) else None
-        wanted = self.rules.defaulting.wanted(ev, path, native, server, self.before(view))
+        wanted = self.rules.wanted(ev, path, native, server, self.before(view))
         older = (*view.spec_path, *DEPRECATED)
         if wanted is None or (native is not None and ev.intent.stated(older)):
             return

@@ -79,7 +79,7 @@ class ServingPortField:
             return
         present = port.get(self.key) if isinstance(port, dict) else None
         before = self.before(view, view.main)
-        wanted = self.rules.defaulting.wanted(ev, path, present or None, None, before)
+        wanted = self.rules.wanted(ev, path, present or None, None, before)
         if wanted is None or not ev.can_write(path):
             return
         kept, value = wanted

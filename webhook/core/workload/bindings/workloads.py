@@ -106,9 +106,7 @@ class WorkloadField:
     def fill_place(self, place: Place, native: Any, ev: Evaluation) -> None:
         """Write the old value, or the default, at one place where it is unset."""
         before = self.before(ev, place)
-        wanted = self.rules.defaulting.wanted(
-            ev, place.path, place.value, self.server_default, before
-        )
+        wanted = self.rules.wanted(ev, place.path, place.value, self.server_default, before)
         if wanted is None or not ev.can_write(place.path):
             return
         kept, old = wanted
