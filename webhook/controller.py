@@ -16,10 +16,8 @@ from webhook import clock
 from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.processes import Said
-from webhook.audit import audited, governed_namespaces
 from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
-from webhook.control import reports
 from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off
 from webhook.control.lease import Election
 from webhook.control.registration import Definitions, Options, Target, configurations
@@ -29,6 +27,7 @@ from webhook.core.living import Key, Living, Outcome
 from webhook.core.policy.model import Policy
 from webhook.core.workload import definition_crd
 from webhook.loader import Sources, schemas_of
+from webhook.scanner import Scanner
 from webhook.watcher import paths, plain
 
 log = logging.getLogger("podgate.controller")
@@ -91,6 +90,12 @@ class Controller:
     catalog: Catalog | None = None
     applied: dict[str, Json] = field(default_factory=dict)
     beaten: float = field(default_factory=time.monotonic)
+    scanner: Scanner = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What looks over the cluster shares the connection and the metrics."""
+        governed = self.options.governed
+        self.scanner = Scanner(self.server, governed, self.metrics, lambda: self.leads)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until told to stop; then the lease is given back."""
@@ -321,7 +326,7 @@ class Controller:
         while True:
             if self.leads and self.catalog is not None:
                 try:
-                    await self.scan(self.catalog)
+                    await self.scanner.look(self.catalog)
                 except ApiError as error:
                     log.warning("looking over what is there failed: %s", error)
                     self.metrics.refused("scan", error.code)
@@ -329,45 +334,6 @@ class Controller:
                     log.exception("looking over what is there failed")
                     self.metrics.faulty("scan")
             await asyncio.sleep(self.scan_every)
-
-    async def scan(self, catalog: Catalog) -> None:
-        """Judge everything once and write one report for each governed namespace."""
-        api = await self.api_of_reports()
-        if not api:
-            return
-        begun = time.monotonic()
-        seen = dict.fromkeys(("pass", "fail", "trial"), 0)
-        spaces = await governed_namespaces(self.server, self.options.governed)
-        results: dict[str, list[Json]] = {name: [] for name in spaces}
-        passed = dict.fromkeys(spaces, 0)
-        async for each in audited(self.server, catalog, spaces):
-            await asyncio.sleep(0)
-            found = [
-                *reports.results_of(api, each.subject, each.violations, trial=False),
-                *reports.results_of(api, each.subject, each.trial, trial=True),
-            ]
-            results[each.namespace] += found
-            passed[each.namespace] += not found
-            seen["fail" if each.violations else "trial" if each.trial else "pass"] += 1
-        for name, found in results.items():
-            await self.write_report(api, name, found, passed[name])
-        if self.leads:
-            self.metrics.looked_over(time.monotonic() - begun, seen)
-
-    async def write_report(self, api: str, name: str, found: list[Json], passed: int) -> None:
-        """Write the report of a namespace unless it says the same already."""
-        path = reports.path_of(api, name)
-        known = await self.server.find(path)
-        body = reports.report(api, name, found, passed, int(time.time()))
-        if known is None or reports.essence(known) != reports.essence(body):
-            await self.server.apply(path, body)
-
-    async def api_of_reports(self) -> str:
-        """The API of reports that the cluster has, "" for none."""
-        for api in reports.APIS:
-            if await self.server.find(f"/apis/{api}") is not None:
-                return api
-        return ""
 
     # Status
 

@@ -40,6 +40,7 @@ class ControllerMetrics:
     faults: Counter
     scans: Histogram
     scanned: Gauge
+    reports: Gauge
     findings: Gauge
 
     @classmethod
@@ -63,6 +64,7 @@ class ControllerMetrics:
             faults=rows.FAULTS.counter(registry),
             scans=rows.SCAN.histogram(registry),
             scanned=rows.SCANNED.gauge(registry),
+            reports=rows.REPORTS.gauge(registry),
             findings=rows.FINDINGS.gauge(registry),
         )
 
@@ -71,7 +73,8 @@ class ControllerMetrics:
         self.leader.set(leads)
         if not leads:
             self.processes.set(0)
-            for each in (self.closed, self.off, self.documents, self.not_after, self.findings):
+            told = (self.closed, self.off, self.documents, self.not_after, self.reports)
+            for each in (*told, self.findings):
                 each.clear()
 
     def hooks(self, configuration: str, *, closed: bool, off: bool) -> None:
@@ -107,6 +110,11 @@ class ControllerMetrics:
     def faulty(self, task: str) -> None:
         """A bug of ours ended a round."""
         self.faults.labels(task).inc()
+
+    def reports_go_to(self, api: str) -> None:
+        """Which API takes reports, "" for none."""
+        for each in rows.REPORTS.labels["api"]:
+            self.reports.labels(each).set(each == (api or "none"))
 
     def looked_over(self, seconds: float, results: Mapping[str, int]) -> None:
         """A look at everything took so long; numbers of objects by `pass`, `fail` and `trial`."""

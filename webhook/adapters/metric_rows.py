@@ -257,6 +257,13 @@ SCAN = Row(
 SCANNED = Row(
     "podgate_scan_timestamp_seconds", "gauge", "When the last look was finished, in Unix time."
 )
+REPORTS = Row(
+    "podgate_scan_reports",
+    "gauge",
+    "1 for the API that takes the reports of a look, `none` where the cluster has neither; told by"
+    " the leader that looks.",
+    {"api": ("openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2", "none")},
+)
 FINDINGS = Row(
     "podgate_scan_objects",
     "gauge",
@@ -278,5 +285,6 @@ CONTROLLER = (
     FAULTS,
     SCAN,
     SCANNED,
+    REPORTS,
     FINDINGS,
 )

@@ -21,6 +21,7 @@ from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.registration import Governed
 from webhook.cli.report import violation_json
 from webhook.cluster import fixed_of
+from webhook.control.reports import NONE_OF_THEM
 from webhook.core import wording
 from webhook.core.assemble import assemble, joined
 from webhook.core.catalog import Catalog
@@ -28,8 +29,12 @@ from webhook.core.decision import Problem, Violation
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
 from webhook.loader import DEFAULT_MINOR, Sources
+from webhook.scanner import api_of_reports
 from webhook.watcher import paths, plain
 
+NO_REPORTS = (
+    f"{NONE_OF_THEM} is installed, so a controller with --scan-every has nowhere to write reports"
+)
 Candidate = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +98,8 @@ async def run(
     found = before.values() if then is None else await beyond(server, then, spaces, before)
     found = [each for each in found if not each.is_clean]
     show(found, len(before), output, proposed=then is not None)
+    if output == "text" and not await api_of_reports(server):
+        loading.complain(f"note: {NO_REPORTS}")
     return 1 if any(each.violations for each in found) else 0
 
 

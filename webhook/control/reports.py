@@ -12,6 +12,7 @@ Json = dict[str, Any]
 APIS: Final = ("openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2")
 """The newer one comes first; its field names differ in one place."""
 KINDS: Final = {APIS[0]: ("Report", "reports"), APIS[1]: ("PolicyReport", "policyreports")}
+NONE_OF_THEM: Final = "neither openreports.io nor wgpolicyk8s.io"
 MOST: Final = 500
 NAME: Final = "podgate"
 LONGEST: Final = 1_000

@@ -1,0 +1,125 @@
+"""Looks at what is there: they count without a report API, say so, and write once there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from tests.core.building import catalog, policy
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.controller_metrics import ControllerMetrics
+from webhook.cli import audit
+from webhook.control.reports import APIS, KINDS
+from webhook.scanner import Scanner, api_of_reports
+
+Json = dict[str, Any]
+NEW, OLD = APIS
+RULES = "rules: {image: {options: [{value: registry.example.com/good:1}]}}"
+
+
+def pod(name: str, image: str) -> Json:
+    metadata = {"name": name, "namespace": "team", "uid": name}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": image}]}}
+
+
+class Cluster:
+    """A played API server: a governed namespace, two Pods, and the APIs of reports that it has."""
+
+    def __init__(self) -> None:
+        self.apis: dict[str, list[str]] = {}
+        self.written: list[tuple[str, Json]] = []
+        self.error = 0
+
+    async def find(self, path: str) -> Json | None:
+        for api, plurals in self.apis.items():
+            if path == f"/apis/{api}":
+                return {"resources": [{"name": each} for each in plurals]}
+        return None
+
+    async def apply(self, path: str, body: Json) -> Json:
+        if self.error:
+            raise ApiError(self.error, "no such resource")
+        self.written.append((path, body))
+        return body
+
+    async def items(self, path: str, **query: str) -> tuple[list[Json], str]:
+        assert path == "/api/v1/namespaces"
+        labels = {"podgate.dev/governed": "true"}
+        return [{"metadata": {"name": "team", "labels": labels}}], "1"
+
+    async def pages(self, path: str, **query: str) -> AsyncIterator[tuple[list[Json], str]]:
+        if path == "/api/v1/pods":
+            good = pod("good", "registry.example.com/good:1")
+            yield [good, pod("bad", "registry.example.com/bad:1")], "1"
+
+
+def scanner(cluster: Cluster) -> Scanner:
+    return Scanner(cast("ApiServer", cluster), "label", ControllerMetrics.new())
+
+
+def look(made: Scanner) -> str:
+    """One look; the metrics then."""
+    asyncio.run(made.look(catalog(policy(RULES))))
+    return made.metrics.text().decode()
+
+
+def test_without_an_api_of_reports_a_look_counts_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = Cluster()
+    made = scanner(cluster)
+    for _ in range(2):
+        told = look(made)
+        assert 'podgate_scan_objects{result="fail"} 1.0' in told
+        assert 'podgate_scan_objects{result="pass"} 1.0' in told
+        assert 'podgate_scan_reports{api="none"} 1.0' in told
+        assert f'podgate_scan_reports{{api="{OLD}"}} 0.0' in told
+    (line,) = (each.message for each in caplog.records if each.levelno == logging.WARNING)
+    assert "neither openreports.io nor wgpolicyk8s.io" in line
+    assert "podgate audit" in line
+    assert cluster.written == []
+
+
+def test_an_api_that_comes_later_is_used_at_the_next_look_and_the_newer_one_wins(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    cluster = Cluster()
+    made = scanner(cluster)
+    look(made)
+    for api in (OLD, NEW):
+        cluster.apis[api] = [KINDS[api][1]]
+        told = look(made)
+        assert f'podgate_scan_reports{{api="{api}"}} 1.0' in told
+        assert 'podgate_scan_reports{api="none"} 0.0' in told
+        path, body = cluster.written.pop()
+        assert path == f"/apis/{api}/namespaces/team/{KINDS[api][1]}/podgate"
+        assert (body["summary"]["fail"], body["summary"]["pass"]) == (1, 1)
+        assert f"reports are written as {api}" in caplog.messages
+    cluster.apis.clear()
+    assert 'podgate_scan_reports{api="none"} 1.0' in look(made)
+    assert cluster.written == []
+
+
+def test_another_version_or_half_an_api_takes_no_reports() -> None:
+    cluster = Cluster()
+    cluster.apis = {NEW: ["clusterreports"], "wgpolicyk8s.io/v1beta1": ["policyreports"]}
+    assert asyncio.run(api_of_reports(cast("ApiServer", cluster))) == ""
+
+
+def test_an_api_that_goes_during_a_look_ends_no_look(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = Cluster()
+    cluster.apis, cluster.error = {OLD: ["policyreports"]}, 404
+    assert 'podgate_scan_objects{result="fail"} 1.0' in look(scanner(cluster))
+    assert any("has no place any more" in each for each in caplog.messages)
+    cluster.error = 403
+    with pytest.raises(ApiError):
+        look(scanner(cluster))
+
+
+def test_an_audit_notes_that_reports_have_nowhere_to_go() -> None:
+    assert "neither openreports.io nor wgpolicyk8s.io is installed" in audit.NO_REPORTS
