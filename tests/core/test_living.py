@@ -86,17 +86,47 @@ def test_a_broken_one_that_was_never_good_is_left_out_and_told() -> None:
 IMPOSING = policy("imposedAssets: [data]", "imposing")
 
 
-def test_an_asset_that_goes_while_it_is_imposed_changes_nothing() -> None:
+def test_an_asset_that_goes_while_it_is_imposed_stays_in_force_and_holds_nobody_up() -> None:
     living = Living()
     data = asset("data", "/data", "/mnt")
     good = take(living, data, IMPOSING)
     assert good.catalog is not None
-    outcome = take(living, IMPOSING)
-    assert outcome.catalog is None, "the catalog before stays"
-    assert [each.reason for each in outcome.standings[key(IMPOSING)].problems]
+    for _ in range(2):
+        outcome = take(living, IMPOSING, GOOD)
+        assert not allows(outcome.catalog, B), "others are judged by what was written since"
+        assert outcome.catalog is not None
+        assert outcome.catalog.assets.keys() == {"data"}
+        told = outcome.standings[key(IMPOSING)].problems
+        assert [each.reason for each in told] == ["unknown-asset"]
     again = take(living, data, IMPOSING)
     assert again.catalog is not None
+    assert again.standings[key(IMPOSING)].problems == ()
     assert again.standings[key(IMPOSING)].is_accepted
+    without = take(living)
+    assert without.catalog is not None
+    assert not without.catalog.assets
+
+
+def test_an_asset_that_may_no_longer_be_imposed_stays_as_it_was() -> None:
+    living, data = Living(), asset("data", "/data", "/mnt")
+    take(living, data, IMPOSING)
+    meta = {**data["spec"]["meta"], "kind": "secret-volume"}
+    secret = {**data, "spec": {"meta": meta, "spec": {"secret": "s", "mountPath": "/mnt"}}}
+    outcome = take(living, at(secret, 2), IMPOSING, GOOD)
+    assert not allows(outcome.catalog, B)
+    assert outcome.catalog is not None
+    assert outcome.catalog.assets["data"].kind == "hostPath"
+    standing = outcome.standings[key(data)]
+    assert (standing.seen, standing.in_force) == (2, 1)
+
+
+def test_of_two_assets_with_one_id_every_process_takes_the_same() -> None:
+    one, two = asset("data", "/one", "/mnt"), asset("data", "/two", "/mnt")
+    two["metadata"]["name"] = "a-second"
+    for order in ((one, two), (two, one)):
+        outcome = take(Living(), *order)
+        assert outcome.catalog is not None
+        assert outcome.catalog.assets["data"].attributes["path"].value == "/two"
 
 
 def test_at_the_start_what_does_not_fit_is_left_out() -> None:

@@ -1,8 +1,8 @@
 """The catalog of documents that come and go: a broken one keeps the last that was good.
 
 Files are read whole or not at all, since their author is there to be told. In a cluster a document
-may be broken while nobody looks: its last good version stays in force, and its status says so. What
-cannot be put together at all changes nothing.
+may be broken while nobody looks: its last good version stays in force, and its status says so. So
+does an asset that is gone while a policy imposes it. What cannot be put together at all changes nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from webhook.core.assemble import Choices, Documents, add, assemble, joined
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
+from webhook.core.policy import assets
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile
@@ -98,8 +99,10 @@ class Living:
         }
         origins = {origin_of(key): key for key in self.seen}
         while True:
-            kept = [each.documents for each in chosen.values() if each is not None]
-            whole = joined([without_problems(fixed.given), *map(without_problems, kept)])
+            # Every process has to take the same one of two assets of one id.
+            kept = [chosen[key] for key in sorted(chosen)]
+            used = [without_problems(each.documents) for each in kept if each is not None]
+            whole = joined([without_problems(fixed.given), *used])
             catalog, problems = assemble(
                 fixed.shipped,
                 whole,
@@ -119,7 +122,9 @@ class Living:
             for each in errors:
                 if each.origin in origins:
                     told[origins[each.origin]].append(each)
-            if not guilty or not self.replaced(chosen, before, guilty):
+            if guilty and self.replaced(chosen, before, guilty):
+                continue
+            if not self.brought_back(chosen):
                 return Outcome(None, self.standings(told, (), origins), problems)
 
     def replaced(
@@ -134,6 +139,19 @@ class Living:
             changed = changed or chosen[key] is not None
             chosen[key] = other if chosen[key] is not other else None
         return changed
+
+    def brought_back(self, chosen: dict[Key, Version | None]) -> bool:
+        """Put back the assets that were there before; whether that changed anything.
+
+        Nobody may freeze all documents by taking away one that another needs.
+        """
+        lost = {
+            key: each
+            for key, each in self.good.items()
+            if key[0] == assets.KIND and chosen.get(key) is not each
+        }
+        chosen.update(lost)
+        return bool(lost)
 
     def version(self, key: Key, data: Any, fixed: Fixed) -> Version:
         """A document, read; one that did not change was read before."""
