@@ -6,7 +6,9 @@ import copy
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.core import definitions
 from tests.core.building import (
     catalog,
     container,
@@ -18,13 +20,18 @@ from tests.core.building import (
     reasons,
     request,
     served,
+    shipped,
+    table,
 )
+from webhook.adapters.files import shipped_folder
 from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
+from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
+from webhook.core.workload.vocabulary import Vocabulary
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 REPLICAS = "system:serviceaccount:kube-system:replicaset-controller"
@@ -94,6 +101,28 @@ def test_what_one_operator_makes_of_a_kind_widens_it_for_nobody() -> None:
     made = request(revision, user="system:serviceaccount:knative-serving:controller")
     assert treatment(made, rules) in (Treatment.EXEMPT, Treatment.CHILD)
     assert reasons(answer(rules, request(revision, user=JOB_CONTROLLER))) == REFUSED
+
+
+def test_a_preferred_profile_with_other_user_names_takes_the_shipped_ones_away() -> None:
+    """Where an operator runs elsewhere, its usual name may be a tenant's."""
+    mine = "system:serviceaccount:rays:operator"
+    usual = "system:serviceaccount:default:kuberay-operator"
+    file = shipped_folder() / "workloads" / "raycluster.ray.io.yaml"
+    profile = next(
+        each
+        for each in yaml.safe_load_all(file.read_text("utf-8"))
+        if each["kind"] == "WorkloadProfile"
+    )
+    profile["spec"]["controllers"] = [mine]
+    given = [definitions.document(each) for each in (profile, policy(RULES))]
+    pods = owned(served(pod()), "RayCluster", "ray.io/v1")
+    for preferred, exempt in (((), usual), (("RayCluster.ray.io",), mine)):
+        words = Vocabulary(prefer_given=preferred)
+        rules, _ = assemble(shipped(), given, Choices(vocabulary=words), table())
+        assert rules is not None
+        for user in (usual, mine):
+            decision = answer(rules, request(pods, user=user))
+            assert isinstance(decision, Allowed) is (user == exempt)
 
 
 def test_a_controllers_name_alone_exempts_nothing() -> None:
