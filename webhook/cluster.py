@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ from webhook.core.assemble import parsed
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
 from webhook.core.living import Fixed, Living, Standing
+from webhook.crds import Schemas, found_of
 from webhook.loader import (
     Sources,
     change_detector,
@@ -57,12 +59,16 @@ class ClusterSources:
     living: Living = field(default_factory=Living)
     serial: int = 0
     mark: tuple[int, int] = (0, 0)
-    catalog: Catalog | None = None
     generation: int = 0
     lock: IO[bytes] | None = None
     child: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     files_changed: Callable[[], bool] | None = None
+    schemas: Schemas = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Schemas of CRDs are beside the documents in the snapshot."""
+        self.schemas = Schemas(self.snapshot.read_piece)
 
     def changed(self) -> bool:
         """Whether files or the cluster have changed since the last load; keeps the watcher going."""
@@ -87,9 +93,10 @@ class ClusterSources:
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own
 
     def load(self) -> tuple[Catalog | None, tuple[Problem, ...]]:
-        """The catalog of everything, None before the cluster was read or when files are wrong.
+        """The catalog of everything, None before the cluster was read, when files are wrong or when
+        documents do not fit together.
 
-        What is wrong with documents of the cluster is in their standings and in the log.
+        What is wrong with single documents of the cluster is in their standings and in the log.
         """
         seen = self.first() if self.mark == (0, 0) else self.newest()
         if seen is None:
@@ -98,20 +105,17 @@ class ClusterSources:
         fixed, problems = fixed_of(self.sources)
         if fixed is None:
             return None, problems
-        schemas, unread = schemas_of(self.sources.crds)
+        beside, unread = schemas_of(self.sources.crds)
+        schemas = partial(self.schemas.of, found_of(seen.crds), beside)
         self.generation += 1
         outcome = self.living.take(seen.objects, fixed, schemas, self.generation)
-        self.tell(outcome.standings)
-        if outcome.catalog is None:
-            errors = tuple(each for each in outcome.problems if each.severity == "error")
-            if self.catalog is None:
-                return None, (*unread, *errors)
-            log.error("catalog %d stays in use: documents do not fit together", self.generation)
-        else:
-            self.catalog = outcome.catalog
         self.serial = seen.serial
         self.acknowledge(outcome.standings)
-        return self.catalog, (*problems, *unread)
+        if outcome.catalog is None:
+            errors = (each for each in outcome.problems if each.severity == "error")
+            return None, (*unread, *errors)
+        self.tell(outcome.standings)
+        return outcome.catalog, (*problems, *unread)
 
     def newest(self) -> Seen | None:
         """The newest snapshot."""

@@ -7,6 +7,7 @@ Run as `python -m webhook.watcher FOLDER [KUBECONFIG]` by the webhook; it ends w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -22,11 +23,13 @@ from webhook.adapters.snapshot import Key, Snapshot
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP, VERSION
 from webhook.core.workload import definition_crd
+from webhook.crds import Known, rows_of
 
 log = logging.getLogger("podgate.watcher")
 
 QUIET = 0.1  # seconds without a change after which what has changed is written
 LONGEST = 1.0  # seconds after which it is written even so
+PATIENCE = 3.0  # seconds that what is known of documents waits for CRDs: the rest comes after it
 HEARD_EVERY = 2.0  # seconds between two notes on how old that is
 RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
 
@@ -53,6 +56,12 @@ class Watcher:
     )
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     serial: int = 0
+    crds: Known = field(init=False)
+    written: tuple[dict[Key, Any], list[tuple[str, Any]]] | None = None
+
+    def __post_init__(self) -> None:
+        """CRDs are told of as everything else."""
+        self.crds = Known(self.server, self.dirty.set)
 
     async def run(self) -> None:
         """Watch until the parent has gone."""
@@ -61,6 +70,7 @@ class Watcher:
                 tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
                 for each in self.collections.values()
             ]
+            followed.append(tasks.create_task(self.crds.run()))
             written = tasks.create_task(self.write_changes())
             heard = tasks.create_task(self.write_heard())
             await orphaned(os.getppid())
@@ -68,22 +78,36 @@ class Watcher:
                 each.cancel()
 
     async def write_changes(self) -> None:
-        """Write what is known, once everything was read and then whenever it has changed.
-
-        A status is no part of it: the controller writes a thousand of them without a worker's notice.
-        """
-        written: dict[Key, Any] | None = None
+        """Write what is known, once everything was read and then whenever it has changed."""
         while not all(each.is_known for each in self.collections.values()):
             await asyncio.sleep(0.02)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while not self.crds.is_settled:
+                    await asyncio.sleep(0.02)
         while True:
             self.dirty.clear()
-            objects = dict(self.objects())
-            if objects != written:
-                self.serial += 1
-                self.snapshot.write(self.serial, objects)
-                written = objects
+            self.write()
             await self.dirty.wait()
             await self.quiet()
+
+    def write(self) -> None:
+        """Write everything, if it has changed.
+
+        A status is no part of it: the controller writes a thousand of them without a worker's
+        notice. Pieces come first; those that two snapshots have not used go.
+        """
+        state = dict(self.objects()), rows_of(self.crds.found)
+        if state == self.written:
+            return
+        for digest, body in self.crds.bodies.items():
+            self.snapshot.write_piece(digest, body)
+        self.serial += 1
+        self.snapshot.write(self.serial, *state)
+        before = self.written[1] if self.written else []
+        used = (digest for rows in (state[1], before) for digest, _ in rows)
+        self.snapshot.keep_pieces(frozenset(used))
+        self.written = state
 
     async def write_heard(self) -> None:
         """Write now and then until when what is written is known to be the newest."""

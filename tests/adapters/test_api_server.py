@@ -254,6 +254,25 @@ def test_a_watch_that_ends_without_an_answer_is_a_failure_that_is_waited_after(
     assert names(collection) == {"a"}
 
 
+def test_a_watch_that_ends_at_once_and_says_nothing_is_waited_after(
+    server: ApiServer, objects: Objects
+) -> None:
+    objects.watches = [[] for _ in range(50)]
+    pauses: list[int] = []
+
+    async def run() -> None:
+        collection = Collection(PATH)
+        noted = lambda failures: pauses.append(failures) or 0.05  # noqa: E731
+        task = asyncio.create_task(follow(server, collection, lambda _: None, noted))
+        async with asyncio.timeout(10):
+            while len(pauses) < 4:
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    asyncio.run(run())
+    assert pauses[:4] == [1, 2, 3, 4]
+
+
 def test_a_watch_that_is_cancelled_while_it_hears_something_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -282,9 +301,10 @@ def test_a_watch_that_is_cancelled_while_it_hears_something_ends(
             return connection, connection
 
         monkeypatch.setattr(api_server, "opened", opened)
-        monkeypatch.setattr(api_server, "head_of", lambda *_: b"")
+        monkeypatch.setattr(api_server, "head_of", lambda *_, **__: b"")
         task = asyncio.create_task(anext(api_server.lines(Any, PATH)))  # type: ignore[arg-type]
         while not connection.reads:
+            assert not task.done(), "it ended before it read"
             await asyncio.sleep(0.01)
         connection.first.set_result(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         task.cancel()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -34,7 +34,12 @@ WATCH_SECONDS = 290
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+NOT_READ = "not read yet"
 LONGEST_LINE = 8 * 1024 * 1024
+JSON = "application/json"
+METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
+METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
+SHORT = 1.0  # seconds; a watch that ends sooner and says nothing is a failure
 
 
 class ApiError(Exception):
@@ -62,14 +67,17 @@ class ApiServer:
         method: str,
         path: str,
         body: Json | None = None,
-        content: str = "application/json",
+        content: str = JSON,
+        accept: str = JSON,
     ) -> Json:
         """The object in the answer."""
         data = b"" if body is None else orjson.dumps(body)
         try:
             async with asyncio.timeout(PATIENCE):
                 access = await asyncio.to_thread(self.credentials.current)
-                status, answer = await request(access, method, path, data, content=content)
+                status, answer = await request(
+                    access, method, path, data, content=content, accept=accept
+                )
         except TimeoutError:
             raise ApiError(0, f"the API server did not answer in {PATIENCE:g} s") from None
         except AccessError as error:
@@ -121,12 +129,14 @@ class ApiServer:
             newest = version
         return found, newest
 
-    async def pages(self, path: str, **query: str) -> AsyncIterator[tuple[list[Json], str]]:
+    async def pages(
+        self, path: str, accept: str = JSON, **query: str
+    ) -> AsyncIterator[tuple[list[Json], str]]:
         """The objects of a collection page by page, each with the version of the list."""
         token = ""
         while True:
             more = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
-            page = await self.ask("GET", f"{path}?{urlencode(more)}")
+            page = await self.ask("GET", f"{path}?{urlencode(more)}", accept=accept)
             items = page.get("items") or ()
             metadata = page.get("metadata") or {}
             token = str(metadata.get("continue") or "")
@@ -137,10 +147,13 @@ class ApiServer:
             if not token:
                 return
 
-    async def events(self, path: str, version: str) -> AsyncIterator[tuple[str, Json]]:
+    async def events(
+        self, path: str, version: str, accept: str = JSON, **query: str
+    ) -> AsyncIterator[tuple[str, Json]]:
         """What happens to a collection after a version, until the server ends the watch."""
-        query = urlencode(
+        asked = urlencode(
             {
+                **query,
                 "watch": "1",
                 "allowWatchBookmarks": "true",
                 "resourceVersion": version,
@@ -148,7 +161,7 @@ class ApiServer:
             }
         )
         access = await asyncio.to_thread(self.credentials.current)
-        async for line in lines(access, f"{path}?{query}"):
+        async for line in lines(access, f"{path}?{asked}", accept):
             event = orjson.loads(line)
             kind, item = str(event.get("type")), event.get("object") or {}
             if kind == "ERROR":
@@ -167,13 +180,13 @@ def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
     return made(status, f"{method} {path.partition('?')[0]}: {text}", reason)
 
 
-async def lines(access: Access, path: str) -> AsyncIterator[bytes]:
+async def lines(access: Access, path: str, accept: str = JSON) -> AsyncIterator[bytes]:
     """The lines of one long answer as they come."""
     # Not wait_for: before Python 3.12 it may swallow that somebody cancels, and this goes on for ever.
     async with asyncio.timeout(PATIENCE):
         reader, writer = await opened(access)
     try:
-        writer.write(head_of(access, "GET", path))
+        writer.write(head_of(access, "GET", path, accept=accept))
         answer = Streamed()
         parser = httptools.HttpResponseParser(answer)
         while not answer.complete:
@@ -226,27 +239,47 @@ class Streamed:
 Key = tuple[str, str]
 
 
+def whole(item: Json) -> Json:
+    """All of an object."""
+    return item
+
+
 @dataclass(slots=True)
 class Collection:
     """The objects of one resource as far as they are known, by namespace and name.
 
     `version` is where a watch goes on, "" before the first list. `absent` says that the API server
     has no such resource, which is no failure; `trouble` is why nothing newer is known. `heard` is
-    when the server last said anything on it, in Unix time.
+    when the server last said anything on it, in Unix time. `query` and `only_metadata`
+    are what is asked for, and `kept` makes of each object what is remembered of it.
     """
 
     path: str
+    only_metadata: bool = False
+    query: Mapping[str, str] = field(default_factory=dict)
+    kept: Callable[[Json], Json] = whole
     objects: dict[Key, Json] = field(default_factory=dict)
     version: str = ""
     was_read: bool = False
     absent: bool = False
-    trouble: str = "not read yet"
+    trouble: str = NOT_READ
     heard: float = 0.0
 
     @property
     def is_known(self) -> bool:
         """Whether it was read at least once, or is known not to be there."""
         return self.was_read or self.absent
+
+    async def listed(self, server: ApiServer) -> str:
+        """Read all objects, of which no more than one page is whole at a time; the list's version."""
+        found: dict[Key, Json] = {}
+        version = ""
+        accept = METADATA_LIST if self.only_metadata else JSON
+        async for items, newest in server.pages(self.path, accept, **self.query):
+            found |= {key_of(each): self.kept(each) for each in items}
+            version = newest
+        self.objects = found
+        return version
 
 
 def key_of(item: Json) -> Key:
@@ -270,9 +303,12 @@ async def follow(
         try:
             if await read(server, collection, changed):
                 failures = 0
+            begun, heard = time.monotonic(), collection.heard
             await watch(server, collection, changed)
-            failures = 0
-            continue
+            if time.monotonic() - begun > SHORT or collection.heard > heard:
+                failures = 0
+                continue
+            trouble = ""
         except GoneError:
             collection.version = ""
             continue
@@ -308,10 +344,9 @@ async def read(
     """List the collection where there is no version to watch from; whether it was listed."""
     if collection.version:
         return False
-    items, version = await server.items(collection.path)
-    found = {key_of(each): each for each in items}
-    same = collection.is_known and not collection.absent and found == collection.objects
-    collection.objects, collection.version = found, version
+    before = collection.objects if collection.is_known and not collection.absent else None
+    collection.version = await collection.listed(server)
+    same = before is not None and before == collection.objects
     collection.was_read, collection.absent, collection.trouble = True, False, ""
     collection.heard = time.time()
     if not same:
@@ -323,7 +358,10 @@ async def watch(
     server: ApiServer, collection: Collection, changed: Callable[[Collection], None]
 ) -> None:
     """Take in what happens until the server ends the watch."""
-    async for kind, item in server.events(collection.path, collection.version):
+    # A server that is asked for a list here ends the watch in silence.
+    accept = METADATA if collection.only_metadata else JSON
+    asked = collection.path, collection.version, accept
+    async for kind, item in server.events(*asked, **collection.query):
         version = str((item.get("metadata") or {}).get("resourceVersion") or "")
         if version:
             collection.version = version
@@ -333,5 +371,5 @@ async def watch(
         if kind == "DELETED":
             collection.objects.pop(key_of(item), None)
         else:
-            collection.objects[key_of(item)] = item
+            collection.objects[key_of(item)] = collection.kept(item)
         changed(collection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,14 +14,19 @@ import orjson
 
 Key = tuple[str, str, str]
 DOCUMENTS, LOCK, HEARD = "documents.json", "watching", "heard.json"
+PIECE = "piece-{}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The objects by kind, namespace and name; `serial` counts what was written."""
+    """The objects by kind, namespace and name; `serial` counts what was written.
+
+    `crds` are rows of digest and brief; a digest is that of a piece, which is read apart.
+    """
 
     serial: int
     objects: Mapping[Key, Any]
+    crds: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +40,27 @@ class Snapshot:
         """What changes with every snapshot."""
         return self.folder / DOCUMENTS
 
-    def write(self, serial: int, objects: Mapping[Key, Any]) -> None:
-        """Replace the snapshot as a whole."""
+    def write(
+        self, serial: int, objects: Mapping[Key, Any], crds: Sequence[tuple[str, Any]] = ()
+    ) -> None:
+        """Replace the snapshot as a whole; the pieces of its CRDs have been written before."""
         rows = [[*key, body] for key, body in sorted(objects.items())]
-        self.put(DOCUMENTS, {"serial": serial, "objects": rows})
+        self.put(DOCUMENTS, {"serial": serial, "objects": rows, "crds": crds})
+
+    def write_piece(self, digest: str, body: bytes) -> None:
+        """Write what does not change, unless it is there."""
+        if not (self.folder / PIECE.format(digest)).exists():
+            self.put_bytes(PIECE.format(digest), body)
+
+    def read_piece(self, digest: str) -> bytes:
+        """What was written under a digest."""
+        return (self.folder / PIECE.format(digest)).read_bytes()
+
+    def keep_pieces(self, digests: frozenset[str]) -> None:
+        """Remove all pieces but these."""
+        for file in self.folder.glob(PIECE.format("*")):
+            if file.stem.partition("-")[2] not in digests:
+                file.unlink(missing_ok=True)
 
     def read(self) -> Seen | None:
         """The newest snapshot, None before the first."""
@@ -48,6 +70,7 @@ class Snapshot:
         return Seen(
             body["serial"],
             {(kind, space, name): each for kind, space, name, each in body["objects"]},
+            [(digest, brief) for digest, brief in body["crds"]],
         )
 
     def mark(self) -> tuple[int, int]:
@@ -83,8 +106,12 @@ class Snapshot:
 
     def put(self, name: str, body: Mapping[str, Any]) -> None:
         """Write a file so that nobody reads half of it."""
+        self.put_bytes(name, orjson.dumps(body))
+
+    def put_bytes(self, name: str, body: bytes) -> None:
+        """The same for what is encoded already."""
         fresh = self.folder / f".{name}.{os.getpid()}"
-        fresh.write_bytes(orjson.dumps(body))
+        fresh.write_bytes(body)
         fresh.replace(self.folder / name)
 
     def take(self, file: Path) -> dict[str, Any] | None:

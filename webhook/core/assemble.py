@@ -145,14 +145,20 @@ def add_policy(
     return ()
 
 
-def prove_all(definitions: Definitions, schemas: Iterable[KindSchema]) -> Iterator[Problem]:
-    """Give each definition what the schemas of its versions prove; what nobody covers is told."""
+def prove_all(
+    definitions: Definitions, schemas: Iterable[KindSchema], *, living: bool = False
+) -> Iterator[Problem]:
+    """Give each definition what the schemas of its versions prove; what nobody covers is told.
+
+    In a `living` cluster the definition's author is told of it: a CRD of somebody else has none.
+    """
     for schema in schemas:
         several = definitions.get((schema.group, schema.kind), ())
         for each in several:
             if schema.version in each.versions:
                 proof = each.proofs[schema.version] = prove(each, schema)
-                yield from uncovered_places(schema, proof, each)
+                for told in uncovered_places(schema, proof, each):
+                    yield replace(told, origin=each.interface.origin) if living else told
                 break
         else:
             problem = ungoverned(schema, other_versions=bool(several))
@@ -261,7 +267,7 @@ def assemble(
     documents.problems += combined.problems
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     documents.problems += check_settings(documents.policies, documents.assets, words)
-    documents.problems += prove_all(combined.definitions, schemas)
+    documents.problems += prove_all(combined.definitions, schemas, living=living)
     if living:
         documents.problems = [
             replace(each, severity="warning") if each.reason == CONFLICT else each

@@ -7,7 +7,7 @@ does an asset that is gone while a policy imposes it. What cannot be put togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +19,12 @@ from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.kind_schema import KindSchema
+from webhook.core.workload.stated import KindName
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
+Schemas = Callable[[Collection[KindName]], Sequence[KindSchema]]
+"""What is known of the schemas of these kinds, and of others that hold pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Living:
         self,
         documents: Mapping[Key, Any],
         fixed: Fixed,
-        schemas: Sequence[KindSchema] = (),
+        schemas: Schemas = lambda _: (),
         generation: int = 1,
     ) -> Outcome:
         """The catalog with these objects in place of all before; what did not change is not read.
@@ -98,6 +101,7 @@ class Living:
             key: list(each.documents.problems) for key, each in self.seen.items()
         }
         origins = {origin_of(key): key for key in self.seen}
+        known = schemas(kinds_of(fixed, (*self.seen.values(), *before.values())))
         while True:
             # Every process has to take the same one of two assets of one id.
             kept = [chosen[key] for key in sorted(chosen)]
@@ -110,7 +114,7 @@ class Living:
                 fixed.server_defaults,
                 generation,
                 fixed.compile_jq,
-                schemas,
+                known,
                 living=True,
             )
             errors = [each for each in problems if each.severity == "error"]
@@ -179,6 +183,12 @@ class Living:
             key: Standing(each.number, number_in_force(self.good.get(key)), unique(more[key]))
             for key, each in self.seen.items()
         }
+
+
+def kinds_of(fixed: Fixed, versions: Iterable[Version]) -> set[KindName]:
+    """The kinds that some definition is of."""
+    several = (fixed.shipped, fixed.given, *(each.documents for each in versions))
+    return {stated.key for each in several for stated in each.interfaces}
 
 
 def number_in_force(version: Version | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from webhook.core.pointer import Path
 from webhook.core.workload.schema_places import is_open, properties
@@ -12,7 +13,7 @@ from webhook.core.workload.schema_places import is_open, properties
 ALWAYS_KEPT = ("apiVersion", "kind", "metadata")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Shape:
     """The keys of one place, what its elements are, and whether further keys are kept."""
 
@@ -61,9 +62,12 @@ NOTHING = Shape({})
 
 @dataclass(slots=True)
 class Shapes:
-    """Makes shapes; equal ones are one object, as most kinds hold the same pod specs."""
+    """Makes shapes; equal ones are one object, as most kinds hold the same pod specs.
 
-    known: dict[object, Shape] = field(default_factory=dict)
+    A shape that nobody has any more is forgotten: CRDs come and go while this lives.
+    """
+
+    known: WeakValueDictionary[object, Shape] = field(default_factory=WeakValueDictionary)
 
     def of(self, schema: Any, *, whole: bool = True) -> Shape:
         """The shape of an OpenAPI schema; `whole` for that of an object with metadata."""
@@ -79,5 +83,10 @@ class Shapes:
         each = self.of(items, whole=False) if isinstance(items, dict) else None
         if not keys and each is None and not opened:
             return NOTHING
+        return self.one(keys, each, opened)
+
+    def one(self, keys: Mapping[str, Shape], each: Shape | None, opened: bool) -> Shape:
+        """The only shape with these parts, which were made here too."""
+        # A part lives as long as what holds it, so that no other can have its id meanwhile.
         mark = (tuple((name, id(keys[name])) for name in sorted(keys)), id(each), opened)
         return self.known.setdefault(mark, Shape(keys, each, opened))

@@ -17,6 +17,7 @@ from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 from webhook.core.workload.schema_places import EACH_ITEM, EACH_KEY, is_below
 
+UNCOVERED = "place-uncovered"
 SHOWN = 5
 """How many places one problem names."""
 # A name says nothing of what runs.
@@ -124,7 +125,7 @@ def uncovered_places(schema: KindSchema, proof: Proof, definition: Definition) -
             f" definition of {schema.name} does not cover; {then}",
             "name it in the ResourceInterface or under extraContainers of the WorkloadProfile,"
             " or under notPods with the reason",
-            "place-uncovered",
+            UNCOVERED,
         )
         for spot in proof.unknown
     ]
