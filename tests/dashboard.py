@@ -142,6 +142,10 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "Documents by state", {"{{kind}} {{state}}": "max by (kind, state) (podgate_documents)"}
         ),
         Panel(
+            "Served versions without a definition",
+            {"{{objects}}": "max by (objects) (podgate_versions_without_definition)"},
+        ),
+        Panel(
             "jq",
             {
                 "{{outcome}}": "sum by (outcome) (increase(podgate_jq_calls_total[1h]))",

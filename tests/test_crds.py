@@ -193,6 +193,7 @@ def test_workers_read_from_the_snapshot_what_the_watcher_has_written(
     known.bodies.clear()
     watcher.write()
     assert len([*tmp_path.glob("piece-*")]) == 1, "a worker may still read by the index before"
+    watcher.collections["WorkloadPolicy"].objects["team", "p"] = {"spec": {}}
     watcher.write()
     assert not [*tmp_path.glob("piece-*")]
 

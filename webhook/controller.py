@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,19 @@ from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.processes import Said
 from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
-from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off
 from webhook.control.lease import Election
-from webhook.control.registration import Definitions, Options, Target, configurations
-from webhook.control.status import InForce, in_force, state_of, status_of
+from webhook.control.registration import Options, Target
+from webhook.control.status import InForce, Reach, in_force, reach_of, state_of, status_of
+from webhook.core import wording
 from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
 from webhook.core.living import Key, Living, Outcome
 from webhook.core.policy.model import Policy
 from webhook.core.workload import definition_crd
+from webhook.core.workload.proof import UNCOVERED
+from webhook.crds import Known, Schemas
 from webhook.loader import Sources, schemas_of
+from webhook.registrar import Registrar
 from webhook.scanner import Scanner
 from webhook.watcher import paths, plain
 
@@ -37,22 +42,6 @@ EVERY = 10.0  # seconds after which everything is looked at again, changed or no
 RENEWED = 5.0  # seconds between two renewals of the lease
 SILENCE = 60.0  # seconds without a turn of the loop after which the process should be ended
 SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
-PROBE = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"generateName": "podgate-probe-"},
-    "spec": {
-        "containers": [
-            {
-                "name": "probe",
-                "image": "podgate.dev/probe",
-                "securityContext": {"privileged": True},
-            }
-        ]
-    },
-}
-"""A Pod that the shipped system policy refuses; it is sent as a dry run only."""
-
 OWNED_ELSEWHERE = frozenset(names.kind for names in definition_crd.NAMES)
 
 Acknowledged = Callable[[], Awaitable[Said]]
@@ -62,8 +51,7 @@ Acknowledged = Callable[[], Awaitable[Said]]
 class Controller:
     """Everything that writes to the cluster. `acknowledged` asks the webhook's processes.
 
-    `probe_namespace` is a governed namespace in which a Pod must be refused before hooks may fail
-    closed; "" registers them as they are wanted at once. What is already there is looked over every
+    `probe_namespace` is as the Registrar has it. What is already there is looked over every
     `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself;
     a `ca_file` that somebody else keeps is read again each time.
     """
@@ -85,15 +73,20 @@ class Controller:
     living: Living = field(default_factory=Living)
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     leads: bool = False
-    is_proven: bool = False
     generation: int = 0
     catalog: Catalog | None = None
-    applied: dict[str, Json] = field(default_factory=dict)
     beaten: float = field(default_factory=time.monotonic)
+    crds: Known = field(init=False)
+    schemas: Schemas = field(init=False)
+    registrar: Registrar = field(init=False)
     scanner: Scanner = field(init=False)
+    uncovered: set[Problem] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """What looks over the cluster shares the connection and the metrics."""
+        """What watches, registers and looks over shares the connection and the metrics."""
+        self.crds = Known(self.server, self.dirty.set)
+        self.schemas = Schemas(self.crds.bodies.__getitem__)
+        self.registrar = Registrar(self.server, self.options, self.metrics, self.probe_namespace)
         governed = self.options.governed
         self.scanner = Scanner(self.server, governed, self.metrics, lambda: self.leads)
 
@@ -104,6 +97,7 @@ class Controller:
                 tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
                 for each in self.collections.values()
             ]
+            working.append(tasks.create_task(self.crds.run()))
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
             working.append(tasks.create_task(self.beat()))
             if self.scan_every:
@@ -150,7 +144,7 @@ class Controller:
             if leads != self.leads:
                 log.info("%s leads", self.election.identity if leads else "somebody else")
                 self.leads = leads
-                self.applied.clear()
+                self.registrar.applied.clear()
                 self.metrics.leads(leads)
                 self.dirty.set()
             await asyncio.sleep(RENEWED)
@@ -226,6 +220,13 @@ class Controller:
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
         )
 
+    async def register(self) -> bool:
+        """Bring the registration up to date; whether it is as it should be."""
+        if self.catalog is None:
+            return False
+        briefs = (each.brief for each in self.crds.found.values())
+        return await self.registrar.register(self.catalog, self.target, briefs)
+
     def read_ca(self, file: Path) -> bytes:
         """The CA as it is now, the one before while there is none to read."""
         try:
@@ -252,11 +253,16 @@ class Controller:
         if fixed is None:
             log.error("documents of files are wrong: %d problems", len(problems))
             return None
-        schemas, _ = schemas_of(self.sources.crds)
+        beside, _ = schemas_of(self.sources.crds)
+        schemas = partial(self.schemas.of, self.crds.found, beside)
         self.generation += 1
         objects = {key: body for key, body, _ in self.objects()}
         outcome = self.living.take(objects, fixed, schemas, self.generation)
         self.catalog = outcome.catalog or self.catalog
+        found = {each for each in outcome.problems if each.reason == UNCOVERED}
+        for each in found - self.uncovered:
+            log.warning("%s", wording.problem_text(each))
+        self.uncovered = found
         return outcome
 
     def objects(self) -> Iterator[tuple[Key, Json, Json]]:
@@ -265,59 +271,6 @@ class Controller:
             version = collection.path.removeprefix("/apis/").rpartition("/")[0]
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind), body
-
-    # Registration
-
-    async def register(self) -> bool:
-        """Bring the webhook configurations up to date; whether they are as they should be."""
-        if self.catalog is None:
-            return False
-        self.metrics.proven.set(self.is_proven)
-        documents = configurations(governed(self.catalog), self.target, self.options)
-        await self.apply_all(documents)
-        if not self.is_proven:
-            self.is_proven = await self.prove()
-            self.metrics.proven.set(self.is_proven)
-            if self.is_proven:
-                await self.apply_all(documents)
-        return self.is_proven
-
-    async def apply_all(self, documents: Sequence[Json]) -> None:
-        """Apply what differs."""
-        for body in documents:
-            wanted = Wanted(body, proven=self.is_proven)
-            found = await self.server.find(wanted.path)
-            right = desired(wanted, found)
-            name = f"{body['kind'].lower()}/{body['metadata']['name']}"
-            if differs(right, found):
-                await self.server.apply(wanted.path, right)
-                log.info("%s was brought up to date", name)
-                self.metrics.wrote(name, self.cause(wanted.path, right, found))
-            self.applied[wanted.path] = right
-            self.metrics.hooks(name, closed=fails_closed(right), off=is_switched_off(found))
-
-    def cause(self, path: str, right: Json, found: Json | None) -> str:
-        """Why a configuration had to be written: `created`, `drift` or `changed`."""
-        if found is None:
-            return "created"
-        return "drift" if self.applied.get(path) == right else "changed"
-
-    async def prove(self) -> bool:
-        """Whether the API server asks us and takes our no: only then may hooks fail closed."""
-        if not self.probe_namespace:
-            return True
-        path = f"/api/v1/namespaces/{self.probe_namespace}/pods?dryRun=All"
-        try:
-            await self.server.ask("POST", path, PROBE)
-        except ApiError as error:
-            if error.code == 403 and "podgate refused" in str(error):
-                log.info("the webhook was proven to refuse what is bad; it may fail closed")
-                return True
-            log.warning("the webhook is not proven to work yet: %s", error)
-            self.metrics.refused("probe", error.code)
-            return False
-        log.warning("a Pod that must be refused was not: hooks stay open")
-        return False
 
     # Reports
 
@@ -345,7 +298,8 @@ class Controller:
             if standing is None:
                 continue
             known = body.get("status") or {}
-            status = status_of(standing, force, key, self.kinds_of(key), known, now)
+            reach = self.reach_of(key)
+            status = status_of(standing, force, key, reach, known, now)
             if key[0] in OWNED_ELSEWHERE:
                 # Their owner's schema has conditions and drops the rest.
                 status = {"conditions": status["conditions"]}
@@ -367,19 +321,14 @@ class Controller:
         else:
             body["status"] = status
 
-    def kinds_of(self, key: Key) -> Iterable[str]:
-        """The kinds that a policy governs, as KIND.GROUP; none for other documents."""
-        if self.catalog is None:
-            return
+    def reach_of(self, key: Key) -> Reach:
+        """The kinds that a policy governs, and those that nobody has defined; none of others."""
         kind, namespace, name = key
-        policy = next(
-            (each for each in self.catalog.policies if is_of(each, kind, namespace, name)), None
-        )
-        if policy is None:
-            return
-        for group, own in self.catalog.definitions:
-            if policy.governs_kind(group, own, self.catalog.workload_type(group, own)):
-                yield f"{own}.{group}" if group else own
+        policies = self.catalog.policies if self.catalog is not None else ()
+        policy = next((each for each in policies if is_of(each, kind, namespace, name)), None)
+        if policy is None or self.catalog is None:
+            return Reach()
+        return reach_of(policy, self.catalog, self.registrar.undefined)
 
 
 async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -393,8 +342,3 @@ async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
 def is_of(policy: Policy, kind: str, namespace: str, name: str) -> bool:
     """Whether a policy is what this document says."""
     return (policy.name, policy.namespace) == (name, namespace) and kind in policy.origin
-
-
-def governed(catalog: Catalog) -> Definitions:
-    """The definitions of kinds that some policy governs: nothing else is sent to the webhook."""
-    return {key: found for key, found in catalog.definitions.items() if catalog.policies_of(*key)}

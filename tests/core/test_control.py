@@ -11,7 +11,7 @@ import pytest
 from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
 from webhook.control.lease import MICRO, Election
 from webhook.control.registration import Target, configurations
-from webhook.control.status import in_force, status_of
+from webhook.control.status import Reach, in_force, status_of
 from webhook.core.decision import Problem
 from webhook.core.living import Standing
 from webhook.loader import Sources, load
@@ -111,7 +111,7 @@ def said(*numbers: int) -> list[Json]:
 
 
 def ready(standing: Standing, *numbers: int, found: Json | None = None) -> tuple[str, str, Json]:
-    status = status_of(standing, in_force(said(*numbers)), KEY, ["Pod"], found or {}, "now")
+    status = status_of(standing, in_force(said(*numbers)), KEY, Reach(("Pod",)), found or {}, "now")
     condition = next(each for each in status["conditions"] if each["type"] == "Ready")
     return condition["status"], condition["reason"], status
 

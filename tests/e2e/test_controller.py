@@ -35,7 +35,7 @@ from tests.e2e.testbed.cluster import Cluster
 pytestmark = pytest.mark.e2e
 
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/podgate"
-SOON = 30.0
+SOON = 60.0
 PROBE = "podgate-probe"
 
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
-SOON = 15.0  # seconds; on an idle machine 3 are enough
+SOON = 60.0  # seconds; on an idle machine 3 are enough
 A, B = "registry.example.com/a:1", "registry.example.com/b:1"
 
 

@@ -32,6 +32,7 @@ class ControllerMetrics:
     off: Gauge
     written: Counter
     documents: Gauge
+    undefined: Gauge
     processes: Gauge
     rounds: Gauge
     heard: Gauge
@@ -56,6 +57,7 @@ class ControllerMetrics:
             off=rows.OFF.gauge(registry),
             written=rows.WRITTEN.counter(registry),
             documents=rows.DOCUMENTS.gauge(registry),
+            undefined=rows.UNDEFINED.gauge(registry),
             processes=rows.PROCESSES.gauge(registry),
             rounds=rows.ROUNDS.gauge(registry),
             heard=rows.HEARD.gauge(registry),
@@ -73,8 +75,8 @@ class ControllerMetrics:
         self.leader.set(leads)
         if not leads:
             self.processes.set(0)
-            told = (self.closed, self.off, self.documents, self.not_after, self.reports)
-            for each in (*told, self.findings):
+            told = self.closed, self.off, self.documents, self.undefined, self.not_after
+            for each in (*told, self.reports, self.findings):
                 each.clear()
 
     def hooks(self, configuration: str, *, closed: bool, off: bool) -> None:
@@ -91,6 +93,12 @@ class ControllerMetrics:
         self.documents.clear()
         for (kind, state), number in Counts(kinds_and_states).items():
             self.documents.labels(kind, state).set(number)
+
+    def undefined_are(self, converted: Iterable[bool]) -> None:
+        """Of every served version without a definition, whether it is converted to one with it."""
+        found = Counts(converted)
+        self.undefined.labels("converted").set(found[True])
+        self.undefined.labels("not-judged").set(found[False])
 
     def certificates(self, ends: Mapping[str, datetime]) -> None:
         """When each part ends: `leaf`, `ca`, `bundle`; a part that is absent is not known."""

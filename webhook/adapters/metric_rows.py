@@ -222,6 +222,13 @@ DOCUMENTS = Row(
     " last good version in force, or faulty with none; told by the leader.",
     {"kind": DOCUMENT_KINDS, "state": ("in-force", "waiting", "last-good", "faulty")},
 )
+UNDEFINED = Row(
+    "podgate_versions_without_definition",
+    "gauge",
+    "Kinds with pods, and versions of governed kinds, that the cluster serves and no definition is"
+    " for: shown to podgate in a version that has one, or not judged at all; told by the leader.",
+    {"objects": ("converted", "not-judged")},
+)
 PROCESSES = Row(
     "podgate_processes",
     "gauge",
@@ -238,7 +245,7 @@ API_ERRORS = Row(
     "counter",
     "What the API server refused or did not answer, for the controller.",
     {
-        "task": ("lease", "reconcile", "probe", "scan"),
+        "task": ("lease", "reconcile", "discovery", "probe", "scan"),
         "code": "an HTTP status, 0 without an answer",
     },
 )
@@ -277,6 +284,7 @@ CONTROLLER = (
     OFF,
     WRITTEN,
     DOCUMENTS,
+    UNDEFINED,
     PROCESSES,
     ROUNDS,
     HEARD,

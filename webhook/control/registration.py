@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.control.served import Served
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP
 from webhook.core.workload import definition_crd
@@ -72,6 +73,15 @@ LETS_GO = " || ".join(
 any case, and without podgate a Pod could not go."""
 
 
+PROBE_LABEL = "podgate.dev/probe"
+NOT_FOR_VALIDATION = (
+    "!(request.?dryRun.orValue(false) && request.operation == 'CREATE'"
+    f" && object.metadata.?labels['{PROBE_LABEL}'].orValue('') == 'validate')"
+)
+"""False for a dry run that is meant for validation alone: nothing comes of it, so that whoever
+else writes the label escapes nothing."""
+
+
 def match_conditions(options: Options) -> list[dict[str, str]]:
     """What the API server itself decides without asking."""
     found = [{"name": "more-than-letting-a-pod-go", "expression": LETS_GO}]
@@ -82,23 +92,27 @@ def match_conditions(options: Options) -> list[dict[str, str]]:
     return found
 
 
-def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, Any]]:
+def rules_of(
+    definitions: Definitions, *, subresources: bool, served: Served | None = None
+) -> list[dict[str, Any]]:
     """One rule per group and set of versions, sorted, with exactly the versions that are defined.
 
-    Kinds without a namespace are in none: what they bring is held on the pods that come of them.
+    Where it is known what is `served`, nothing else is named. Kinds without a namespace are in
+    none: what they bring is held on the pods that come of them.
     """
     grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for each in (d for found in definitions.values() for d in found):
-        profile, interface = each.profile, each.interface
-        if not profile.resource or profile.cluster_scoped:
+        group, resource = each.interface.group, each.profile.resource
+        if not resource or each.profile.cluster_scoped:
             continue
-        key = (interface.group, tuple(sorted(each.versions)))
-        resources = grouped.setdefault(key, set())
-        resources.add(profile.resource)
-        if subresources and profile.scale_subresource is not None:
-            resources.add(f"{profile.resource}/scale")
-        if subresources and (interface.group, interface.kind) == ("", "Pod"):
-            resources.update(POD_SUBRESOURCES)
+        for name in (resource, *(subresources_of(each) if subresources else ())):
+            versions = tuple(
+                version
+                for version in sorted(each.versions)
+                if served is None or served.has(group, version, name)
+            )
+            if versions:
+                grouped.setdefault((group, versions), set()).add(name)
     return [
         {
             "apiGroups": [group],
@@ -109,6 +123,14 @@ def rules_of(definitions: Definitions, *, subresources: bool) -> list[dict[str, 
         }
         for (group, versions), resources in sorted(grouped.items())
     ]
+
+
+def subresources_of(definition: Definition) -> tuple[str, ...]:
+    """The subresources by which an object of a kind can be changed past its own reviews."""
+    interface, profile = definition.interface, definition.profile
+    found = [f"{profile.resource}/scale"] if profile.scale_subresource is not None else []
+    pods = POD_SUBRESOURCES if (interface.group, interface.kind) == ("", "Pod") else ()
+    return (*found, *pods)
 
 
 def never_governed(target: Target) -> frozenset[str]:
@@ -129,14 +151,19 @@ def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> 
 
 
 def webhook(
-    kind: str, path: str, failure: str, definitions: Definitions, target: Target, options: Options
+    kind: str,
+    path: str,
+    failure: str,
+    rules: list[dict[str, Any]],
+    target: Target,
+    options: Options,
 ) -> dict[str, Any]:
-    """One webhook entry; subresources are only validated, since nothing is written there."""
+    """One webhook entry."""
     entry = {
         "name": f"{kind}.podgate.dev",
         "admissionReviewVersions": ["v1"],
         "clientConfig": target.client_config(path),
-        "rules": rules_of(definitions, subresources=kind == "validate"),
+        "rules": rules,
         "namespaceSelector": namespace_selector(
             options.governed, {*never_governed(target), *options.exempt}
         ),
@@ -148,25 +175,34 @@ def webhook(
     }
     if kind == "mutate":
         entry["reinvocationPolicy"] = "IfNeeded"
+        skipped = {"name": "not-a-probe-of-validation", "expression": NOT_FOR_VALIDATION}
+        entry["matchConditions"] = [*match_conditions(options), skipped]
     return entry
 
 
 def configurations(
-    definitions: Definitions, target: Target, options: Options | None = None
+    definitions: Definitions,
+    target: Target,
+    options: Options | None = None,
+    served: Served | None = None,
 ) -> list[dict[str, Any]]:
-    """The mutating and the validating configuration, ready to apply."""
+    """The mutating and the validating configuration, ready to apply.
+
+    Subresources are only validated, since nothing is written there.
+    """
     options = options or Options()
     found = []
     for kind, path, failure, name in (
         ("mutate", "/mutate", options.mutate_failure, "MutatingWebhookConfiguration"),
         ("validate", "/validate", options.validate_failure, "ValidatingWebhookConfiguration"),
     ):
+        rules = rules_of(definitions, subresources=kind == "validate", served=served)
         found.append(
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": name,
                 "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}},
-                "webhooks": [webhook(kind, path, failure, definitions, target, options)],
+                "webhooks": [webhook(kind, path, failure, rules, target, options)],
             }
         )
     return [*found, documents_configuration(target, options)]

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.control.undefined import Undefined
 from webhook.core import wording
+from webhook.core.catalog import Catalog
 from webhook.core.living import Key, Standing
+from webhook.core.policy.model import Policy
 
 Json = dict[str, Any]
 MOST_PROBLEMS, MOST_KINDS = 50, 100
@@ -19,6 +22,29 @@ class InForce:
 
     workers: int
     lowest: Mapping[Key, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The kinds that a policy governs, and those it would, if somebody had defined them; names."""
+
+    kinds: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
+
+
+def reach_of(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -> Reach:
+    """What a policy reaches by its kinds and types."""
+
+    def governs(group: str, kind: str) -> bool:
+        return policy.governs_kind(group, kind, catalog.workload_type(group, kind))
+
+    kinds = (
+        f"{kind}.{group}" if group else kind
+        for group, kind in catalog.definitions
+        if governs(group, kind)
+    )
+    lacking = (each.text for each in undefined if governs(each.group, each.kind))
+    return Reach(tuple(sorted(kinds)), tuple(lacking))
 
 
 def in_force(acknowledged: Iterable[Json]) -> InForce:
@@ -42,7 +68,7 @@ def state_of(standing: Standing, force: InForce, key: Key) -> str:
 
 
 def status_of(
-    standing: Standing, force: InForce, key: Key, kinds: Iterable[str], found: Json, now: str
+    standing: Standing, force: InForce, key: Key, reach: Reach, found: Json, now: str
 ) -> Json:
     """The whole status, with times of transition kept where nothing changed."""
     number = force.lowest.get(key, 0)
@@ -60,7 +86,8 @@ def status_of(
         "observedGeneration": standing.seen,
         "generationInForce": number,
         "workers": force.workers,
-        "kinds": sorted(kinds)[:MOST_KINDS],
+        "kinds": list(reach.kinds[:MOST_KINDS]),
+        "withoutDefinition": list(reach.undefined[:MOST_KINDS]),
         "problems": [
             {
                 "path": each.path,

@@ -209,6 +209,12 @@ def status() -> Schema:
             "description": "The kinds of workloads that it governs, the first hundred.",
             "items": dict(TEXT),
         },
+        "withoutDefinition": {
+            "type": "array",
+            "description": "Kinds and versions that the cluster serves and it would govern, if they"
+            " had a definition; the first hundred.",
+            "items": dict(TEXT),
+        },
         "problems": {
             "type": "array",
             "description": "Everything that is wrong with it.",
