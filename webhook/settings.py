@@ -29,6 +29,7 @@ OTHERS = frozenset(
         "PODGATE_CACHE_DIR",
         "PODGATE_CERTS_DIR",
         "PODGATE_FUZZ_PAIRS",
+        "PODGATE_KUBERNETES",
         "PODGATE_SHARED",
         "PODGATE_TRACEBACK",
         "PODGATE_UPDATE_GOLDEN",

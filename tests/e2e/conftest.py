@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.api import Api
 from tests.e2e.gate import Gate
 from tests.e2e.recorder import Recorder
-from tests.e2e.served import Certificates, Served, serving
-from tests.e2e.testbed import upstream
+from tests.e2e.served import MINOR, Certificates, Served, serving
+from tests.e2e.testbed import releases, upstream
 from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.missing import MissingTestbed
 from tests.e2e.workloads import WORKLOADS
@@ -29,6 +29,10 @@ LAST = "test_zz_replay"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What replays the recordings runs last, when all of them are there."""
+    try:
+        releases.chosen()
+    except MissingTestbed as error:
+        raise pytest.UsageError(f"{error.reason} {error.how_to_get_it}") from None
     items.sort(key=lambda item: item.path.stem == LAST)
 
 
@@ -41,6 +45,14 @@ def bed_or_skip() -> Iterator[None]:
         if os.environ.get("CI"):
             raise
         pytest.skip(f"no test bed: {error.reason} {error.how_to_get_it}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def minor() -> Iterator[str]:
+    """The minor of the test bed, of which commands in this process take the server's defaults."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(MINOR, releases.chosen().minor)
+        yield releases.chosen().minor
 
 
 @pytest.fixture(scope="session")

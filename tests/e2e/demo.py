@@ -24,7 +24,7 @@ from certs import files
 from certs.development import ensure_development_certificates
 from certs.problem import CertificateProblem
 from tests.e2e.demo_story import GOVERNED, PLAIN, Kubectl, Story, file_of
-from tests.e2e.testbed import background, binaries, cache, processes, upstream
+from tests.e2e.testbed import background, binaries, processes, programs, releases, upstream
 from tests.e2e.testbed.cluster import REPOSITORY, Cluster, NotStartedError
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.cli.demo_report import console, facts, say
@@ -159,8 +159,8 @@ def ingredients(out: Console) -> list[dict[str, Any]]:
         say(
             out,
             f"{error.reason} The first time, the control plane of Kubernetes "
-            f"{binaries.KUBERNETES} is built from its pinned sources into "
-            f"{cache.binaries_folder()}: about 8 minutes on two cores, and 6 GB of disk.",
+            f"{releases.chosen().version} is built from its pinned sources into "
+            f"{programs.folder()}: about 8 minutes on two cores, and 6 GB of disk.",
         )
         binaries.find()
     return [
@@ -178,7 +178,8 @@ def serve(folder: Path, days: int) -> Webhook:
         ensure_development_certificates(folder, ["localhost"], ["127.0.0.1"], now, days)
     except CertificateProblem as problem:
         raise DemoError(f"no certificates in {folder}: {problem}") from problem
-    return start_podgate(folder, [POLICIES])
+    minor = ("--kubernetes-minor", releases.chosen().minor)
+    return start_podgate(folder, [POLICIES], minor)
 
 
 def prepare(kubectl: Kubectl, podgate: Webhook, crds: Sequence[Any]) -> None:
@@ -241,9 +242,10 @@ def introduce(
     seconds: float,
 ) -> None:
     """What was started."""
-    programs = ", ".join(f"{name} ({one.pid})" for name, one in running.items())
+    names = ", ".join(f"{name} ({one.pid})" for name, one in running.items())
+    version = releases.chosen().version
     rows = {
-        "control plane": f"Kubernetes {binaries.KUBERNETES} at {server}: {programs}; no nodes",
+        "control plane": f"Kubernetes {version} at {server}: {names}; no nodes",
         "podgate": f"podgate serve at https://127.0.0.1:{podgate.port}, process "
         f"{podgate.process.pid}, registered for namespaces with {GOVERNED_LABEL}=true",
         "policies": f"{POLICIES.relative_to(REPOSITORY)}, and the built-in system policy",
@@ -311,14 +313,12 @@ def keep(folder: Path, out: Console) -> int:
 
 def what_next(out: Console, state: background.State, folder: Path) -> None:
     """The commands to type, each on a line of its own, and how to end it."""
-    kubeconfig, programs = (
-        shlex.quote(str(each)) for each in (state.kubeconfig, state.kubectl.parent)
-    )
+    kubeconfig, path = (shlex.quote(str(each)) for each in (state.kubeconfig, state.kubectl.parent))
     where = "" if folder == FOLDER else f" (python -m tests.e2e.demo --stop --dir {folder})"
     say(out, "")
     say(out, "Type next:")
     sys.stdout.write(
-        f"\nexport KUBECONFIG={kubeconfig} PATH={programs}:$PATH\n"
+        f"\nexport KUBECONFIG={kubeconfig} PATH={path}:$PATH\n"
         f"kubectl apply -n {GOVERNED} -f {file_of('deployment')}\n\n"
     )
     sys.stdout.flush()

@@ -21,9 +21,13 @@ from typing import Any
 
 from certs import files
 from certs.development import ensure_development_certificates
+from tests.conftest import REPOSITORY
+from tests.e2e.testbed import releases
 
 PATIENCE = 30.0
-PODGATE = Path(sys.executable).parent / "podgate"
+MINOR = "PODGATE_KUBERNETES_MINOR"
+# The code of this checkout: an environment that several share has the command of one of them.
+PODGATE = (sys.executable, "-c", "from webhook.cli.main import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +139,9 @@ def free_port() -> int:
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This environment without settings of podgate but these: tests say the others in flags."""
+    """This environment without settings of podgate but these and the minor of the test bed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PODGATE_")}
-    return {**kept, **(settings or {})}
+    return {**kept, MINOR: releases.chosen().minor, **(settings or {})}
 
 
 def started(
@@ -147,6 +151,7 @@ def started(
     with (folder / "podgate.log").open("ab") as log:
         return subprocess.Popen(
             command,
+            cwd=REPOSITORY,
             env=environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -179,7 +184,7 @@ def serving(
         "--drain": 0,
         "--log-format": "text",
     }
-    command = [str(PODGATE), "serve", *(str(part) for pair in flags.items() for part in pair)]
+    command = [*PODGATE, "serve", *(str(part) for pair in flags.items() for part in pair)]
     process = started(command, folder, settings or {})
     url = f"https://127.0.0.1:{port}"
     served = Served(folder, certificates, url, command, settings or {}, process)
@@ -199,7 +204,8 @@ def offline(
     """What `podgate apply` says of manifests: an object per document, and its standard error."""
     command = ["apply", "--policies", policies, "--namespace", namespace, "--output", "json"]
     done = subprocess.run(
-        [str(part) for part in (PODGATE, *command, *files)],
+        [str(part) for part in (*PODGATE, *command, *files)],
+        cwd=REPOSITORY,
         env=environment(settings),
         stdin=subprocess.DEVNULL,
         capture_output=True,

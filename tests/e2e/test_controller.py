@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ import pytest
 
 from tests.cli.running import podgate
 from tests.e2e.api import Api, StatusError
-from tests.e2e.served import Certificates, environment, free_port
+from tests.e2e.served import PODGATE, Certificates, environment, free_port
 from tests.e2e.test_living_cluster import (  # noqa: F401 - fixtures
     POLICIES,
     ROOT,
@@ -89,7 +88,7 @@ class Controllers:
         command = ["control", *(str(part) for pair in flags.items() for part in pair), *more]
         with self.log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],
+                [*PODGATE, *command],
                 cwd=ROOT,
                 env=environment({"PODGATE_LOG_FORMAT": "text"}),
                 stdin=subprocess.DEVNULL,
@@ -278,7 +277,7 @@ def test_it_makes_and_exchanges_certificates_that_the_webhook_serves(
         }
         command = ["serve", *(str(part) for pair in flags.items() for part in pair)]
         serving = subprocess.Popen(
-            [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],
+            [*PODGATE, *command],
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from tests.e2e.gate import Gate, resource, text_of, wait_for
 from tests.e2e.objects import Json, pods_in, version_of
 from tests.e2e.workloads import WORKLOADS, Workload, pointer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 EVERY = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each.kind)
 PRIVILEGED = {"privileged": True}

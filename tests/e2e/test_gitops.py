@@ -12,7 +12,7 @@ from tests.e2e.gate import Gate, resource, text_of
 from tests.e2e.objects import Json, at, version_of
 from tests.e2e.workloads import NEW, OLD, WORKLOADS, Workload, image_patch
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 EVERY = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each.kind)
 # How each tool sends what is in Git. Argo CD applies like kubectl, or on the server's side where

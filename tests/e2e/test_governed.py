@@ -13,7 +13,7 @@ from tests.e2e.objects import essence
 from tests.e2e.served import Certificates, serving
 from tests.e2e.workloads import WORKLOADS, Workload
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 EVERY = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each.kind)
 

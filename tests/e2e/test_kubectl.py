@@ -11,7 +11,7 @@ from tests.e2e.gate import MANIFESTS, Gate, resource
 from tests.e2e.objects import Json, at, essence, pods_in, version_of
 from tests.e2e.workloads import NEW, WORKLOADS, Workload, pointer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 EVERY = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each.kind)
 WRITES = {

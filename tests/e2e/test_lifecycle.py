@@ -11,7 +11,7 @@ from tests.e2e.gate import Done, Gate, resource, text_of
 from tests.e2e.objects import Json, at, pods_in, version_of
 from tests.e2e.workloads import NEW, OLD, WORKLOADS, Workload, image_patch
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 EVERY = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each.kind)
 CHANGEABLE = pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import os
 import signal
 import ssl
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,12 +18,12 @@ import pytest
 
 from tests.cli.running import podgate
 from tests.e2e.api import Api, Json
-from tests.e2e.served import Certificates, environment, free_port
+from tests.e2e.served import PODGATE, Certificates, environment, free_port
 from tests.e2e.testbed.cluster import Cluster
 from webhook.control.registration import Options, Target, documents_configuration
 from webhook.core import own_crds
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
@@ -127,7 +126,7 @@ def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) 
     log = tmp_path / "podgate.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-c", "from webhook.cli.main import main; main()", *command],
+            [*PODGATE, *command],
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from tests.e2e.testbed.cluster import Cluster
 from webhook.control.registration import Options, Target, configurations
 from webhook.loader import Sources, load
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 SPACE, EXEMPT = "unanswered", "network"
 MERGE = "application/merge-patch+json"

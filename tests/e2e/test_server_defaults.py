@@ -25,9 +25,9 @@ from tests.e2e.testbed.probe.kinds import KINDS, Json, Kind
 from webhook.core import quantity, server_rules
 from webhook.core.server_defaults import ServerDefaults
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
-TABLE = REPOSITORY / "policies" / "server-defaults" / "1.36.yaml"
+TABLES = REPOSITORY / "policies" / "server-defaults"
 KNOWN = {(kind.api_version, kind.kind): kind for kind in KINDS}
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 GENERATION = "deprecated.daemonset.template.generation"
@@ -139,9 +139,9 @@ IMAGES = (
 
 
 @pytest.fixture
-def table() -> Json:
-    """The committed table."""
-    return dict(yaml.safe_load(TABLE.read_text("utf-8")))
+def table(minor: str) -> Json:
+    """The committed table of the test bed's minor."""
+    return dict(yaml.safe_load((TABLES / f"{minor}.yaml").read_text("utf-8")))
 
 
 @pytest.fixture(scope="module")

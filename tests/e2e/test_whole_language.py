@@ -18,6 +18,7 @@ from tests.e2e.persistence import lost, patched
 from tests.e2e.served import offline
 from tests.e2e.test_twin import in_cluster, in_order
 from tests.e2e.test_zz_replay import answer, generation_of
+from tests.e2e.testbed import releases
 from webhook.core.assemble import Choices
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import NOTHING
@@ -304,7 +305,11 @@ def test_children_that_keep_to_it_pass_as_they_are(whole: w.Whole, operator: Jso
 
 
 def test_every_review_gets_the_same_answer_offline(whole: w.Whole) -> None:
-    sources = Sources((str(whole.podgate.policies),), choices=Choices(vocabulary=everything.WORDS))
+    sources = Sources(
+        (str(whole.podgate.policies),),
+        kubernetes_minor=releases.chosen().minor,
+        choices=Choices(vocabulary=everything.WORDS),
+    )
     catalog, problems = load(sources)
     assert catalog is not None, problems
     recordings = whole.recorder.recordings()

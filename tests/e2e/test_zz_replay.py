@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.gate import Gate
 from tests.e2e.recorder import Recording
+from tests.e2e.testbed import releases
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, parse_review, respond
 from webhook.core.catalog import Catalog
@@ -17,13 +18,13 @@ from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.loader import Sources, load
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 
 @cache
 def catalog_of(policies: Path) -> Catalog:
     """The catalog of a policy folder."""
-    catalog, problems = load(Sources((str(policies),)))
+    catalog, problems = load(Sources((str(policies),), kubernetes_minor=releases.chosen().minor))
     assert catalog is not None, problems
     return catalog
 

@@ -80,7 +80,11 @@ Combination = Annotated[
 ]
 Minor = Annotated[
     str,
-    typer.Option("--kubernetes", help="Minor version whose server defaults hold, such as 1.36."),
+    typer.Option(
+        "--kubernetes",
+        envvar="PODGATE_KUBERNETES_MINOR",
+        help="Minor version whose server defaults hold, such as 1.36.",
+    ),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.testbed import binaries, programs
+from tests.e2e.testbed import programs, releases
 
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,7 +36,7 @@ def helm(*arguments: str, stdin: str = "", environ: Mapping[str, str] | None = N
 
 def rendered(values: Json | None = None, *, namespace: str = NAMESPACE) -> list[Json]:
     """Every object of the chart with these values, hooks included."""
-    version = ("--kube-version", binaries.KUBERNETES)
+    version = ("--kube-version", releases.chosen().version)
     flags = ("template", "podgate", str(CHART), "--namespace", namespace, *version)
     text = helm(*flags, "--values", "-", stdin=json.dumps(values or {}))
     return [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]

@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +21,11 @@ import yaml
 
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.install.helm import CHART, NAMESPACE, ROOT, helm, is_hook, rendered
-from tests.e2e.served import environment, free_port
+from tests.e2e.served import PODGATE, environment, free_port
 from tests.e2e.testbed import identity
 from tests.e2e.testbed.cluster import Cluster
 
 SOON = 45.0
-COMMAND = (sys.executable, "-c", "from webhook.cli.main import main; main()")
 
 
 def own_address() -> str:
@@ -75,7 +73,7 @@ class Release:
         self.cluster.kubectl("apply", "-f", "-", input=rest)
         (one,) = job["spec"]["template"]["spec"]["containers"]
         config = self.kubeconfig(job["spec"]["template"]["spec"]["serviceAccountName"])
-        command = [*COMMAND, *one["args"], "--kubeconfig", str(config)]
+        command = [*PODGATE, *one["args"], "--kubeconfig", str(config)]
         done = subprocess.run(
             command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
         )
@@ -112,7 +110,7 @@ class Release:
             flag, equals, _ = each.partition("=")
             arguments.append(f"{flag}={swapped[flag]}" if equals and flag in swapped else each)
         settings = {each["name"]: each["value"] for each in one.get("env") or ()}
-        command = [*COMMAND, *arguments, *more, "--kubeconfig", str(self.kubeconfig(account))]
+        command = [*PODGATE, *arguments, *more, "--kubeconfig", str(self.kubeconfig(account))]
         with self.log(name).open("ab") as out:
             self.running[name] = subprocess.Popen(
                 command,

@@ -22,7 +22,7 @@ from tests.e2e.test_living_cluster import POLICIES, A, B, images, put
 from tests.e2e.testbed import programs
 from tests.e2e.testbed.cluster import Cluster
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 OPERATOR = "system:serviceaccount:kserve:kserve-controller-manager"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

@@ -20,6 +20,7 @@ from tests.e2e.operators.operator import Operator
 from tests.e2e.operators.trainer import TRAINER
 from tests.e2e.operators.training_operator import TRAINING_OPERATOR
 from tests.e2e.testbed import upstream
+from tests.e2e.testbed.programs import OPERATORS_IN_CI
 
 HERE = Path(__file__).parent
 Json = dict[str, Any]
@@ -179,9 +180,6 @@ CASES = (
         spreads=True,
     ),
 )
-IN_CI = ("training-operator", "jobset", "kuberay")
-"""Operators that `make test` runs; `make test-operators` runs all of them."""
-
 
 TABLE_HEAD = ("kind", "operator", "as", "pods", "scales", "ends", "merged", "outage", "in CI")
 
@@ -200,7 +198,7 @@ def table() -> Iterator[tuple[str, ...]]:
             case.done,
             "refused" if case.smuggled.exists() else "",
             "recovers" if case.again else "at the next event",
-            "yes" if name in IN_CI else "",
+            "yes" if name in OPERATORS_IN_CI else "",
         )
 
 
@@ -215,5 +213,5 @@ def how_to_run(name: str) -> str:
 def wanted(case: Case) -> bool:
     """Whether the environment asks for this case: `PODGATE_OPERATORS` is `all` or some names."""
     asked = os.environ.get("PODGATE_OPERATORS", "")
-    names = asked.split(",") if asked else list(IN_CI)
+    names = asked.split(",") if asked else list(OPERATORS_IN_CI)
     return asked == "all" or case.operator.name in names

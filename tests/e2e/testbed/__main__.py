@@ -43,8 +43,7 @@ def status(folder: Path) -> int:
 def build(_: Path, names: Sequence[str] = ()) -> int:
     """Build or find the binaries, fetch the archives of other projects, and print the paths."""
     found = binaries.find()
-    for path in (found.etcd, found.kube_apiserver, found.kube_controller_manager, found.kubectl):
-        print(path)
+    print(found.etcd, found.kube_apiserver, found.kube_controller_manager, found.kubectl, sep="\n")
     for path in programs.find(*names).values():
         print(path)
     for name, project in upstream.PROJECTS.items():
@@ -61,6 +60,15 @@ def logs(folder: Path) -> int:
     return 0
 
 
+def known(name: str) -> str:
+    """Return `name` if it is that of a program; argparse tells the error."""
+    # Not `choices`: before Python 3.12 these refuse that no name is given.
+    if name not in NAMES:
+        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(NAMES)}")
+    return name
+
+
+NAMES = (*programs.KUBERNETES, *programs.PROGRAMS)
 COMMANDS = {"up": up, "down": down, "status": status, "build": build, "logs": logs}
 
 
@@ -73,12 +81,14 @@ def main() -> int:
         command.add_argument("--dir", type=Path, default=REPOSITORY / ".cluster")
         if name == "build":
             told = "operators and the like besides the control plane"
-            command.add_argument("names", nargs="*", choices=[*programs.PROGRAMS], help=told)
+            command.add_argument("--ci", action="store_true", help="and all that `make test` runs")
+            command.add_argument("names", nargs="*", type=known, help=f"{told}: {', '.join(NAMES)}")
     arguments = parser.parse_args()
     folder = arguments.dir.resolve()
     try:
         if arguments.command == "build":
-            return build(folder, arguments.names)
+            more = programs.IN_CI if arguments.ci else ()
+            return build(folder, [*arguments.names, *more])
         return COMMANDS[arguments.command](folder)
     except (MissingTestbed, NotStartedError, background.BackgroundError) as error:
         print(error, file=sys.stderr)

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import sys
 import time
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MODULES = (HERE / "tools", HERE / "tools-etcd")
 
 
 def root() -> Path:
@@ -20,14 +18,6 @@ def root() -> Path:
         return Path(own).expanduser().resolve()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "podgate"
-
-
-def binaries_folder() -> Path:
-    """Return the folder of the binaries that the committed `go.sum` files pin."""
-    digest = hashlib.sha256()
-    for module in MODULES:
-        digest.update((module / "go.sum").read_bytes())
-    return root() / "testbed" / digest.hexdigest()[:12]
 
 
 @contextlib.contextmanager

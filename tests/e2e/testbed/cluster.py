@@ -162,7 +162,8 @@ class Cluster:
 
     def wait_established(self, names: Collection[str]) -> None:
         """Wait until the server serves the CustomResourceDefinitions of these names."""
-        end = time.monotonic() + processes.PATIENCE
+        # Dozens of large ones take their time on a machine that has other work.
+        end = time.monotonic() + 4 * processes.PATIENCE
         # `kubectl wait` fails on a definition whose conditions are not there yet.
         while wanting := set(names) - self._established():
             if time.monotonic() > end:

@@ -1,14 +1,15 @@
-"""Programs beyond the control plane: scheduler, kwok, helm, operators, each pinned by a module."""
+"""Programs of the control plane and beside it, each pinned by a module, found or built."""
 
 import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.testbed import binaries, cache, golang
+from tests.e2e.testbed import cache, golang, releases
 from tests.e2e.testbed.missing import MissingTestbed
 
 PINS = cache.HERE / "operators"
+ETCD = cache.HERE / "etcd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,15 @@ class Program:
     flags: str = "-s -w"
 
 
+# Of the chosen release, in seconds as below: a server first, which builds what the others share.
+KUBERNETES = {
+    "kube-apiserver": 270,
+    "kube-controller-manager": 60,
+    "kube-scheduler": 60,
+    "kubectl": 35,
+}
 PROGRAMS = {
-    "kube-scheduler": Program(
-        cache.MODULES[0], "k8s.io/kubernetes/cmd/kube-scheduler", 60, binaries.linker_flags()
-    ),
+    "etcd": Program(ETCD, "go.etcd.io/etcd/server/v3", 45),
     "helm": Program(PINS / "helm", "helm.sh/helm/v3/cmd/helm", 100),
     "kwok": Program(PINS / "kwok", "sigs.k8s.io/kwok/cmd/kwok", 100),
     "training-operator": Program(
@@ -51,6 +57,9 @@ PROGRAMS = {
     ),
     "kserve": Program(PINS / "kserve", "github.com/kserve/kserve/cmd/manager", 150),
 }
+OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
+IN_CI = ("kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
+"""What `make test` runs besides the control plane; `make test-operators` runs all operators."""
 
 
 def find(*names: str, build: bool = True) -> dict[str, Path]:
@@ -58,7 +67,7 @@ def find(*names: str, build: bool = True) -> dict[str, Path]:
 
     Raises MissingTestbed when one is nowhere and cannot be built, at once if not `build`.
     """
-    paths = {name: _in_assets(name) or _cached(name) for name in names}
+    paths = {name: in_assets(name) or _cached(name) for name in names}
     wanting = [name for name, path in paths.items() if not path.exists()]
     if wanting and not build:
         raise MissingTestbed(
@@ -70,31 +79,49 @@ def find(*names: str, build: bool = True) -> dict[str, Path]:
     return paths
 
 
-def _in_assets(name: str) -> Path | None:
+def folder() -> Path:
+    """Return the folder that keeps what was built, below it a folder for each set of pins."""
+    return cache.root() / "testbed"
+
+
+def in_assets(name: str) -> Path | None:
+    """Return the program in the folder that KUBEBUILDER_ASSETS names, None if it is not there."""
     named = os.environ.get("KUBEBUILDER_ASSETS")
     path = Path(named or ".").expanduser().resolve() / name
     return path if named and os.access(path, os.X_OK) else None
 
 
+def _program(name: str) -> Program:
+    if name not in KUBERNETES:
+        return PROGRAMS[name]
+    release, package = releases.chosen(), f"{releases.MODULE}/cmd/{name}"
+    return Program(release.module, package, KUBERNETES[name], release.linker_flags())
+
+
 def _cached(name: str) -> Path:
-    program = PROGRAMS[name]
-    pins = (program.module / "go.sum").read_bytes()
-    digest = hashlib.sha256(pins + program.package.encode()).hexdigest()[:12]
-    return cache.root() / "testbed" / "programs" / f"{name}-{digest}"
+    # The file keeps the program's name: kubectl tells it the server, as what changed an object.
+    pins = (_program(name).module / "go.sum").read_bytes()
+    return folder() / hashlib.sha256(pins).hexdigest()[:12] / name
 
 
 def _build_all(names: list[str]) -> None:
     go = golang.find()
-    folder = cache.root() / "testbed" / "programs"
-    with cache.locked(folder):
+    with cache.locked(folder()):
         wanting = [name for name in names if not _cached(name).exists()]
-        minutes = max(1, round(sum(PROGRAMS[name].seconds for name in wanting) / 60))
+        minutes = max(1, round(sum(_program(name).seconds for name in wanting) / 60))
         if wanting:
             cache.tell(
-                f"building {', '.join(wanting)} into {folder}; "
+                f"building {', '.join(wanting)} into {folder()}; "
                 f"about {minutes} minutes on two cores, the first time only"
             )
         for name in wanting:
-            program = PROGRAMS[name]
             with cache.step(f"go build {name}"):
-                binaries.build(go, program.module, program.package, program.flags, _cached(name))
+                _build(go, _program(name), _cached(name))
+
+
+def _build(go: golang.Go, program: Program, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f"{target.name}.partial")
+    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={program.flags}"]
+    go.run("build", *flags, "-o", str(partial), program.package, folder=program.module)
+    partial.replace(target)

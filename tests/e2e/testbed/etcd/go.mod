@@ -1,5 +1,5 @@
-// etcd for the test bed, apart from ../tools so that neither raises the other's requirements.
-module podgate.test/e2e/testbed/tools-etcd
+// etcd for the test bed, apart from ../kubernetes so that neither raises the requirements of the other.
+module podgate.test/e2e/testbed/etcd
 
 go 1.26.0
 

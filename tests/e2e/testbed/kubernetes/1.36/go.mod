@@ -1,5 +1,5 @@
-// The control plane of the test bed; the build commands are in tests/e2e/testbed/binaries.py.
-module podgate.test/e2e/testbed/tools
+// The newest Kubernetes that podgate supports, for the test bed: ../1.34 is the oldest.
+module podgate.test/e2e/testbed/kubernetes/1.36
 
 go 1.26.0
 

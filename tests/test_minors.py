@@ -1,0 +1,70 @@
+"""The Kubernetes minors that podgate has tables of, and those that the test bed can run."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import REPOSITORY
+from tests.e2e.testbed import releases
+from tests.e2e.testbed.missing import MissingTestbed
+from webhook.core.decision import Problem
+from webhook.loader import DEFAULT_MINOR, server_defaults
+from webhook.settings import Settings
+
+TABLES = {
+    path.stem: yaml.safe_load(path.read_text("utf-8"))
+    for path in sorted(REPOSITORY.glob("policies/server-defaults/*.yaml"))
+}
+PAIRS = tuple(itertools.pairwise(TABLES))
+
+
+def rules(table: Any) -> dict[str, Any]:
+    """Every rule of a table by its path; kinds' own ones with the kind before it."""
+    found: dict[str, Any] = {}
+    for each in table["podSpec"]:
+        found.setdefault(f"pods: {each['path']}", []).append(each)
+    for name, kind in table["kinds"].items():
+        found[f"{name}: generated"] = kind["generated"]
+        for each in (*kind["podSpecRules"], *kind["rules"]):
+            found.setdefault(f"{name}: {each['path']}", []).append(each)
+    return found
+
+
+def test_every_minor_that_the_test_bed_runs_has_its_table() -> None:
+    pinned = releases.pinned()
+    assert list(TABLES) == list(pinned)
+    for minor, table in TABLES.items():
+        assert table["server"] == f"v{pinned[minor].version}"
+
+
+def test_the_newest_minor_is_the_default_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(releases.VARIABLE, raising=False)
+    assert releases.chosen().minor == DEFAULT_MINOR == list(TABLES)[-1]
+    assert Settings.model_fields["kubernetes_minor"].default == DEFAULT_MINOR
+
+
+@pytest.mark.parametrize(("older", "newer"), PAIRS, ids="-".join)
+def test_a_newer_table_says_of_older_fields_what_the_older_one_says(older: str, newer: str) -> None:
+    before, after = rules(TABLES[older]), rules(TABLES[newer])
+    assert {path: after.get(path) for path in before} == before
+    assert TABLES[older]["admission"] == TABLES[newer]["admission"]
+    assert TABLES[older]["sameAs"] == TABLES[newer]["sameAs"]
+
+
+def test_a_minor_without_a_table_is_told_with_those_that_have_one() -> None:
+    found = server_defaults("1.33")
+    assert isinstance(found, Problem)
+    assert found.reason == "unknown-minor"
+    assert found.fix == f"choose one of {', '.join(TABLES)}"
+
+
+def test_a_minor_that_the_test_bed_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(releases.VARIABLE, "1.33")
+    with pytest.raises(MissingTestbed, match=r"PODGATE_KUBERNETES=1\.33 is not pinned"):
+        releases.chosen()
+    monkeypatch.setenv(releases.VARIABLE, "1.34")
+    assert "gitVersion=v1.34." in releases.chosen().linker_flags()
