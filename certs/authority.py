@@ -54,11 +54,11 @@ def is_ca(pair: KeyPair) -> bool:
 
 
 def can_sign(ca: KeyPair, now: datetime) -> bool:
-    """Whether `issue_server` and `issue_client` would work with `ca` at `now`."""
+    """Whether what `issue_server` and `issue_client` make with `ca` at `now` is any good."""
     try:
         _signing_key(ca)
         _issuer_identifier(ca)
-        return is_ca(ca) and now < ca.not_after
+        return is_ca(ca) and ca.certificate.not_before <= now < ca.not_after
     except CertificateProblem:
         return False
 

@@ -18,6 +18,8 @@ def ca_due(ca: KeyPair, situation: Situation) -> Reason | None:
     """Why the CA must be replaced, None while it is good."""
     if ca.not_after <= situation.now:
         return Reason.EXPIRED
+    if ca.certificate.not_before > situation.now:
+        return Reason.EARLY
     if not authority.can_sign(ca, situation.now):
         return Reason.BROKEN
     return Reason.DUE if _old(ca, situation) else None
@@ -40,6 +42,8 @@ def _leaf_due(leaf: KeyPair, ca: KeyPair, situation: Situation) -> Reason | None
         return Reason.OTHER_CA
     if leaf.not_after <= situation.now:
         return Reason.EXPIRED
+    if leaf.certificate.not_before > situation.now:
+        return Reason.EARLY
     if leaf.subject_names != situation.names:
         return Reason.NAMES
     # A leaf that ends with its CA gains nothing from being issued again.
@@ -66,7 +70,7 @@ def previous_done(ca: Certificate, state: State, situation: Situation) -> Reason
 def serves(state: State, now: datetime) -> bool:
     """Whether a client that trusts the current CA accepts the leaf."""
     leaf, ca = state.leaf, state.ca.certificate
-    in_time = leaf.usable and now < min(leaf.not_after, ca.not_after)
+    in_time = leaf.usable and leaf.certificate.valid_at(now) and ca.valid_at(now)
     return in_time and leaf.certificate.signed_by(ca)
 
 

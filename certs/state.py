@@ -26,6 +26,7 @@ class Reason(StrEnum):
     BROKEN = "the one there cannot be used"
     EXPIRED = "the one there has expired"
     DUE = "two thirds of its life are over"
+    EARLY = "the one there is not valid yet: a clock was wrong when it was made"
     NAMES = "it was made for other names"
     OTHER_CA = "it is not signed by the current CA"
     TRUSTED = "every client has had the new bundle long enough"

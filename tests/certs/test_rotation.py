@@ -107,6 +107,28 @@ def test_an_expired_leaf_is_replaced() -> None:
     assert changes(start(), NOW + 100 * DAY) == ["issue a leaf: the one there has expired"]
 
 
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), 40 * DAY])
+def test_what_a_clock_that_was_ahead_has_made_is_replaced_at_once(ahead: timedelta) -> None:
+    early = start(NOW + ahead)
+    assert not accepts(rotation.bundle(early), early.leaf, NOW)
+    mended = rotation.plan(early, NOW, NAMES, POLICY, NOTHING).state
+    assert accepts(rotation.bundle(mended), mended.leaf, NOW)
+    assert changes(mended, NOW) == []
+
+
+def test_a_leaf_alone_that_is_not_valid_yet_is_issued_again_by_the_same_ca() -> None:
+    state = start()
+    leaf = authority.issue_server(state.ca, NAMES, NOW + DAY, POLICY.leaf_life)
+    found = rotation.plan(replace(state, leaf=leaf), NOW, NAMES, POLICY, NOTHING)
+    assert [each.reason for each in found.changes] == [Reason.EARLY]
+    assert found.state.ca == state.ca
+    assert accepts(rotation.bundle(found.state), found.state.leaf, NOW)
+
+
+def test_clocks_that_differ_a_little_replace_nothing() -> None:
+    assert changes(start(NOW + timedelta(minutes=4)), NOW) == []
+
+
 def test_phase_one_adds_the_next_ca_while_the_old_signs() -> None:
     state = in_phase_one()
     assert state.next_ca is not None

@@ -154,11 +154,12 @@ class ContainerField:
             view.windows and not self.field.windows
         ):
             return
+        meant = None if value is None else self.rules.show_native(value)
         allowed = self.rules.show(default.value)
         for each in self.rules.prohibitions:
             if each.rule == "canEdit":
                 path = (*container.path, *self.at)
-                ev.violate(self.field.path, path, None, allowed, each, fix=UNCOMPLETED)
+                ev.violate(self.field.path, path, meant, allowed, each, fix=UNCOMPLETED)
 
     def intent_of_host_processes(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on what amounts to privileged: true."""
