@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -182,6 +183,27 @@ def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
     assert treatment(more, rules) is Treatment.UNPATCHED
     bare = request(served(deployment(replicas=9)), served(deployment(replicas=3)), user=DEPLOYMENTS)
     assert reasons(answer(rules, bare)) == [("scale.replicas", "max")]
+
+
+def test_what_an_operator_says_of_a_rollout_beside_the_number_is_no_matter() -> None:
+    """LeaderWorkerSet says maxUnavailable each time, which servers without that gate forget again."""
+    rules = catalog("rules: {scale: {replicas: {max: 2}}}")
+
+    def leaders(replicas: int, **more: Any) -> Any:
+        def change(each: Any) -> None:
+            each["kind"] = "StatefulSet"
+            each["spec"]["replicas"] = replicas
+            each["spec"]["updateStrategy"] = {"rollingUpdate": {"partition": 0, **more}}
+
+        return owned(
+            edited(served(deployment()), change), "LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1"
+        )
+
+    operator = "system:serviceaccount:lws-system:lws-controller-manager"
+    asked = request(leaders(3, maxUnavailable=1), leaders(2), user=operator)
+    assert treatment(asked, rules) is Treatment.EXEMPT
+    anybody = replace(asked, user="alice")
+    assert reasons(answer(rules, anybody)) == [("scale.replicas", "max")]
 
 
 @pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from webhook.core.catalog import Catalog
 from webhook.core.judgement.ratchet import body_changed
@@ -34,6 +34,10 @@ def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Prof
                 yield each.profile
 
 
+ROLLOUTS: Final = (("spec", "strategy"), ("spec", "updateStrategy"))
+"""How a set goes from one pod to the next: no field of a policy reads it."""
+
+
 def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
     """CREATE, and updates of metadata and replicas, by an exact user name of the owner's profile.
 
@@ -49,7 +53,8 @@ def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str,
 def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
     """Whether an update leaves the body as it is, but for numbers of pods that are made of it.
 
-    They follow from the owner's, which is judged: a rollout scales its ReplicaSets to none.
+    They follow from the owner's, which is judged: a rollout scales its ReplicaSets to none. What an
+    operator says of the rollout beside them may be new each time: servers forget some of it.
     """
     if not body_changed(request):
         return True
@@ -65,13 +70,13 @@ def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
 
 
 def without_replicas(definition: Definition, document: Any) -> Any:
-    """A copy of the object without its numbers of replicas."""
+    """A copy of the object without its numbers of replicas, and how they are rolled out."""
     left = copy.deepcopy(document)
     try:
         places = [each.path for each in read_scales(definition, document) if each.path]
     except LocationError:
         places = []
-    for path in places:
+    for path in (*places, *ROLLOUTS):
         take_out(left, path)
     return left
 
