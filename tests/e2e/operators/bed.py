@@ -121,11 +121,12 @@ def standing(
     users: Mapping[str, Sequence[str]] | None = None,
     workers: int = 1,
     recorded: bool = True,
+    policies: Path = HERE / "policies",
 ) -> Iterator[Bed]:
     """A bed with podgate registered and in effect, until the block ends.
 
     `users` are people besides those of every cluster, with their groups. The API server asks through
-    the recorder if `recorded`, else podgate itself.
+    the recorder if `recorded`, else podgate itself, which serves a copy of the folder `policies`.
     """
     certificates = Certificates.make(folder / "certificates")
     programs.find("kube-scheduler", "kwok")
@@ -133,7 +134,7 @@ def standing(
         cluster = stack.enter_context(Cluster(users={**(users or {}), nodes.SCHEDULER: ()}))
         api = stack.enter_context(contextlib.closing(Api(cluster)))
         served = stack.enter_context(
-            serving(folder / "podgate", HERE / "policies", certificates, workers=workers)
+            serving(folder / "podgate", policies, certificates, workers=workers)
         )
         recorder = recorder_of(folder, certificates, served)
         stack.enter_context(recorder.running())

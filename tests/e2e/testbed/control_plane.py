@@ -20,6 +20,7 @@ CONTROLLERS = (
     "job-controller",
     "cronjob-controller",
     "replicationcontroller-controller",
+    "horizontal-pod-autoscaler-controller",
     "serviceaccount-controller",
     "serviceaccount-token-controller",
     "namespace-controller",

@@ -1,0 +1,1 @@
+"""Scenes that people, controllers and operators play in a real cluster while reviews are recorded."""
