@@ -112,6 +112,50 @@ def test_a_refused_child_is_told_of_what_is_on_trial_as_well() -> None:
     assert refused.tell is not None
 
 
+BOUND = policy(
+    "defaults: {security: {hostNetwork: false}}\n"
+    "rules:\n"
+    "  image: {options: [{value: 'registry.example.com/main:1'}]}\n"
+    "  security: {hostNetwork: {canEdit: false}}",
+    kinds=[{"group": "serving.kserve.io", "kind": "InferenceService"}],
+)
+CLOSED = policy(
+    "rules: {arguments: {canEdit: false}, environmentVariables: {instances: {canAdd: false}}}",
+    name="closed",
+)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_what_a_controller_makes_of_a_changed_workload_meets_the_rules_for_children(
+    stage: Stage,
+) -> None:
+    """The workload may refer to another runtime now, whose pods nobody has judged for it."""
+    before, evil = child(), child(image="evil:1")
+    evil["spec"]["template"]["spec"]["hostNetwork"] = True
+    asked = asking(evil, before, user=KSERVE, stage=stage)
+    refused = judge_review(asked, catalog(BOUND), References())
+    assert reasons(refused) == [("image", "options"), ("security.hostNetwork", "canEdit")]
+    assert isinstance(refused, Denied)
+    assert refused.tell is not None
+    same = asking(evil, evil, user=KSERVE, stage=stage)
+    assert isinstance(judge_review(same, catalog(BOUND), References()), Allowed)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_controller_may_change_what_it_was_free_to_make(stage: Stage) -> None:
+    before = child(args=["--model=a"], env=[{"name": "X", "value": "1"}])
+    after = child(args=["--model=b"], env=[{"name": "Y", "value": "1"}])
+    asked = asking(after, before, user=KSERVE, stage=stage)
+    passed = judge_review(asked, catalog(CLOSED), References())
+    assert isinstance(passed, Allowed)
+    assert not passed.patch
+    people = asking(after, before, user="alice", stage=stage)
+    assert reasons(judge_review(people, catalog(CLOSED), References())) == [
+        ("args", "canEdit"),
+        ("environmentVariables", "canAdd"),
+    ]
+
+
 def test_what_people_submit_tells_nobody() -> None:
     refused = answer(served(deployment(container(image="evil:1"))), user="alice")
     assert isinstance(refused, Denied)
@@ -180,4 +224,5 @@ def test_treatments_of_one_child_by_who_sends_it() -> None:
     assert treatment(replace(made, user="alice"), rules) is Treatment.UNPATCHED
     assert treatment(replace(made, subresource="scale"), rules) is Treatment.UNPATCHED
     later = asking(child(image="x:1"), child(), user=KSERVE)
-    assert treatment(later, rules) is Treatment.UNPATCHED
+    assert treatment(later, rules) is Treatment.CHILD
+    assert treatment(replace(later, user="alice"), rules) is Treatment.UNPATCHED

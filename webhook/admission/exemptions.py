@@ -39,15 +39,20 @@ ROLLOUTS: Final = (("spec", "strategy"), ("spec", "updateStrategy"))
 
 
 def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """CREATE, and updates of metadata and replicas, by an exact user name of the owner's profile.
+    """CREATE, and updates of metadata and replicas, by who makes what this owner controls."""
+    if not is_sent_by_controller(request, catalog, owner):
+        return False
+    return request.operation != "UPDATE" or changes_replicas_only(request, catalog)
+
+
+def is_sent_by_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
+    """Whether the sender has an exact user name of the owner's profile.
 
     Never an owner reference alone, which anybody can write, and never a subresource.
     """
     if request.subresource:
         return False
-    if not any(request.user in each.controllers for each in profiles_of_owner(catalog, owner)):
-        return False
-    return request.operation != "UPDATE" or changes_replicas_only(request, catalog)
+    return any(request.user in each.controllers for each in profiles_of_owner(catalog, owner))
 
 
 def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
@@ -87,8 +92,6 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
     That is what its controller makes at once, or what comes of a kind in between that nobody
     describes; what is made of that in turn has been judged.
     """
-    if request.operation != "CREATE":
-        return False
     if catalog.definition(request.group, request.kind, request.version) is None:
         return False
     made = (request.group, request.kind)
@@ -98,6 +101,16 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
         for definition in catalog.definitions.get(kind, ())
         for each in definition.everyone
     )
+
+
+def is_brought_up_to_date(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
+    """Whether a controller changes the pods of what it made of a workload that leaves them open.
+
+    Its owner's policies hold for what comes of an update as for what came of the beginning.
+    """
+    if (request.group, request.kind) == ("", "Pod") or request.operation != "UPDATE":
+        return False
+    return is_sent_by_controller(request, catalog, owner) and is_merged(request, catalog, owner)
 
 
 def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
@@ -131,9 +144,12 @@ def treatment(request: Request, catalog: Catalog) -> Treatment:
     """
     owner = None if request.subresource else controller_of(request.object)
     if owner is not None and is_child_of_controller(request, catalog, owner):
-        return Treatment.CHILD if is_merged(request, catalog, owner) else Treatment.EXEMPT
+        made = request.operation == "CREATE" and is_merged(request, catalog, owner)
+        return Treatment.CHILD if made else Treatment.EXEMPT
     if catalog.vocabulary.trusted.trusts(request, definition_for(request, catalog)):
         return Treatment.TRUSTED
+    if owner is not None and is_brought_up_to_date(request, catalog, owner):
+        return Treatment.CHILD
     if request.subresource:
         return Treatment.UNPATCHED
     if owner is None:
