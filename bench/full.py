@@ -157,14 +157,15 @@ def of_the_start(made: Webhook) -> Iterator[Gate]:
 
 
 def memory(made: Webhook, when: str) -> Gate:
-    """What a Pod is billed for, by worker: pages that its processes share are there once."""
+    """The largest worker's share of memory: pages that processes share are counted once in all."""
     workers = [int(each["process"]) for each in made.workers()]
     whole = [made.process.pid, *workers, *(one for each in workers for one in children(each))]
-    figure = sum(map(megabytes, whole)) / len(workers)
-    own = ", ".join(f"{megabytes(each):.0f}" for each in workers)
+    own = [megabytes(each) for each in workers]
+    told = ", ".join(f"{each:.0f}" for each in own)
     resident = ", ".join(f"{megabytes(each, 'Rss'):.0f}" for each in workers)
-    detail = f"{when}: workers {own} MB by themselves, {resident} MB with all that they share"
-    return Gate("M1", "MB of the Pod for each admission worker", figure, 100.0, detail)
+    pod = sum(map(megabytes, whole))
+    detail = f"{when}: workers {told} MB ({resident} with all that they share), Pod {pod:.0f} MB"
+    return Gate("M1", "MB of the largest admission worker", max(own), 100.0, detail)
 
 
 def bodies() -> list[bytes]:

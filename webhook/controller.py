@@ -75,6 +75,7 @@ class Controller:
     leads: bool = False
     generation: int = 0
     catalog: Catalog | None = None
+    ends: dict[str, datetime] = field(default_factory=dict)
     beaten: float = field(default_factory=time.monotonic)
     crds: Known = field(init=False)
     schemas: Schemas = field(init=False)
@@ -125,6 +126,12 @@ class Controller:
         """Why it cannot lead; nothing once it knows the cluster's documents."""
         unknown = [each for each in self.collections.values() if not each.is_known]
         return [f"{each.path}: {each.trouble}" for each in unknown]
+
+    def certificate_days(self) -> Json:
+        """How long leaf, CA and the published bundle are good for, as the last round saw them."""
+        now = datetime.now(UTC)
+        days = {part: (end - now).total_seconds() / 86_400 for part, end in self.ends.items()}
+        return {"certificate_days": {part: round(each, 1) for part, each in days.items()}}
 
     # Leading
 
@@ -239,9 +246,11 @@ class Controller:
         """Put what a round has found into metrics, unless somebody else leads by now."""
         if not self.leads:
             return
-        ends = dict(self.certificates.ends) if self.certificates is not None else {}
+        self.ends = dict(self.certificates.ends) if self.certificates is not None else {}
         end = first_end(self.target.ca)
-        self.metrics.certificates({**ends, "bundle": end} if end is not None else ends)
+        if end is not None:
+            self.ends["bundle"] = end
+        self.metrics.certificates(self.ends)
         self.metrics.documents_are(
             (key[0], state_of(standing, force, key)) for key, standing in outcome.standings.items()
         )

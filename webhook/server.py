@@ -381,8 +381,13 @@ class Process:
             self.metrics.succeeded("certificate")
         if self.certificate.failures > failures:
             self.metrics.failed("certificate")
-        self.metrics.certificate(self.certificate.not_after)
-        self.state.leaf = self.certificate.fingerprint
+        self.note(self.certificate)
+
+    def note(self, certificate: Certificate) -> None:
+        """Let metrics and readiness know the certificate that is served."""
+        self.metrics.certificate(certificate.not_after)
+        self.state.leaf = certificate.fingerprint
+        self.state.leaf_ends = certificate.not_after.timestamp()
 
     def look_at_snapshot(self) -> None:
         """Note when the documents of the cluster were last known to be the newest."""
@@ -430,8 +435,7 @@ class Process:
         self.metrics.swapped(self.state.generation)
         self.metrics.succeeded("catalog")
         if self.certificate is not None:
-            self.metrics.certificate(self.certificate.not_after)
-            self.state.leaf = self.certificate.fingerprint
+            self.note(self.certificate)
         if self.state.generation > 1:
             log.info("catalog %d is in use", self.state.generation)
         selects = getattr(judge, "selects_namespaces", False)

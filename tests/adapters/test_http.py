@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import logging
 import os
+import re
 import signal
 import socket
 import ssl
@@ -428,7 +429,7 @@ def test_who_waited_too_long_is_answered_without_work(launch: Callable[..., Runn
 
     made = launch(Documents(noting), deadline=0.3)
     answers: list[tuple[int, dict[str, Any]]] = []
-    bodies = [review("first", object=named("slow")), *(review(f"next-{n}") for n in range(4))]
+    bodies = [review(f"slow-{n}", object=named("slow")) for n in range(5)]
     connections = [made.connect() for _ in bodies]
     for connection in connections:
         connection.connect()
@@ -440,10 +441,17 @@ def test_who_waited_too_long_is_answered_without_work(launch: Callable[..., Runn
             answers.append((got.status, orjson.loads(got.read())))
     late = [answer for status, answer in answers if status == 503]
     assert answers[0][0] == 200
+    # While the first is judged the others come in; the next one is judged, and then they are late.
+    assert late
     for answer in late:
         assert "not judged" in answer["response"]["status"]["message"]
         assert answer["response"]["uid"] not in seen
     assert len(seen) + len(late) == len(bodies)
+    _, text = made.probe("/metrics")
+    assert 'outcome="deadline"' in text
+    waited = re.search(r'podgate_request_wait_seconds_sum{stage="mutate"} (\S+)', text)
+    assert waited is not None
+    assert float(waited[1]) > 0.3 * len(late)
 
 
 def test_a_body_that_never_ends_is_cut_off_at_the_callers_timeout(running: Running) -> None:
@@ -491,6 +499,7 @@ def test_probes_and_metrics_are_on_their_own_port(running: Running) -> None:
     assert running.probe("/livez")[0] == 200
     status, text = running.probe("/readyz")
     assert (status, orjson.loads(text)["reasons"]) == (200, [])
+    assert 9 < orjson.loads(text)["certificate_days"] <= 10
     assert running.call("GET", "/readyz")[0] == 200
     status, text = running.probe("/metrics")
     assert status == 200
@@ -504,6 +513,14 @@ def test_probes_and_metrics_are_on_their_own_port(running: Running) -> None:
     assert 'podgate_certificate_not_after_seconds{part="leaf"}' in text
     assert 'podgate_request_wait_seconds_bucket{le="10.0",stage="mutate"}' in text
     assert running.probe("/mutate")[0] == 404
+
+
+def test_a_certificate_that_has_ended_ends_readiness(launch: Callable[..., Running]) -> None:
+    made = launch()
+    made.process.look_at_certificate()
+    assert made.process.state.reasons() == []
+    made.process.state.leaf_ends = time.time() - 86_400
+    assert made.process.state.reasons() == ["its certificate ended 1.0 days ago"]
 
 
 def test_metrics_can_share_the_port_of_reviews(launch: Callable[..., Running]) -> None:

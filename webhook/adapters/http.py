@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -44,18 +45,28 @@ TEXT_OF_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(slots=True)
 class State:
-    """What readiness and reviews look at; a new judge replaces the old one in one assignment."""
+    """What readiness and reviews look at; a new judge replaces the old one in one assignment.
+
+    The certificate that is served has the fingerprint `leaf` and ends at `leaf_ends`, in Unix time.
+    """
 
     judge: Judge | None = None
     generation: int = 0
     trouble: str = "the first catalog is not loaded yet"
     draining: bool = False
     leaf: str = ""
+    leaf_ends: float = math.inf
+
+    def days_left(self) -> float:
+        """Days that the certificate is still good for; infinite without one."""
+        return (self.leaf_ends - time.time()) / 86_400
 
     def reasons(self) -> list[str]:
         """Why no new traffic is wanted; empty when ready."""
-        draining = ["draining: this process is about to end"] if self.draining else []
-        return draining + ([self.trouble] if self.judge is None else [])
+        told = ["draining: this process is about to end"] if self.draining else []
+        if self.days_left() <= 0:
+            told.append(f"its certificate ended {-self.days_left():.1f} days ago")
+        return told + ([self.trouble] if self.judge is None else [])
 
 
 class Phases(NamedTuple):
@@ -445,6 +456,8 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
         reasons = state.reasons()
         status = "not ready" if reasons else "ready"
         told = {"status": status, "reasons": reasons, "catalog": state.generation}
+        if math.isfinite(state.leaf_ends):
+            told["certificate_days"] = round(state.days_left(), 1)
         return said(503 if reasons else 200, told)
 
     async def counters(request: HttpRequest) -> Response:

@@ -71,14 +71,15 @@ def told(status: int, content: Any) -> Answer:
     return status, JSON, orjson.dumps(content)
 
 
-def probe(reasons: Callable[[], list[str]], well: str) -> Callable[[], Answer]:
-    """A probe: `well` and 200 without reasons against it, else 503 with them."""
+def probe(
+    reasons: Callable[[], list[str]], well: str, more: Callable[[], dict[str, Any]] = dict
+) -> Callable[[], Answer]:
+    """A probe: `well` and 200 without reasons against it, else 503 with them; `more` is told too."""
 
     def page() -> Answer:
         found = reasons()
-        return told(
-            503 if found else 200, {"status": f"not {well}" if found else well, "reasons": found}
-        )
+        status = f"not {well}" if found else well
+        return told(503 if found else 200, {"status": status, "reasons": found, **more()})
 
     return page
 

@@ -195,7 +195,7 @@ def pages(controller: Controller) -> dict[str, Callable[[], side_port.Answer]]:
     """What is answered at the controller's port."""
     return {
         "/livez": side_port.probe(controller.stuck, "alive"),
-        "/readyz": side_port.probe(controller.unready, "ready"),
+        "/readyz": side_port.probe(controller.unready, "ready", controller.certificate_days),
         "/metrics": side_port.metrics(controller.metrics.text),
     }
 
