@@ -21,12 +21,11 @@ from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target
-from webhook.control.status import InForce, Reach, in_force, reach_of, state_of, status_of
+from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
 from webhook.core import wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
-from webhook.core.living import Key, Living, Outcome
-from webhook.core.policy.model import Policy
+from webhook.core.living import Key, Living, Outcome, origin_of
 from webhook.core.workload import definition_crd
 from webhook.core.workload.proof import UNCOVERED
 from webhook.crds import Known, Schemas
@@ -76,6 +75,7 @@ class Controller:
     generation: int = 0
     catalog: Catalog | None = None
     ends: dict[str, datetime] = field(default_factory=dict)
+    reaches: dict[str, Reach] = field(default_factory=dict)
     beaten: float = field(default_factory=time.monotonic)
     crds: Known = field(init=False)
     schemas: Schemas = field(init=False)
@@ -252,9 +252,14 @@ class Controller:
             self.ends["bundle"] = end
         self.metrics.certificates(self.ends)
         self.metrics.documents_are(
-            (key[0], state_of(standing, force, key)) for key, standing in outcome.standings.items()
+            (key[0], state_of(standing, force, key, ended=self.has_ended(key)))
+            for key, standing in outcome.standings.items()
         )
         self.metrics.round_done(force.workers)
+
+    def has_ended(self, key: Key) -> bool:
+        """Whether a document is an exception that holds no more."""
+        return self.reaches.get(origin_of(key), Reach()).has_ended(clock.moment())
 
     def take(self) -> Outcome | None:
         """The documents as they are now; None while those of files are wrong."""
@@ -302,12 +307,14 @@ class Controller:
     async def write_statuses(self, outcome: Outcome, force: InForce) -> None:
         """Write the status of every document whose status has changed."""
         now = clock.moment()
+        if self.catalog is not None:
+            self.reaches = reaches(self.catalog, self.registrar.undefined)
         for key, _, body in self.objects():
             standing = outcome.standings.get(key)
             if standing is None:
                 continue
             known = body.get("status") or {}
-            reach = self.reach_of(key)
+            reach = self.reaches.get(origin_of(key), Reach())
             status = status_of(standing, force, key, reach, known, now)
             if key[0] in OWNED_ELSEWHERE:
                 # Their owner's schema has conditions and drops the rest.
@@ -330,15 +337,6 @@ class Controller:
         else:
             body["status"] = status
 
-    def reach_of(self, key: Key) -> Reach:
-        """The kinds that a policy governs, and those that nobody has defined; none of others."""
-        kind, namespace, name = key
-        policies = self.catalog.policies if self.catalog is not None else ()
-        policy = next((each for each in policies if is_of(each, kind, namespace, name)), None)
-        if policy is None or self.catalog is None:
-            return Reach()
-        return reach_of(policy, self.catalog, self.registrar.undefined)
-
 
 async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until all have ended: one may miss the first call while it gets its answer."""
@@ -346,8 +344,3 @@ async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
         for each in left:
             each.cancel()
         await asyncio.wait(left, timeout=1.0)
-
-
-def is_of(policy: Policy, kind: str, namespace: str, name: str) -> bool:
-    """Whether a policy is what this document says."""
-    return (policy.name, policy.namespace) == (name, namespace) and kind in policy.origin

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tests.core.building import catalog, policy
 from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
 from webhook.control.lease import MICRO, Election
 from webhook.control.registration import Target, configurations
-from webhook.control.status import Reach, in_force, status_of
+from webhook.control.status import Reach, in_force, reaches, state_of, status_of
+from webhook.core import own_crds
 from webhook.core.decision import Problem
 from webhook.core.living import Standing
 from webhook.loader import Sources, load
@@ -140,6 +143,38 @@ def test_the_status_tells_every_problem_and_the_lowest_generation() -> None:
     accepted = status["conditions"][0]
     assert (accepted["type"], accepted["status"]) == ("Accepted", "False")
     assert "write b" in accepted["message"]
+
+
+def test_an_exception_that_has_ended_says_so_and_is_not_ready() -> None:
+    standing, force = Standing(1, 1), in_force(said(1))
+    until = "2026-11-22T10:00:00Z"
+    for now, expected in (("2026-11-22T09:59:59Z", "InForce"), (until, "Ended")):
+        status = status_of(standing, force, KEY, Reach(until=until), {}, now)
+        accepted, condition = status["conditions"]
+        assert (accepted["status"], condition["reason"]) == ("True", expected)
+        assert condition["status"] == ("False" if expected == "Ended" else "True")
+        assert (until in condition["message"]) is (expected == "Ended")
+    assert state_of(standing, force, KEY, ended=True) == "ended"
+
+
+def test_a_policy_that_states_nothing_is_shown_with_what_holds() -> None:
+    own = policy("rules: {image: {required: true}}", name="p")
+    del own["spec"]["scope"]
+    known = reaches(catalog(own), ())
+    (reach,) = (each for origin, each in known.items() if "system" not in origin)
+    status = status_of(Standing(1, 1), in_force(said(1)), KEY, reach, {}, "now")
+    assert (status["scope"], status["enforcement"]) == ("cluster", "Enforce")
+    assert "Deployment.apps" in status["kinds"]
+    columns = {each["name"]: each["jsonPath"] for each in next(cluster_columns())}
+    for name in ("Scope", "Enforcement"):
+        assert columns[name] == f".status.{name.lower()}"
+        assert name.lower() in status
+
+
+def cluster_columns() -> Iterator[tuple[Json, ...]]:
+    for each in own_crds.kinds():
+        if each.kind == KEY[0]:
+            yield each.columns
 
 
 def test_times_of_transition_stay_while_nothing_changes() -> None:

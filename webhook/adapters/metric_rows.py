@@ -219,8 +219,9 @@ DOCUMENTS = Row(
     "podgate_documents",
     "gauge",
     "Documents in the cluster: judged by in all processes, on their way there, faulty with their"
-    " last good version in force, or faulty with none; told by the leader.",
-    {"kind": DOCUMENT_KINDS, "state": ("in-force", "waiting", "last-good", "faulty")},
+    " last good version in force, faulty with none, or an exception that has ended; told by the"
+    " leader.",
+    {"kind": DOCUMENT_KINDS, "state": ("in-force", "waiting", "last-good", "faulty", "ended")},
 )
 UNDEFINED = Row(
     "podgate_versions_without_definition",

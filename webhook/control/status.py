@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,27 @@ class InForce:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The kinds that a policy governs, and those it would, if somebody had defined them; names."""
+    """What a document comes to: the names of the kinds that a policy governs, and of those it would,
+    if somebody had defined them; its scope and enforcement in force; until when an exception holds.
+    """
 
     kinds: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
+    scope: str = ""
+    enforcement: str = ""
+    until: str = ""
+
+    def has_ended(self, now: str) -> bool:
+        """Whether it is an exception that holds no more; `now` as Kubernetes writes moments."""
+        return bool(self.until) and self.until <= now
+
+
+def reaches(catalog: Catalog, undefined: Sequence[Undefined]) -> dict[str, Reach]:
+    """What each policy and each exception comes to, by their origins."""
+    found = {each.origin: reach_of(each, catalog, undefined) for each in catalog.policies}
+    for several in catalog.exceptions.values():
+        found |= {each.origin: Reach(until=each.until) for each in several}
+    return found
 
 
 def reach_of(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -> Reach:
@@ -44,7 +61,7 @@ def reach_of(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -
         if governs(group, kind)
     )
     lacking = (each.text for each in undefined if governs(each.group, each.kind))
-    return Reach(tuple(sorted(kinds)), tuple(lacking))
+    return Reach(tuple(sorted(kinds)), tuple(lacking), policy.scope, policy.enforcement)
 
 
 def in_force(acknowledged: Iterable[Json]) -> InForce:
@@ -59,8 +76,10 @@ def in_force(acknowledged: Iterable[Json]) -> InForce:
     return InForce(len(several), lowest)
 
 
-def state_of(standing: Standing, force: InForce, key: Key) -> str:
-    """One word for a document: `in-force`, `waiting`, `last-good` or `faulty`."""
+def state_of(standing: Standing, force: InForce, key: Key, *, ended: bool = False) -> str:
+    """One word for a document: `in-force`, `waiting`, `last-good`, `faulty` or `ended`."""
+    if ended:
+        return "ended"
     if not standing.is_accepted:
         return "last-good" if standing.in_force else "faulty"
     everywhere = force.workers > 0 and force.lowest.get(key, 0) == standing.seen
@@ -75,14 +94,18 @@ def status_of(
     errors = [each for each in standing.problems if each.severity == "error"]
     accepted = not errors
     before = {each.get("type"): each for each in found.get("conditions") or ()}
-    ready = accepted and force.workers > 0 and number == standing.seen
+    ended = reach.has_ended(now)
+    ready = accepted and force.workers > 0 and number == standing.seen and not ended
+    because = ready_because(standing, force, number)
+    if ended:
+        because = "Ended", f"it has ended at {reach.until}; delete it, or give it another date"
     conditions = [
         condition("Accepted", accepted, *accepted_because(errors), before, standing.seen, now),
-        condition(
-            "Ready", ready, *ready_because(standing, force, number), before, standing.seen, now
-        ),
+        condition("Ready", ready, *because, before, standing.seen, now),
     ]
+    effective = {"scope": reach.scope, "enforcement": reach.enforcement} if reach.scope else {}
     return {
+        **effective,
         "observedGeneration": standing.seen,
         "generationInForce": number,
         "workers": force.workers,

@@ -77,7 +77,8 @@ def column(name: str, path: str, kind: str = "string") -> Schema:
 
 def kinds() -> Iterator[Kind]:
     """Our kinds, in the order of semantics §9."""
-    enforcement = column("Enforcement", ".spec.enforcement")
+    # Of the status, since a spec that says nothing has one too.
+    enforcement = column("Enforcement", ".status.enforcement")
     yield Kind(
         NAMESPACED_KIND,
         "workloadpolicies",
@@ -94,7 +95,7 @@ def kinds() -> Iterator[Kind]:
         False,
         "A policy for workloads of all namespaces, or of those that it selects.",
         policy_spec(cluster=True),
-        (column("Scope", ".spec.scope"), enforcement),
+        (column("Scope", ".status.scope"), enforcement),
     )
     yield Kind(
         assets.KIND,
@@ -203,6 +204,8 @@ def status() -> Schema:
             **number,
             "description": "The lowest generation by which some webhook process judges.",
         },
+        "scope": {**TEXT, "description": "The scope of a policy, also where it states none."},
+        "enforcement": {**TEXT, "description": "What a policy does, also where it states nothing."},
         "workers": {**number, "description": "How many webhook processes have said so."},
         "kinds": {
             "type": "array",
