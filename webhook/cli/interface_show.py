@@ -130,6 +130,8 @@ def add_other_objects(tree: Branch, profile: Profile) -> None:
         branch = tree.add("refers to")
         for reference in profile.references:
             branch.add(reference_text(reference))
+    for reserved in profile.reserved:
+        tree.add(f"only {reserved.writer} may write {reserved.place.text}")
     if profile.pod_texts:
         branch = tree.add("text that changes pods, judged on the pods alone")
         for text in profile.pod_texts:

@@ -16,6 +16,7 @@ from webhook.core.joined import joined, stricter, with_trial
 from webhook.core.judgement.conclusion import concluded
 from webhook.core.judgement.defaults import fill
 from webhook.core.judgement.ratchet import body_changed, compare_with_before, is_unchanged
+from webhook.core.judgement.reserved import judge_reserved
 from webhook.core.judgement.rules import judge_child, judge_final, judge_intent, judged_pods
 from webhook.core.judgement.ungoverned import judge_coverage, unknown_kind
 from webhook.core.judgement.unwritten import judge_unwritten, must_be_complete
@@ -157,6 +158,7 @@ def judge(request: Request, plan: Plan, references: References) -> Decision:
             apply_rules(ev, plan, views)
         if request.treatment is not Treatment.CHILD:
             judge_coverage(ev, [view.location for view in views])
+            judge_reserved(ev)
             if plan.policies and ev.definition.pods_elsewhere:
                 tell_elsewhere(ev, views)
     except (LocationError, MalformedPod, PatchError) as error:

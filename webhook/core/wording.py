@@ -112,6 +112,12 @@ VIOLATIONS: dict[str, Sentence] = {
         "what is wrapped names the namespace {value} instead of {allowed}",
         "Wrap objects of the same namespace only.",
     ),
+    "reserved": Sentence(
+        "this ends in the pods, and {key} writes it, nobody else",
+        "Leave it out; what is to be in the pods belongs into their templates. An administrator can "
+        "trust another controller (--trusted-mutators).",
+        bare="this ends in the pods, and {key} writes it, nobody else",
+    ),
     "wrapped-kind": Sentence(
         "no definition says where {value}, which is wrapped here, keeps its pods",
         "Add its ResourceInterface and WorkloadProfile (podgate interface infer drafts them), or "

@@ -94,6 +94,8 @@ places are native jq paths from the object's root; a place may match several tim
         - {place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind, pods: true}
       # texts that change pods unread, told by a warning; of a map these beginnings of keys only
       podTexts: [{place: .spec.conf, keys: [spark.kubernetes.]}]
+      # places that a controller writes and that end in the pods; anybody else's values are refused
+      reserved: [{place: '.spec.components[].podSetInfos', writer: Kueue}]
       clusterScoped: false              # true: in no namespace, so that no webhook is asked
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name

@@ -18,6 +18,7 @@ from webhook.core.workload.profile_data import (
     PodText,
     Profile,
     Reference,
+    Reserved,
     ScaleOf,
     ScaleRules,
     ShadowDefault,
@@ -81,6 +82,7 @@ class Builder:
             claim_templates=self.places(("claimTemplates",), spec.claim_templates),
             embedded=tuple(self.embedded(spec)),
             pod_texts=tuple(self.pod_texts(spec)),
+            reserved=tuple(self.reserved(spec)),
             cluster_scoped=spec.cluster_scoped,
         )
 
@@ -266,6 +268,14 @@ class Builder:
         for index, each in enumerate(spec.pod_texts):
             if found := self.place(("podTexts", index, "place"), each.place):
                 made.append(PodText(found, tuple(each.keys), each.note or ""))
+        return made
+
+    def reserved(self, spec: ProfileSpec) -> list[Reserved]:
+        """Places of controllers."""
+        made = []
+        for index, each in enumerate(spec.reserved):
+            if found := self.place(("reserved", index, "place"), each.place):
+                made.append(Reserved(found, each.writer))
         return made
 
 

@@ -193,6 +193,14 @@ class PodText:
 
 
 @dataclass(frozen=True, slots=True)
+class Reserved:
+    """A place that ends in the pods and that only `writer` may write, whom the installation trusts."""
+
+    place: Program
+    writer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A profile ready for use; `open_subtrees` is None when nothing is known of the schema.
 
@@ -235,6 +243,7 @@ class Profile:
     claim_templates: tuple[Program, ...] = ()
     embedded: tuple[Embedded, ...] = ()
     pod_texts: tuple[PodText, ...] = ()
+    reserved: tuple[Reserved, ...] = ()
     cluster_scoped: bool = False
 
     def of_version(self, version: str) -> Profile:

@@ -179,6 +179,13 @@ class PodTextModel(Model):
     note: str | None = None
 
 
+class ReservedModel(Model):
+    """A place that ends in the pods and that only a controller may write, with who that is."""
+
+    place: str
+    writer: str = Field(min_length=1)
+
+
 class ScaleSubresourceModel(Model):
     """What `scale` sets."""
 
@@ -252,6 +259,7 @@ class ProfileSpec(Model):
     controllers: list[str] = Field(default_factory=list)
     references: list[ReferenceModel] = Field(default_factory=list)
     pod_texts: list[PodTextModel] = Field(default_factory=list)
+    reserved: list[ReservedModel] = Field(default_factory=list)
     cluster_scoped: bool = False
     scale_subresource: ScaleSubresourceModel | None = None
     steering: SteeringModel = Field(default_factory=SteeringModel)
