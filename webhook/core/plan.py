@@ -26,17 +26,15 @@ from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.bindings.derived import DerivedField
 from webhook.core.workload.bindings.gpus import GpuField
+from webhook.core.workload.bindings.inherited import InheritedField
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.preemptibility import PreemptibilityField
+from webhook.core.workload.bindings.priority import PriorityField
+from webhook.core.workload.bindings.scales import ScaleField
 from webhook.core.workload.bindings.shapes import POD_BINDINGS, Given
 from webhook.core.workload.bindings.totals_of_gpus import TotalGpusField
 from webhook.core.workload.bindings.unmapped import NothingField, RefusedDefault
-from webhook.core.workload.bindings.workloads import (
-    InheritedField,
-    PriorityField,
-    ScaleField,
-    WorkloadField,
-)
+from webhook.core.workload.bindings.workloads import WorkloadField
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.places import (

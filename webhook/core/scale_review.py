@@ -15,7 +15,7 @@ from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.bindings.scalar import INVALID, rules_of
-from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.bindings.scales import closer
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.profile import ScaleOf

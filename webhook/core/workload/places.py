@@ -158,12 +158,6 @@ def chosen(scales: Sequence[Scale], of: ScaleOf) -> list[Scale]:
     ]
 
 
-def highest(scale: Scale) -> int | None:
-    """The most that an instance can become: operators raise to the minimum, autoscalers further."""
-    counts = [n for n in (scale.replicas, scale.minimum, scale.maximum) if n is not None]
-    return max(counts) if counts else None
-
-
 def sum_of_scales(of: ScaleOf) -> Locate:
     """The sum of a component's replicas as one place; its value 0 when it has no instance."""
 
@@ -208,7 +202,7 @@ def scale_places(definition: Definition, component: str, roles: tuple[str, ...])
     def locate(ev: Evaluation, document: Any) -> list[Place]:
         leaders = set_in(profile.leader_with, document) if profile.leader_with else set()
         return [
-            Place(each.place, highest(each), f"{component}/{each.instance}".rstrip("/"))
+            Place(each.most_at, each.most, f"{component}/{each.instance}".rstrip("/"))
             for each in ev.scales(document)
             if each.component == component
             and (("leader",) if leads(each, leaders) else profile.roles(each.instance)) == roles

@@ -30,7 +30,8 @@ class Scale:
     `replicas` is None when neither the object nor the profile says a number. `path` is where it
     can be written, None for a computed one; it is there too when the object states none. `minimum`
     and `maximum` bound it: an operator raises replicas to the minimum, an autoscaler up to the
-    maximum, which is None while nothing scales the instance. `place` is where the instance is.
+    maximum, which is None while nothing scales the instance. `place` is where the instance is,
+    `limited_at` where the maximum is or would be, or what keeps one away.
     """
 
     component: str
@@ -40,6 +41,20 @@ class Scale:
     minimum: int | None
     maximum: int | None
     place: Path = field(default=(), compare=False)
+    limited_at: Path | None = field(default=None, compare=False)
+
+    @property
+    def most(self) -> int | None:
+        """The most that it can become: operators raise to the minimum, autoscalers further."""
+        counts = [n for n in (self.replicas, self.minimum, self.maximum) if n is not None]
+        return max(counts) if counts else None
+
+    @property
+    def most_at(self) -> Path:
+        """Where the number is that decides on the most: the maximum's place, else the instance's."""
+        decides = self.maximum is not None and self.maximum == self.most
+        further = self.maximum not in (self.replicas, self.minimum)
+        return self.limited_at if decides and further and self.limited_at else self.place
 
 
 def read_scales(definition: Definition, document: Any) -> list[Scale]:
@@ -81,14 +96,17 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
     maximum = by_element(component.maximum if scaled else None, component.ids, document, rules)
     for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
         number, path = replicas.get(bindings, (None, None))
-        low, high = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)[0]
+        low, (high, at) = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)
         if rules.instance in (None, instance.casefold()):
-            low = first(rules.minimum, document) if rules.minimum else low
-            high = first(rules.maximum, document) if scaled and rules.maximum else high
+            low = first(rules.minimum, document)[0] if rules.minimum else low
+            high, at = first(rules.maximum, document) if scaled and rules.maximum else (high, at)
         if rules.unlimited and scaled:
             high = high or UNLIMITED
-        if rules.unlimited_while and finds((rules.unlimited_while,), document):
-            high = UNLIMITED
+        if (
+            rules.unlimited_while
+            and (opened := found_at(rules.unlimited_while, document)) is not None
+        ):
+            high, at = UNLIMITED, opened
         if rules.none_while and finds(rules.none_while, document):
             number, low, high = 0, None, None
         yield Scale(
@@ -99,6 +117,7 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             low,
             high,
             path or place_of(component, bindings),
+            at,
         )
 
 
@@ -169,10 +188,16 @@ def whole(match: Match, program: Program, *, as_text: bool = False) -> int | Non
     return value
 
 
-def first(program: Program, document: Any) -> int | None:
-    """The number that a bound of the profile gives."""
+def first(program: Program, document: Any) -> tuple[int | None, Path | None]:
+    """The number that a bound of the profile gives, and its place."""
     found = matches((program,), document)
-    return whole(found[0], program) if found else None
+    return (whole(found[0], program), found[0].path) if found else NOTHING
+
+
+def found_at(program: Program, document: Any) -> Path | None:
+    """The place of the first value that a program finds; None where it finds none."""
+    found = (each for each in matches((program,), document) if each.value is not None)
+    return next((each.path or () for each in found), None)
 
 
 def holds(program: Program | None, document: Any) -> bool:

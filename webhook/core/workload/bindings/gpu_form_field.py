@@ -14,7 +14,7 @@ from webhook.core.workload.bindings.gpu_parts import Found
 from webhook.core.workload.bindings.gpu_use import GpuUse
 from webhook.core.workload.bindings.gpus import GpuField
 from webhook.core.workload.bindings.scalar import INVALID
-from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.bindings.scales import closer
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.core.pointer import Path, read
-from webhook.core.workload.bindings.workloads import PriorityField
+from webhook.core.workload.bindings.priority import PriorityField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.written import Place

@@ -9,7 +9,7 @@ from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_use import GpuCounter
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
-from webhook.core.workload.bindings.workloads import closer
+from webhook.core.workload.bindings.scales import closer
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import LocationError
@@ -157,11 +157,5 @@ def number_of(scales: Iterable[Scale], component: str, instance: str) -> int:
     """The most pods of one instance: its own scale, else that of the whole component, else 1."""
     of_component = [each for each in scales if each.component == component]
     found = [each for each in of_component if each.instance.casefold() == instance.casefold()]
-    counts = [most(each) for each in found or of_component]
+    counts = [1 if each.most is None else max(each.most, 0) for each in found or of_component]
     return min(sum(counts), UNLIMITED) if counts else 1
-
-
-def most(scale: Scale) -> int:
-    """The most that an instance can become: operators raise to the minimum, autoscalers further."""
-    counts = [n for n in (scale.replicas, scale.minimum, scale.maximum) if n is not None]
-    return max(max(counts), 0) if counts else 1
