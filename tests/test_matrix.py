@@ -163,7 +163,7 @@ def test_every_cell_is_registered_as_its_rule_says() -> None:
 def test_nothing_is_registered_by_a_star_or_for_objects_without_namespace() -> None:
     for webhook in webhooks().values():
         assert webhook["matchPolicy"] == "Equivalent"
-        assert webhook["sideEffects"] == "None"
+        assert webhook["sideEffects"] == "NoneOnDryRun"
         for rule in webhook["rules"]:
             assert rule["scope"] == "Namespaced"
             assert not any("*" in each for key in rule if key != "scope" for each in rule[key])

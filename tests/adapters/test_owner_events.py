@@ -160,6 +160,16 @@ async def test_a_refusal_is_posted_once(posted: Posted) -> None:
 
 
 @in_loop
+async def test_a_dry_run_posts_nothing(posted: Posted) -> None:
+    """The registration says `sideEffects: NoneOnDryRun`."""
+    events = posted.teller()
+    events.tell(asked(dry_run=True), DENIED)
+    await settle(events)
+    assert not posted.events
+    assert not posted.counted
+
+
+@in_loop
 async def test_many_refusals_are_told_within_bounds_and_the_rest_is_counted(posted: Posted) -> None:
     clock = Clock()
     events = posted.teller(clock=clock)

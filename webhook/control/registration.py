@@ -169,7 +169,8 @@ def webhook(
         ),
         "matchConditions": match_conditions(options),
         "matchPolicy": "Equivalent",
-        "sideEffects": "None",
+        # Either pass may refuse what a controller makes, and then posts an event on the owner.
+        "sideEffects": "NoneOnDryRun",
         "failurePolicy": failure,
         "timeoutSeconds": options.timeout_seconds,
     }
