@@ -59,10 +59,11 @@ class AmountField:
             self.rules.judge_intent(
                 ev,
                 (*container.path, *self.at),
-                native,
+                self.as_meant(view, container, native),
                 view_before(view, container, self.at),
                 self.server_default(container, ev),
                 spares_sidecars=not view.may_be_main(container.path),
+                lands=container is view.main and not self.is_of_pod(view),
             )
         native = self.get(view.spec) if "resources" in view.spec else None
         if native is not None:
@@ -70,6 +71,21 @@ class AmountField:
             self.rules.judge_intent(
                 ev, (*view.spec_path, *self.at), native, self.pod_before(view), None
             )
+
+    def as_meant(self, view: PodView, container: Container, native: Any) -> Any:
+        """The default where it has been lowered to the limit, as our own writing does."""
+        default, limit = self.rules.default, reader(self.other)(container.body)
+        if self.is_limit or default is None or container is not view.main or limit is None:
+            return native
+        bound = self.rules.read(limit)
+        lowered = bound is not INVALID and self.rules.read(native) == bound < default.value
+        return self.rules.codec.write(default.value, default.raw) if lowered else native
+
+    def is_of_pod(self, view: PodView) -> bool:
+        """Whether the pod level sets the resource, for all containers."""
+        return "resources" in view.spec and any(
+            amount_of(view.spec, part, self.resource) for part in ("requests", "limits")
+        )
 
     def pod_before(self, view: PodView) -> Before:
         """The pod level's amount before the update."""
@@ -82,9 +98,7 @@ class AmountField:
         main = view.main
         if main is None or self.rules.default is None:
             return
-        if "resources" in view.spec and any(
-            amount_of(view.spec, part, self.resource) for part in ("requests", "limits")
-        ):
+        if self.is_of_pod(view):
             return
         path = (*main.path, *self.at)
         native = self.get(main.body)

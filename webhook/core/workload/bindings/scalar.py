@@ -161,15 +161,19 @@ class ScalarRules:
         server_default: Any,
         *,
         spares_sidecars: bool = False,
+        lands: bool = True,
     ) -> None:
-        """canEdit and blocked on one present value; `spares_sidecars` is said of a sidecar."""
+        """canEdit and blocked on one present value; `spares_sidecars` is said of a sidecar.
+
+        `lands` says whether the default is written at this place, where it is unset.
+        """
         unchanged = before is not None and before[1] == native
         for each in self.prohibitions:
             if unchanged and ratchets(each):
                 continue
             if spares_sidecars and each.policy.containers == "main":
                 continue
-            if self.excused(ev, each, path, native, before, server_default):
+            if self.excused(ev, each, path, native, before, server_default, lands=lands):
                 continue
             self.refuse_edit(ev, each, path, native)
 
@@ -181,6 +185,8 @@ class ScalarRules:
         native: Any,
         before: Before,
         server_default: Any,
+        *,
+        lands: bool,
     ) -> bool:
         """Whether a prohibition does not mind this value: the default's, or nobody's."""
         # A webhook is asked again about its own writing: only a repetition of the default that the
@@ -189,7 +195,7 @@ class ScalarRules:
             ev.final_object or each.rule == "canEdit" or not ev.intent.shown(path)
         ):
             return True
-        if ev.final_object and self.default is not None:
+        if ev.final_object and lands and self.default is not None:
             return False
         if before is not None and before[1] != native and not ev.refilled(path, before[0]):
             return False
