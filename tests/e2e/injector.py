@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.server
 import json
-import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.e2e.objects import Json
-from tests.e2e.recorder import Server
 from tests.e2e.served import Certificates
+from tests.e2e.tls_server import TlsServer
 
 Patch = list[Json]
 
@@ -26,30 +23,32 @@ class Injector:
     certificates: Certificates
     inject: Callable[[Json], Patch] = lambda _: []
     asked: int = 0
-    server: Server = field(init=False)
-    url: str = field(init=False)
+    server: TlsServer = field(init=False)
 
     def __post_init__(self) -> None:
         """Listen; nobody is served yet."""
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self.certificates.certificate, self.certificates.key)
-        self.server = Server(("127.0.0.1", 0), handler_of(self))
-        self.server.socket = context.wrap_socket(
-            self.server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        self.url = f"https://127.0.0.1:{self.server.server_port}/inject"
+        held = self.certificates
+        self.server = TlsServer(held.certificate, held.key, self.answer)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"{self.server.url}/inject"
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Injector]:
         """Serve until the block ends."""
-        thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
+        with self.server.running():
             yield self
-        finally:
-            self.server.shutdown()
-            self.server.server_close()
-            thread.join()
+
+    def answer(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """The review with the patch as its answer."""
+        review = json.loads(body)
+        self.asked += 1
+        patch = json.dumps(self.inject(review["request"]["object"])).encode()
+        response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": True}
+        response |= {"patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+        return 200, json.dumps({**review, "request": None, "response": response}).encode()
 
     def configuration(self, name: str, namespace: str) -> Json:
         """Its registration for the Pods of one namespace; webhooks are called in order of names."""
@@ -77,28 +76,3 @@ class Injector:
             "metadata": {"name": name},
             "webhooks": [webhook],
         }
-
-
-def handler_of(injector: Injector) -> type[http.server.BaseHTTPRequestHandler]:
-    """The handler class of one injector."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            injector.asked += 1
-            patch = json.dumps(injector.inject(review["request"]["object"])).encode()
-            response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": True}
-            response |= {"patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
-            answer = json.dumps({**review, "request": None, "response": response}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    return Handler
