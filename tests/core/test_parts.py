@@ -8,7 +8,7 @@ import pytest
 
 from webhook.core.patch import Draft
 from webhook.core.pointer import Path, read, real
-from webhook.core.workload.parts import Part, joined_image, parts_of, split_image, step_of
+from webhook.core.workload.parts import Part, found_in, joined_image, parts_of, split_image, step_of
 from webhook.core.workload.query import Program, compile_query
 
 
@@ -29,9 +29,9 @@ PARTS = (
 
 
 def pod(document: Any) -> tuple[dict[str, Any], Path]:
-    parts = parts_of(PARTS, document, ())
+    parts = parts_of(PARTS, (), found_in(PARTS, document, ()))
     assert parts is not None
-    return parts.settle(document), (step_of("service/", parts),)
+    return parts.settle(found_in(PARTS, document, ())), (step_of("service/", parts),)
 
 
 def test_what_the_object_says_is_in_the_pod_and_the_rest_is_not() -> None:
@@ -53,7 +53,7 @@ def test_what_the_object_says_is_in_the_pod_and_the_rest_is_not() -> None:
 
 
 def test_an_object_that_states_nothing_of_a_pod_has_none() -> None:
-    assert parts_of(PARTS, {"spec": {"other": 1}}, ()) is None
+    assert parts_of(PARTS, (), found_in(PARTS, {"spec": {"other": 1}}, ())) is None
 
 
 def test_values_that_the_operator_supplies_are_there_for_final_rules_only() -> None:

@@ -15,7 +15,7 @@ from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import parse_interface
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.parts import Form, Part, PodParts, parts_of, step_of
+from webhook.core.workload.parts import Form, Part, PodParts, found_in, parts_of, step_of
 from webhook.core.workload.profile import parse_profile
 from webhook.core.workload.profile_build import path_of_items
 from webhook.core.workload.scale import UNLIMITED, read_scales
@@ -42,9 +42,9 @@ PARTS = (
 
 
 def made(document: Any) -> tuple[PodParts, dict[str, Any], Path]:
-    parts = parts_of(PARTS, document, ())
+    parts = parts_of(PARTS, (), found_in(PARTS, document, ()))
     assert parts is not None
-    return parts, parts.settle(document), (step_of("tool/", parts),)
+    return parts, parts.settle(found_in(PARTS, document, ())), (step_of("tool/", parts),)
 
 
 def tools(**more: Any) -> Any:
@@ -181,14 +181,14 @@ def test_devices_by_name_are_counted_and_an_amount_holds_where_none_is_stated() 
     document: Any = {
         "spec": {"gpus": gpus, "guest": "2Gi", "resources": {"limits": {"x/gpu": "1"}}}
     }
-    found = parts_of(parts, document, ())
+    found = parts_of(parts, (), found_in(parts, document, ()))
     assert found is not None
-    (container,) = found.settle(document)["spec"]["containers"]
+    (container,) = found.settle(found_in(parts, document, ()))["spec"]["containers"]
     assert container["resources"] == {"limits": {"x/gpu": 3}, "requests": {"memory": "2Gi"}}
     document["spec"]["resources"]["requests"] = {"memory": "1Gi"}
-    (container,) = found.settle(document)["spec"]["containers"]
+    (container,) = found.settle(found_in(parts, document, ()))["spec"]["containers"]
     assert container["resources"]["requests"] == {"memory": "1Gi"}
-    found.settle({"spec": {"gpus": {"a": 1}}})
+    found.settle(found_in(parts, {"spec": {"gpus": {"a": 1}}}, ()))
     assert [each[0] for each in found.refused] == [("spec", "gpus")]
 
 

@@ -41,8 +41,8 @@ class Places(Protocol):
     def item(self, path: Path, value: Any) -> Any:
         """An item of the list at that path, as the document writes it."""
 
-    def assemble(self, document: Any) -> Any:
-        """The whole as another copy of the document has it."""
+    def assemble(self, document: Any, path: Path) -> Any:
+        """What is needed of the whole to read one place, as another copy of the document has it."""
 
 
 class Assembled(str):
@@ -79,7 +79,7 @@ def read(document: Any, path: Path) -> Any | Absent:
             node = ABSENT
             break
     if node is ABSENT and path and path[0].__class__ is Assembled:
-        return read(path[0].places.assemble(document), path[1:])
+        return read(path[0].places.assemble(document, path[1:]), path[1:])
     return node
 
 

@@ -270,7 +270,7 @@ class Evaluation:
         """The value that a place has in the copy; None when absent."""
         document = self.draft.document
         if path and path[0].__class__ is Assembled:
-            document, path = path[0].places.assemble(document), path[1:]
+            document, path = path[0].places.assemble(document, path[1:]), path[1:]
         value = read(document, path)
         return None if value is ABSENT else value
 

@@ -45,7 +45,7 @@ Where several places are of one value, the last that is set counts; a default go
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -116,6 +116,8 @@ MARKED: Final[Mapping[str, Path]] = {"mark": ("",)}
 """What shows that there is a pod states it, or stands around what does."""
 AROUND: Final = {"sparkDriver": "driver", "sparkExecutor": "executor"}
 """Forms that look at values around, and which of these states the pod."""
+STAY_PUT: Final = frozenset({"same", "readOnly", "seen", "told"})
+"""Forms that set no other place than their own."""
 NOTHING: Final = (ABSENT, None)
 UPSTREAM: Final[Mapping[str, Path]] = {
     "schedulerNamePath": ("spec", "schedulerName"),
@@ -150,6 +152,9 @@ class Part:
     each: int | None = None
 
 
+Found = tuple[Part, Match]
+
+
 @dataclass(slots=True)
 class PodParts:
     """The places of one assembled pod; `refused` are places of the object that cannot be read."""
@@ -170,24 +175,27 @@ class PodParts:
             found.setdefault(real[:-1], set()).add(real[-1])
         return {path: frozenset(keys) for path, keys in found.items()}
 
-    def assemble(self, document: Any) -> dict[str, Any]:
-        """The pod of any copy of the document; paths go on meaning what they meant."""
-        return PodParts(self.parts, self.bindings, self.root).settle(document)
+    def assemble(self, document: Any, path: Path) -> dict[str, Any]:
+        """The pod of any copy of the document, so far as needed to read one place of it.
 
-    def settle(self, document: Any) -> dict[str, Any]:
-        """The pod of the document whose places paths are to mean from now on."""
+        Paths go on meaning what they meant.
+        """
+        found = found_in(parts_on(path, self.parts), document, self.bindings)
+        return PodParts(self.parts, self.bindings, self.root).settle(found)
+
+    def settle(self, found: Iterable[Found]) -> dict[str, Any]:
+        """The pod of what the parts find in a document, whose places paths mean from now on."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
         self.pieces, self.refused = [], []
         items: dict[tuple[Path, tuple[Path, ...]], int] = {}
-        for part in self.parts:
-            for match in matches_in(part, document, self.bindings):
-                at = part.pod if part.each is None else self.item_at(pod, items, part, match)
-                if at is None:
-                    continue
-                if match.path is not None:
-                    FORMS[part.form](self, pod, at, match.path, match.value)
-                elif match.value is not None:
-                    put(pod, at, match.value)  # computed: it can be read only
+        for part, match in found:
+            at = part.pod if part.each is None else self.item_at(pod, items, part, match)
+            if at is None:
+                continue
+            if match.path is not None:
+                FORMS[part.form](self, pod, at, match.path, match.value)
+            elif match.value is not None:
+                put(pod, at, match.value)  # computed: it can be read only
         # A path is looked up by the first: the longest place, of several what counts, the last.
         self.pieces.reverse()
         self.pieces.sort(key=lambda piece: (-len(piece.pod), not piece.given))
@@ -299,9 +307,30 @@ def matches_in(part: Part, document: Any, bindings: tuple[Path, ...]) -> list[Ma
     ]
 
 
-def parts_of(parts: Sequence[Part], document: Any, bindings: tuple[Path, ...]) -> PodParts | None:
-    """The places of a pod in one element of the object; None where it states nothing of one."""
-    each_of = [(part, match) for part in parts for match in matches_in(part, document, bindings)]
+def found_in(parts: Iterable[Part], document: Any, bindings: tuple[Path, ...]) -> list[Found]:
+    """What each of the parts finds in one element."""
+    return [(part, match) for part in parts for match in matches_in(part, document, bindings)]
+
+
+def parts_on(path: Path, parts: Iterable[Part]) -> list[Part]:
+    """The parts whose findings may lie on a path of the pod, or decide on the numbers in it."""
+    depth = next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))
+    return [
+        part
+        for part in parts
+        if part.form not in STAY_PUT
+        or part.each is not None
+        or part.pod[:depth] == path[: min(depth, len(part.pod))]
+    ]
+
+
+def parts_of(
+    parts: Sequence[Part], bindings: tuple[Path, ...], each_of: Sequence[Found]
+) -> PodParts | None:
+    """The places of a pod in one element of the object; None where it states nothing of one.
+
+    `each_of` is what the parts find there.
+    """
     deciding = [each for each in each_of if each[0].makes_pod] or each_of
     if not any(says_something(part, match.value) for part, match in deciding):
         return None

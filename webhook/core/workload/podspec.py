@@ -9,6 +9,7 @@ from typing import Any
 from webhook.core import pointer
 from webhook.core.pointer import Path
 from webhook.core.workload.locating.location import PodLocation
+from webhook.core.workload.parts import found_in
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
@@ -240,7 +241,7 @@ def reassembled(view: PodView, document: Any) -> PodView:
     """A pod in pieces as it will run: with what the operator uses for absent values."""
     parts, old = view.location.parts, view.old
     assert parts is not None
-    pod = parts.effective(parts.settle(document))
+    pod = parts.effective(parts.settle(found_in(parts.parts, document, parts.bindings)))
     if old is not None and old.location.parts is not None:
         known = old.location.parts.effective({"metadata": old.metadata, "spec": old.spec})
         old = view_of(old.location, known["spec"], known["metadata"], (), None)

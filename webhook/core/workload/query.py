@@ -37,6 +37,7 @@ class Unsupported:
 
 
 _Run: TypeAlias = Callable[[Any], list[Match]]
+_RunOf: TypeAlias = Callable[[Any, tuple[Path, ...]], list[Match]]
 _new: Final = tuple.__new__
 
 
@@ -77,7 +78,7 @@ class Program:
 
     def matches_of(self, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
         """The outputs when every iterator visits one element only, the one in `bindings`."""
-        return [_new(Match, (p, v, b)) for v, p, b in self._pinned((document, (), bindings))]
+        return self._pinned(document, bindings)
 
     @cached_property
     def _strict(self) -> _Run:
@@ -92,8 +93,8 @@ class Program:
         return _runner(analysis.elements(self._node), Mode(self.text, lenient=True))
 
     @cached_property
-    def _pinned(self) -> steps.Stage:
-        return steps.compile_node(self._node, Mode(self.text, lenient=True, pinned=True))
+    def _pinned(self) -> _RunOf:
+        return _pinned_runner(self._node, Mode(self.text, lenient=True, pinned=True))
 
 
 @lru_cache(maxsize=4096)
@@ -111,6 +112,17 @@ def compile_query(text: str) -> Program | Unsupported:
 
 def _runner(node: Node, mode: Mode) -> _Run:
     """The node as a function of a document; nearly every real path has one of two fast forms."""
+    match _keys_between_iterators(node):
+        case (keys,):
+            return _plain(keys, mode)
+        case (before, after):
+            return _one_iterator(before, after, mode)
+        case _:
+            return _general(node, mode)
+
+
+def _keys_between_iterators(node: Node) -> tuple[tuple[str, ...], ...]:
+    """The keys before, between and after the iterators of a path; () for what is none."""
     parts: list[tuple[str, ...]] = [()]
     for step in nodes.steps_of(node):
         match step:
@@ -119,12 +131,8 @@ def _runner(node: Node, mode: Mode) -> _Run:
             case nodes.Each(_, _, False):
                 parts.append(())
             case _:
-                return _general(node, mode)
-    if len(parts) == 1:
-        return _plain(parts[0], mode)
-    if len(parts) == 2:
-        return _one_iterator(parts[0], parts[1], mode)
-    return _general(node, mode)
+                return ()
+    return tuple(parts)
 
 
 def _general(node: Node, mode: Mode) -> _Run:
@@ -177,5 +185,51 @@ def _one_iterator(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -
                     steps.walk(element, place, after, mode)
             matches.append(_new(Match, (place + after, value, (place,))))
         return matches
+
+    return run
+
+
+def _pinned_runner(node: Node, mode: Mode) -> _RunOf:
+    """The node as a function of a document and of the elements that its iterators visit."""
+    match _keys_between_iterators(node):
+        case (keys,):
+            return _outside_elements(keys, mode)
+        case (before, after):
+            return _one_element(before, after, mode)
+        case _:
+            stage = steps.compile_node(node, mode)
+
+    def run(document: Any, bindings: tuple[Path, ...]) -> list[Match]:
+        return [_new(Match, (p, v, b)) for v, p, b in stage((document, (), bindings))]
+
+    return run
+
+
+def _outside_elements(keys: tuple[str, ...], mode: Mode) -> _RunOf:
+    plain = _plain(keys, mode)
+
+    def run(document: Any, bindings: tuple[Path, ...]) -> list[Match]:
+        return [_new(Match, (path, value, bindings)) for path, value, _ in plain(document)]
+
+    return run
+
+
+def _one_element(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -> _RunOf:
+    def run(document: Any, bindings: tuple[Path, ...]) -> list[Match]:
+        place = bindings[0]
+        # Programs that can be paired reach one collection by one place.
+        assert place[:-1] == before
+        element = document
+        for step in place:
+            element = element[step]
+        value = element
+        for key in after:
+            if value.__class__ is dict:
+                value = value.get(key)
+            elif value is None:
+                break
+            else:
+                steps.walk(element, place, after, mode)  # raises, naming the place
+        return [_new(Match, (place + after, value, bindings))]
 
     return run

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.workload.locating.component_plan import ComponentPlan
 from webhook.core.workload.locating.location import LocationError, PodLocation, wrong_type
-from webhook.core.workload.parts import Part, PodParts, matches_in, parts_of, step_of
+from webhook.core.workload.parts import (
+    Found,
+    Part,
+    PodParts,
+    found_in,
+    matches_in,
+    parts_of,
+    step_of,
+)
 from webhook.core.workload.profile import MainConvention
 from webhook.core.workload.query import QueryError
 from webhook.core.workload.query_pairing import paired
@@ -26,9 +35,10 @@ def locate_parts(
         )
         for instance, bindings in named:
             free = plan.parts if taken is None else not_taken(plan, document, bindings, taken)
-            parts = parts_of(free, document, bindings)
+            given = found_in(free, document, bindings)
+            parts = parts_of(free, bindings, given)
             if parts is not None:
-                found.append(assembled(plan, instance, parts, document))
+                found.append(assembled(plan, instance, parts, given))
     except QueryError as error:
         raise LocationError((), "path-failed", str(error)) from error
 
@@ -50,9 +60,11 @@ def not_taken(
     return ()
 
 
-def assembled(plan: ComponentPlan, instance: str, parts: PodParts, document: Any) -> PodLocation:
+def assembled(
+    plan: ComponentPlan, instance: str, parts: PodParts, given: Sequence[Found]
+) -> PodLocation:
     """The location of a pod in pieces; its paths begin with a step that knows them."""
-    pod = parts.settle(document)
+    pod = parts.settle(given)
     for place, what, value in parts.refused:
         raise wrong_type(place, what, value)
     step = step_of(f"{plan.component}/{instance}", parts)
