@@ -19,7 +19,7 @@ OF_THE_CHART = frozenset(
     {
         "listen", "metrics_listen", "tls_cert", "tls_key", "client_ca", "plain_http", "workers",
         "policies", "interfaces", "assets", "crds", "cluster", "kubeconfig", "injected",
-        "trusted_mutators", "exceptions_namespace", "traces",
+        "trusted_mutators", "exceptions_namespace", "own_namespace", "traces",
     }
 )  # fmt: skip
 """Settings that the chart makes of its own values."""

@@ -49,13 +49,15 @@ def new_folder() -> Path:
 class ClusterSources:
     """The documents of files and of the cluster; of one name, the file's counts.
 
-    One process of the Pod watches: whichever has the lock starts the watcher, and again when it
-    has ended. Every worker reads what it has written.
+    `namespace` is where podgate's own objects are, "" for nowhere. One process of the Pod watches:
+    whichever has the lock starts the watcher, and again when it has ended. Every worker reads what
+    it has written.
     """
 
     sources: Sources
     snapshot: Snapshot
     kubeconfig: Path | None = None
+    namespace: str = ""
     living: Living = field(default_factory=Living)
     serial: int = 0
     mark: tuple[int, int] = (0, 0)
@@ -89,7 +91,8 @@ class ClusterSources:
             log.warning("the watcher has ended with %s and is started again", self.child.returncode)
         self.started = now
         given = [str(self.kubeconfig)] if self.kubeconfig is not None else []
-        command = [sys.executable, "-m", "webhook.watcher", str(self.snapshot.folder), *given]
+        folder = str(self.snapshot.folder)
+        command = [sys.executable, "-m", "webhook.watcher", folder, self.namespace, *given]
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own
 
     def load(self) -> tuple[Catalog | None, tuple[Problem, ...]]:
@@ -108,7 +111,11 @@ class ClusterSources:
         beside, unread = schemas_of(self.sources.crds)
         schemas = partial(self.schemas.of, found_of(seen.crds), beside)
         self.generation += 1
-        outcome = self.living.take(seen.objects, fixed, schemas, self.generation)
+        given = fixed, schemas, self.generation
+        if self.living.started:
+            outcome = self.living.take(seen.objects, *given)
+        else:
+            outcome = self.living.begin(seen.objects, self.snapshot.last_good(), *given)
         self.serial = seen.serial
         self.acknowledge(outcome.standings)
         if outcome.catalog is None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +30,7 @@ from webhook.core.workload import definition_crd
 from webhook.core.workload.proof import UNCOVERED
 from webhook.crds import Known, Schemas
 from webhook.loader import Sources, schemas_of
+from webhook.memory import Memory
 from webhook.registrar import Registrar
 from webhook.scanner import Scanner
 from webhook.watcher import paths, plain
@@ -80,6 +81,7 @@ class Controller:
     crds: Known = field(init=False)
     schemas: Schemas = field(init=False)
     registrar: Registrar = field(init=False)
+    memory: Memory = field(init=False)
     scanner: Scanner = field(init=False)
     uncovered: set[Problem] = field(default_factory=set)
 
@@ -88,6 +90,7 @@ class Controller:
         self.crds = Known(self.server, self.dirty.set)
         self.schemas = Schemas(self.crds.bodies.__getitem__)
         self.registrar = Registrar(self.server, self.options, self.metrics, self.probe_namespace)
+        self.memory = Memory(self.server, self.election.namespace)
         governed = self.options.governed
         self.scanner = Scanner(self.server, governed, self.metrics, lambda: self.leads)
 
@@ -152,6 +155,7 @@ class Controller:
                 log.info("%s leads", self.election.identity if leads else "somebody else")
                 self.leads = leads
                 self.registrar.applied.clear()
+                self.living = Living()
                 self.metrics.leads(leads)
                 self.dirty.set()
             await asyncio.sleep(RENEWED)
@@ -206,9 +210,12 @@ class Controller:
 
     async def reconcile(self) -> bool:
         """One round; whether everything is as it should be."""
-        outcome = self.take()
+        remembered = {} if self.living.started else await self.memory.recalled()
+        outcome = self.take(remembered)
         if outcome is None:
             return True
+        if self.living.started:
+            await self.memory.keep(self.living.in_force())
         said = await self.acknowledged()
         if self.certificates is not None:
             ca = await self.certificates.keep(datetime.now(UTC), said.leaves)
@@ -261,7 +268,7 @@ class Controller:
         """Whether a document is an exception that holds no more."""
         return self.reaches.get(origin_of(key), Reach()).has_ended(clock.moment())
 
-    def take(self) -> Outcome | None:
+    def take(self, remembered: Mapping[Key, Any]) -> Outcome | None:
         """The documents as they are now; None while those of files are wrong."""
         fixed, problems = fixed_of(self.sources)
         if fixed is None:
@@ -271,7 +278,11 @@ class Controller:
         schemas = partial(self.schemas.of, self.crds.found, beside)
         self.generation += 1
         objects = {key: body for key, body, _ in self.objects()}
-        outcome = self.living.take(objects, fixed, schemas, self.generation)
+        if self.living.started:
+            outcome = self.living.take(objects, fixed, schemas, self.generation)
+        else:
+            given = objects, remembered, fixed, schemas, self.generation
+            outcome = self.living.begin(*given)
         self.catalog = outcome.catalog or self.catalog
         found = {each for each in outcome.problems if each.reason == UNCOVERED}
         for each in found - self.uncovered:

@@ -77,6 +77,11 @@ class Settings(BaseModel):
     cluster: bool = setting(
         False, "true or false; true to take documents from the cluster too, and to watch them"
     )
+    own_namespace: str = setting(
+        "",
+        "the namespace that podgate runs in, where the controller remembers the last good version of"
+        " each document of the cluster",
+    )
     kubeconfig: Path | None = setting(
         None,
         "the path of a kubeconfig, to look up the labels of namespaces where policies select by"

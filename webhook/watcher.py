@@ -1,7 +1,7 @@
 """The process that lists and watches the cluster's documents, and writes them down for the workers.
 
 Decoding a list must never hold up a review, so it is done here, once for all workers of a Pod.
-Run as `python -m webhook.watcher FOLDER [KUBECONFIG]` by the webhook; it ends with its parent.
+Run as `python -m webhook.watcher FOLDER NAMESPACE [KUBECONFIG]` by the webhook; it ends with its parent.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from webhook.adapters import telemetry
-from webhook.adapters.api_server import ApiServer, Collection, follow
+from webhook.adapters.api_server import NOT_READ, ApiServer, Collection, follow
 from webhook.adapters.kubernetes import NO_ACCESS, credentials_of
 from webhook.adapters.snapshot import Key, Snapshot
+from webhook.control import last_good
+from webhook.control.last_good import documents_of
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP, VERSION
 from webhook.core.workload import definition_crd
@@ -56,6 +58,7 @@ class Watcher:
     )
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     serial: int = 0
+    memory: Collection | None = None
     crds: Known = field(init=False)
     written: tuple[dict[Key, Any], list[tuple[str, Any]]] | None = None
 
@@ -71,6 +74,8 @@ class Watcher:
                 for each in self.collections.values()
             ]
             followed.append(tasks.create_task(self.crds.run()))
+            if self.memory is not None:
+                followed.append(tasks.create_task(follow(self.server, self.memory, self.remember)))
             written = tasks.create_task(self.write_changes())
             heard = tasks.create_task(self.write_heard())
             await orphaned(os.getppid())
@@ -83,13 +88,24 @@ class Watcher:
             await asyncio.sleep(0.02)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                while not self.crds.is_settled:
+                while not (self.crds.is_settled and self.is_remembered):
                     await asyncio.sleep(0.02)
         while True:
             self.dirty.clear()
             self.write()
             await self.dirty.wait()
             await self.quiet()
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether nothing more is to be learned of what was in force before."""
+        failed = self.memory is not None and self.memory.trouble not in ("", NOT_READ)
+        return self.memory is None or self.memory.is_known or failed
+
+    def remember(self, memory: Collection) -> None:
+        """Write what other Pods have had in force, for workers that start."""
+        for body in memory.objects.values():
+            self.snapshot.write_last_good(documents_of(body))
 
     def write(self) -> None:
         """Write everything, if it has changed.
@@ -131,6 +147,12 @@ class Watcher:
                 yield (kind, namespace, name), plain(body, version, kind)
 
 
+def remembered(namespace: str) -> Collection:
+    """What the controller remembers of documents: one ConfigMap."""
+    path = last_good.collection_of(namespace)
+    return Collection(path, query={"fieldSelector": f"metadata.name={last_good.NAME}"})
+
+
 def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
     """An object as its author wrote it; items of a list do not say what they are."""
     metadata = {
@@ -149,12 +171,13 @@ async def orphaned(parent: int) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Watch for the Pod that this process belongs to."""
     telemetry.start_logging(os.environ.get("PODGATE_LOG_LEVEL", "info"), "json")
-    folder, *rest = arguments
+    folder, namespace, *rest = arguments
     credentials = credentials_of(Path(rest[0]) if rest else None, os.environ)
     if credentials is None:
         log.error("cannot watch the cluster: %s", NO_ACCESS)
         return 2
-    asyncio.run(Watcher(ApiServer(credentials), Snapshot(Path(folder))).run())
+    memory = remembered(namespace) if namespace else None
+    asyncio.run(Watcher(ApiServer(credentials), Snapshot(Path(folder)), memory=memory).run())
     return 0
 
 

@@ -109,21 +109,24 @@ def api(bare: Cluster) -> Iterator[Api]:
         yield made
 
 
-@pytest.fixture
-def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Living]:
+@contextlib.contextmanager
+def running(
+    cluster: Cluster, certificates: Certificates, folder: Path, *more: str
+) -> Iterator[Living]:
+    """`podgate serve --cluster` while the block lasts; `more` are further options."""
     port, metrics = free_port(), free_port()
     flags = {
         "--listen": f"127.0.0.1:{port}",
         "--metrics-listen": f"127.0.0.1:{metrics}",
         "--tls-cert": certificates.certificate,
         "--tls-key": certificates.key,
-        "--kubeconfig": bare.kubeconfig(),
+        "--kubeconfig": cluster.kubeconfig(),
         "--workers": 2,
         "--drain": 0,
         "--log-format": "text",
     }
-    command = ["serve", "--cluster", *(str(part) for pair in flags.items() for part in pair)]
-    log = tmp_path / "podgate.log"
+    command = ["serve", "--cluster", *(str(part) for pair in flags.items() for part in pair), *more]
+    log = folder / f"podgate-{port}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
             [*PODGATE, *command],
@@ -140,9 +143,6 @@ def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) 
         made.soon(lambda: made.allows(A))
         yield made
     finally:
-        with contextlib.suppress(Exception):
-            for each in api.request("GET", POLICIES)["items"]:
-                api.request("DELETE", f"{POLICIES}/{each['metadata']['name']}")
         if process.poll() is None:
             os.kill(process.pid, signal.SIGTERM)
         assert process.wait(30) == 0
@@ -150,6 +150,17 @@ def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) 
         while made.watchers() and time.monotonic() < until:
             time.sleep(0.1)
         assert not made.watchers()
+
+
+@pytest.fixture
+def living(bare: Cluster, api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Living]:
+    with running(bare, certificates, tmp_path) as made:
+        try:
+            yield made
+        finally:
+            with contextlib.suppress(Exception):
+                for each in api.request("GET", POLICIES)["items"]:
+                    api.request("DELETE", f"{POLICIES}/{each['metadata']['name']}")
 
 
 def images(*options: str, field: str = "image") -> Json:

@@ -13,7 +13,7 @@ from typing import IO, Any
 import orjson
 
 Key = tuple[str, str, str]
-DOCUMENTS, LOCK, HEARD = "documents.json", "watching", "heard.json"
+DOCUMENTS, LOCK, HEARD, GOOD = "documents.json", "watching", "heard.json", "last-good.json"
 PIECE = "piece-{}.json"
 
 
@@ -46,6 +46,15 @@ class Snapshot:
         """Replace the snapshot as a whole; the pieces of its CRDs have been written before."""
         rows = [[*key, body] for key, body in sorted(objects.items())]
         self.put(DOCUMENTS, {"serial": serial, "objects": rows, "crds": crds})
+
+    def write_last_good(self, objects: Mapping[Key, Any]) -> None:
+        """Write the versions that other Pods have had in force."""
+        self.put(GOOD, {"objects": [[*key, body] for key, body in sorted(objects.items())]})
+
+    def last_good(self) -> dict[Key, Any]:
+        """The same; none before they are known."""
+        rows = (self.take(self.folder / GOOD) or {"objects": []})["objects"]
+        return {(kind, space, name): body for kind, space, name, body in rows}
 
     def write_piece(self, digest: str, body: bytes) -> None:
         """Write what does not change, unless it is there."""

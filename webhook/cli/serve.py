@@ -186,6 +186,7 @@ def serve(
     crds: Annotated[list[str] | None, option("crds")] = None,
     rule_combination: Annotated[str | None, option("rule_combination")] = None,
     cluster: Annotated[bool | None, option("cluster")] = None,
+    own_namespace: Annotated[str | None, option("own_namespace")] = None,
     kubeconfig: Annotated[Path | None, option("kubeconfig")] = None,
     owner_events: Annotated[str | None, option("owner_events")] = None,
     workers: Annotated[str | None, option("workers")] = None,
@@ -237,7 +238,7 @@ def serve(
         given = (lambda: judge_from(sources)), change_detector(sources)
         raise typer.Exit(run_server(settings, *given))
     snapshot = Snapshot(new_folder())
-    living = ClusterSources(sources, snapshot, settings.kubeconfig)
+    living = ClusterSources(sources, snapshot, settings.kubeconfig, settings.own_namespace)
     try:
         context = sources.choices.context
         code = run_server(

@@ -83,6 +83,32 @@ class Living:
     good: dict[Key, Version] = field(default_factory=dict)
     started: bool = False
 
+    def begin(
+        self,
+        documents: Mapping[Key, Any],
+        remembered: Mapping[Key, Any],
+        fixed: Fixed,
+        schemas: Schemas = lambda _: (),
+        generation: int = 1,
+    ) -> Outcome:
+        """The first catalog of a process; `remembered` are documents that others have had in force.
+
+        Where something is wrong with what is there, these count as seen before, so that who starts
+        now judges as those who have lived through it.
+        """
+        outcome = self.take(documents, fixed, schemas, generation)
+        whole = outcome.catalog is not None
+        if not remembered or (whole and all(e.is_accepted for e in outcome.standings.values())):
+            return outcome
+        self.seen, self.good, self.started = {}, {}, False
+        before = self.take(remembered, fixed, schemas, generation)
+        after = self.take(documents, fixed, schemas, generation)
+        return replace(after, catalog=after.catalog or before.catalog)
+
+    def in_force(self) -> dict[Key, Any]:
+        """The versions in force, to be remembered."""
+        return {key: each.data for key, each in self.good.items()}
+
     def take(
         self,
         documents: Mapping[Key, Any],
