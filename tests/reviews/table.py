@@ -138,3 +138,7 @@ def written(before: Any, after: Any, path: tuple[Any, ...] = ()) -> dict[str, An
             found |= written(old, new, (*path, index))
         return found
     return {} if before == after else {display(path): after}
+
+
+OF_RECORDED = Table(Path(__file__).parent / "recorded.yaml")
+"""What is expected of the reviews in recorded/."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from tests.reviews.forgeries import (
     without_owner,
 )
 from tests.reviews.record import RECORDED, numbered
-from tests.reviews.table import Table, as_installed, asked
+from tests.reviews.table import OF_RECORDED, as_installed, asked
 from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
 from webhook.core.catalog import Catalog
@@ -33,7 +32,7 @@ from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 
 CATALOGS = {
-    **Table(Path(__file__).parent / "recorded.yaml").catalogs,
+    **OF_RECORDED.catalogs,
     # Nothing with a container keeps to this, so that every single review has something to lose.
     "nothing": as_installed(policy("rules: {image: {options: [{value: none}]}}")),
 }

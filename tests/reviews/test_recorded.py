@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.reviews.record import RECORDED, numbered
-from tests.reviews.table import Expected, Table, asked, assert_decided
+from tests.reviews.table import OF_RECORDED, Expected, asked, assert_decided
 from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
 from webhook.core.decision import Denied
@@ -16,14 +15,13 @@ from webhook.core.owners import owner_reference
 from webhook.core.references import References
 from webhook.core.request import Treatment
 
-TABLE = Table(Path(__file__).parent / "recorded.yaml")
-EXPECTED = pytest.mark.parametrize("row", list(TABLE.expected()), ids=str)
+EXPECTED = pytest.mark.parametrize("row", list(OF_RECORDED.expected()), ids=str)
 
 
 def test_what_is_kept_of_the_scenes_is_there_with_one_expectation_each() -> None:
     names = [name for name, _, _ in numbered()]
     assert sorted(file.name for file in RECORDED.iterdir()) == names
-    TABLE.assert_complete(len(names), "treated")
+    OF_RECORDED.assert_complete(len(names), "treated")
 
 
 def test_every_review_is_what_its_scene_keeps() -> None:
@@ -39,18 +37,18 @@ def test_every_review_is_what_its_scene_keeps() -> None:
 @EXPECTED
 def test_a_sender_is_treated_as_the_semantics_say(row: Expected) -> None:
     request = asked(RECORDED, row.review)
-    assert treatment(request, TABLE.catalogs[row.policy]) is Treatment(row.row["treated"])
+    assert treatment(request, OF_RECORDED.catalogs[row.policy]) is Treatment(row.row["treated"])
 
 
 @EXPECTED
 def test_a_review_is_decided_as_the_semantics_say(row: Expected) -> None:
-    assert_decided(row, asked(RECORDED, row.review), TABLE.catalogs[row.policy])
+    assert_decided(row, asked(RECORDED, row.review), OF_RECORDED.catalogs[row.policy])
 
 
 @EXPECTED
 def test_only_the_owner_of_a_refused_child_is_told(row: Expected) -> None:
     request = asked(RECORDED, row.review)
-    decision = judge_review(request, TABLE.catalogs[row.policy], References())
+    decision = judge_review(request, OF_RECORDED.catalogs[row.policy], References())
     child = row.row["treated"] == "child" and "denied" in row.said
     told = decision.tell if isinstance(decision, Denied) else None
     assert told == (owner_reference(request.object) if child else None)
