@@ -14,7 +14,8 @@ from webhook.cli.lint import kinds_of, world_of
 from webhook.core.assemble import Choices, assemble
 from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.lint import Kind, World, identity, lint
+from webhook.core.policy.lint.checks import lint
+from webhook.core.policy.lint.world import Kind, World, identity
 from webhook.core.policy.reasons import REASONS
 from webhook.loader import Sources, load
 

@@ -21,8 +21,8 @@ from webhook.core.decision import Problem
 from webhook.core.plan import component_roles
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.document import parse_policy
-from webhook.core.policy.lint import Identity, Kind, World, identity
-from webhook.core.policy.lint import lint as advise
+from webhook.core.policy.lint.checks import lint as advise
+from webhook.core.policy.lint.world import Identity, Kind, World, identity
 from webhook.core.policy.reasons import REASONS
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.core.policy.combine import GUARDED, RANK, Constraint, Effective, Leaf, combine, view
+from webhook.core.policy.combine import GUARDED, Effective, Leaf, combine, view
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import Asset, DefaultFrom, Policy
+from webhook.core.policy.model import Asset, Policy
 from webhook.core.policy.row import (
     NOTHING,
     POD,
@@ -22,12 +22,11 @@ from webhook.core.policy.row import (
     Field,
 )
 from webhook.core.server_defaults import KindDefaults
+from webhook.core.steps import Steps, steps_of
+from webhook.core.united import united, united_attributes
 from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
-from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.bindings.derived import DerivedField
-from webhook.core.workload.bindings.gpus import GpuField
 from webhook.core.workload.bindings.inherited import InheritedField
-from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.preemptibility import PreemptibilityField
 from webhook.core.workload.bindings.priority import PriorityField
 from webhook.core.workload.bindings.scales import ScaleField
@@ -51,24 +50,6 @@ from webhook.core.workload.places import (
 from webhook.core.workload.profile import FieldPlaces
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.core.workload.written import form_of
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The bindings of one component (or of the workload) by what they have to do.
-
-    `fixed` are those whose default must be there in the final object.
-    """
-
-    intent: tuple[Any, ...] = ()
-    fill: tuple[Any, ...] = ()
-    final: tuple[Any, ...] = ()
-    fixed: tuple[Any, ...] = ()
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is judged or written here."""
-        return not (self.intent or self.fill or self.final)
 
 
 @dataclass(slots=True)
@@ -225,90 +206,6 @@ def empty_pod_binding(plan: Plan, path: str) -> Any:
     return pod_binding(plan, row, Leaf(path), {})
 
 
-def steps_of(bindings: dict[str, Any], other: Callable[[str], Any]) -> Steps:
-    """Order the bindings: plain ones in table order, computed defaults after what they follow."""
-    computed: dict[str, Any] = {}
-    for path in list(bindings):
-        computed_binding(path, bindings, other, computed, ())
-    ordered = [each for path, each in bindings.items() if path not in computed]
-    ordered += computed.values()
-    return Steps(
-        tuple(each for each in ordered if judges_intent(each)),
-        tuple(sorted((each for each in ordered if fills(each)), key=fills_late)),
-        tuple(each for each in ordered if judges_final(each)),
-        tuple(each for each in ordered if is_fixed(each)),
-    )
-
-
-def computed_binding(
-    path: str,
-    bindings: dict[str, Any],
-    other: Callable[[str], Any],
-    computed: dict[str, Any],
-    trail: tuple[str, ...],
-) -> Any:
-    """The binding of a path, wrapped when its default is computed; a cycle is cut."""
-    if path in computed:
-        return computed[path]
-    binding = bindings.get(path) or other(path)
-    constraint = following(binding)
-    if constraint is None or path in trail:
-        return binding
-    source = computed_binding(constraint.argument.field, bindings, other, computed, (*trail, path))
-    if source is None:
-        return binding
-    computed[path] = bindings[path] = ComputedField(binding, source, constraint)
-    return computed[path]
-
-
-def following(binding: Any) -> Constraint | None:
-    """The defaultFrom that beats the static default of its scope and of broader ones."""
-    rules = getattr(binding, "rules", None)
-    if rules is None or isinstance(binding, ComputedField):
-        return None
-    for each in rules.computed:
-        assert isinstance(each.argument, DefaultFrom)
-        default = rules.default
-        if default is None or RANK[default.scope] <= RANK[each.policy.scope]:
-            return each  # type: ignore[no-any-return]
-    return None
-
-
-def judges_intent(binding: Any) -> bool:
-    """Whether the binding has anything to judge before defaults."""
-    if isinstance(binding, ItemsField | AnnotationItemsField):
-        return binding.judges_intent
-    return bool(binding.rules.prohibitions)
-
-
-def fills_late(binding: Any) -> bool:
-    """Containers that defaults bring along come first, so that they get the other defaults too."""
-    return not getattr(binding, "adds_containers", False)
-
-
-def fills(binding: Any) -> bool:
-    """Whether the binding has a default to write."""
-    if isinstance(binding, ItemsField | AnnotationItemsField):
-        return binding.fills
-    return isinstance(binding, ComputedField) or binding.rules.default is not None
-
-
-def is_fixed(binding: Any) -> bool:
-    """Whether the binding writes a default that nobody may change."""
-    if isinstance(binding, ItemsField | AnnotationItemsField):
-        return binding.is_fixed
-    return fills(binding) and any(each.rule == "canEdit" for each in binding.rules.prohibitions)
-
-
-def judges_final(binding: Any) -> bool:
-    """Whether the binding has anything to judge on the result."""
-    if isinstance(binding, ItemsField | AnnotationItemsField):
-        return binding.judges_final
-    if isinstance(binding, PriorityField | GpuField):
-        return True
-    return bool(binding.rules.final or binding.rules.required)
-
-
 def workload_steps(plan: Plan) -> Steps:
     """Compile the fields of the workload as a whole; every component's rules bind them."""
     pairs = component_roles(plan.definition) or [("", ("worker",))]
@@ -399,47 +296,12 @@ def lies_in_pods(plan: Plan, row: Field) -> bool:
     return held is not None and bool(held.main_port)
 
 
-def united_attributes(row: Field, effectives: Sequence[Effective]) -> dict[str, Leaf]:
-    """The leaves of an itemized field's attributes for the whole workload, by attribute name."""
-    assert row.items is not None
-    found = {
-        each.name: united(f"{row.path}.{each.name}", effectives) for each in row.items.attributes
-    }
-    return {name: leaf for name, leaf in found.items() if leaf is not None}
-
-
 def empty_workload_binding(plan: Plan, path: str) -> Any:
     """A binding without rules, to read a field that only a computed default names."""
     row = TABLE.fields.get(path)
     if row is None or row.shape != WORKLOAD:
         return None
     return workload_binding(plan, row, Leaf(path))
-
-
-def united(path: str, effectives: Sequence[Effective]) -> Leaf | None:
-    """One leaf for the whole workload: all components' rules, the last (worker's) default."""
-    leaves = [each[path] for each in effectives if path in each]
-    if not leaves:
-        return None
-    default = next((leaf.default for leaf in reversed(leaves) if leaf.default is not None), None)
-    items = next((leaf.items for leaf in reversed(leaves) if leaf.items), ())
-    return Leaf(path, unique(leaves), default, items)
-
-
-def unique(leaves: Iterable[Leaf]) -> tuple[Constraint, ...]:
-    """The constraints of several leaves, those of one policy said alike only once."""
-    found: list[Constraint] = []
-    for leaf in leaves:
-        for each in leaf.constraints:
-            known = any(
-                each.rule == other.rule
-                and each.argument == other.argument
-                and each.policy is other.policy
-                for other in found
-            )
-            if not known:
-                found.append(each)
-    return tuple(found)
 
 
 def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:

@@ -21,9 +21,10 @@ from webhook.core.explain.model import (
 )
 from webhook.core.explain.reach import is_of_workload, reach_of
 from webhook.core.explain.values import attributes_of, default_of, rule_said
-from webhook.core.plan import Plan, component_roles, united
+from webhook.core.plan import Plan, component_roles
 from webhook.core.policy.combine import RANK, Effective, Leaf, View, view
 from webhook.core.policy.fields import TABLE
+from webhook.core.united import united
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.component_plan import pod_parts
 

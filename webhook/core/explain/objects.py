@@ -33,13 +33,15 @@ from webhook.core.explain.workloads import Asked as AskedOfWorkload
 from webhook.core.explain.workloads import counted, workload_entries
 from webhook.core.judgement.views import views_of
 from webhook.core.patch import PatchError
-from webhook.core.plan import POD_SHAPES, Steps, component_roles, concerns, pod_binding, united
+from webhook.core.plan import POD_SHAPES, component_roles, concerns, pod_binding
 from webhook.core.pointer import ABSENT
 from webhook.core.policy.combine import Effective, Leaf
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import AMOUNT, ITEMS, PULL_SECRETS, SCALE, Field
 from webhook.core.references import References
 from webhook.core.request import Request
+from webhook.core.steps import Steps
+from webhook.core.united import united
 from webhook.core.workload.bindings.computed import ComputedField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items

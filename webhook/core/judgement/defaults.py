@@ -8,9 +8,10 @@ from dataclasses import replace
 from webhook.core.judgement.rules import JudgedPod
 from webhook.core.judgement.views import views_before
 from webhook.core.patch import PatchError
-from webhook.core.plan import Plan, Steps
+from webhook.core.plan import Plan
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
+from webhook.core.steps import Steps
 from webhook.core.workload.evaluation import Evaluation, Views
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import before_update

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.core.plan import Plan, Steps
+from webhook.core.plan import Plan
 from webhook.core.policy.row import Binding, Field
+from webhook.core.steps import Steps
 from webhook.core.workload.conflicts import judge_conflicts, pairs_written
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView

@@ -8,7 +8,7 @@ from typing import Protocol
 from webhook.core.decision import Problem
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.lint import restricts
+from webhook.core.policy.lint.coverage import restricts
 from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
 from webhook.core.policy.together import problem
 from webhook.core.quantity import NANO

@@ -1,0 +1,25 @@
+"""Advice on policies that load: what is legal and yet hardly what its author wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from webhook.core.decision import Problem
+from webhook.core.policy.lint.coverage import uncovered_kinds
+from webhook.core.policy.lint.fields import uncarried, unknown_kinds, without_value
+from webhook.core.policy.lint.losses import losses
+from webhook.core.policy.lint.selectors import selectors
+from webhook.core.policy.lint.world import World
+from webhook.core.policy.model import Policy
+
+
+def lint(world: World) -> tuple[Problem, ...]:
+    """Every piece of advice, in order of place."""
+    found = chain.from_iterable(check(world, policy) for policy in world.own for check in CHECKS)
+    problems = [*found, *losses(world)]
+    return tuple(sorted(problems, key=lambda each: (each.origin, each.line, each.column)))
+
+
+Check = Callable[[World, Policy], Iterator[Problem]]
+CHECKS: tuple[Check, ...] = (uncovered_kinds, unknown_kinds, uncarried, without_value, selectors)

@@ -1,0 +1,106 @@
+"""Tells of kinds that nobody knows, fields that no kind carries, and rules that bind no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.core.decision import Problem
+from webhook.core.policy import rules
+from webhook.core.policy.draft import holding
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.leaves import leaf_type
+from webhook.core.policy.lint.coverage import includes, listed
+from webhook.core.policy.lint.world import Kind, World, identity
+from webhook.core.policy.model import Policy
+from webhook.core.policy.row import Binding
+from webhook.core.policy.spelling import closest
+from webhook.core.policy.together import problem
+
+USERS = ("security.runAsUid", "security.runAsGid")
+
+
+def unknown_kinds(world: World, policy: Policy) -> Iterator[Problem]:
+    """Kinds without definition, and policies that govern none that has one."""
+    labels = {each.label: each for each in world.kinds}
+    known = {(each.group, each.name) for each in world.kinds}
+    for index, (group, name) in enumerate(listed_kinds(world, policy)):
+        if (group, name) not in known:
+            label = Kind(group, name).label
+            meant = closest(label, labels)
+            fix = f"did you mean {meant}?" if meant else "add its ResourceInterface (--interfaces)"
+            found = f"{label}, which has no definition"
+            path = ("spec", "kinds", index)
+            yield world.at_envelope(policy, path, "no-shipped-kind", found, fix)
+    if policy.workload_types and not world.governed(policy):
+        found = f"{', '.join(sorted(policy.workload_types))}, of which no kind has a definition"
+        fix = "name other types, or add ResourceInterfaces (--interfaces)"
+        yield world.at_envelope(policy, ("spec", "workloadTypes"), "no-shipped-kind", found, fix)
+
+
+def listed_kinds(world: World, policy: Policy) -> list[tuple[str, str]]:
+    """The kinds of a policy in the order of its document."""
+    document = world.sources.get(identity(policy))
+    spec = document.data.get("spec") if document and isinstance(document.data, dict) else None
+    given = spec.get("kinds") if isinstance(spec, dict) else None
+    if not isinstance(given, list):
+        return sorted(policy.kinds or ())
+    return [(str(each.get("group") or ""), str(each.get("kind"))) for each in given]
+
+
+def uncarried(world: World, policy: Policy) -> Iterator[Problem]:
+    """Fields that no kind in reach has a place for."""
+    kinds = world.governed(policy)
+    if not kinds:
+        return
+    told: set[str] = set()
+    for (what, level, leaf, word), _ in sorted(policy.places.items(), key=lambda one: one[1][1:]):
+        row = TABLE.owner(leaf) if leaf in TABLE.fields or leaf in TABLE.attributes else None
+        if what not in ("default", "rule") or row is None or row.path in told:
+            continue
+        if row.binding is not Binding.NOTHING and not any(each.carries(row) for each in kinds):
+            told.add(row.path)
+            carriers = [each.label for each in world.kinds if each.carries(row)]
+            fix = f"only {listed(carriers)} can carry it" if carriers else "remove it"
+            found = f"{row.path}, which no kind that the policy governs can carry"
+            yield problem(policy, (what, level, leaf, word), "no-kind-carries", found, fix)
+
+
+def without_value(world: World, policy: Policy) -> Iterator[Problem]:
+    """Options of one value and bounds that whoever gives no value passes."""
+    for level, leaves in policy.body.rules.items():
+        for leaf, arguments in leaves.items():
+            if supplied(world, policy, level, leaf):
+                continue
+            options = arguments.get("options")
+            if options is not None and len(options) == 1 and not leaf_type(leaf).is_array:
+                value = leaf_type(leaf).show(next(iter(options)))
+                found = f"{value} as the only option of {leaf}, without default and required"
+                fix = f"give {leaf} this value in defaults, or write required: true"
+                yield problem(policy, ("rule", level, leaf, "options"), "single-option", found, fix)
+            bounds = [name for name in bounds_of(leaf) if name in arguments]
+            if bounds:
+                found = f"{' and '.join(bounds)} of {leaf}, which pass where no value is given"
+                fix = "write required: true beside it, or give a default"
+                place = ("rule", level, leaf, bounds[0])
+                yield problem(policy, place, "bound-without-value", found, fix)
+
+
+def bounds_of(leaf: str) -> tuple[str, ...]:
+    """The bounds of a leaf that are void without a value: of limits both, of user ids the lower."""
+    if leaf.startswith("compute.") and leaf.endswith("Limit"):
+        return ("min", "max")
+    return ("min",) if leaf in USERS else ()
+
+
+def supplied(world: World, policy: Policy, level: str, leaf: str) -> bool:
+    """Whether there is always a value: required, a default, or no value that anybody may give."""
+    for each in world.policies:
+        if each is not policy and not includes(each, policy):
+            continue
+        arguments = holding(each.body.rules, level).get(leaf, {})
+        if arguments.get("required") is True or "defaultFrom" in arguments:
+            return True
+        if leaf in holding(each.body.defaults, level):
+            return True
+    own = policy.body.rules[level][leaf]
+    return any(rules.prohibits(name, own.get(name)) for name in ("canEdit", "blocked"))
