@@ -12,7 +12,7 @@ LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast testbed test e2e test-minors \
-        test-operators fuzz soak fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
+        test-operators fuzz soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are pa
 
 soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
 	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)
+
+drills: $(STAMP) ## upgrades, outages and a removal under load on a real API server: a table (about 3 minutes)
+	@$(BIN)/python -m tests.e2e.install.drills
 
 fix: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff check --fix .

@@ -119,6 +119,7 @@ def schema() -> str:
         {
             "mode": {"enum": MODES},
             "leafDays": {"type": "integer", "minimum": 1},
+            "overlapSeconds": {"type": "integer", "minimum": 1},
             "certManager": whole(
                 {
                     "issuerRef": whole(

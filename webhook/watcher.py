@@ -177,7 +177,13 @@ def main(arguments: Sequence[str]) -> int:
         log.error("cannot watch the cluster: %s", NO_ACCESS)
         return 2
     memory = remembered(namespace) if namespace else None
-    asyncio.run(Watcher(ApiServer(credentials), Snapshot(Path(folder)), memory=memory).run())
+    watcher = Watcher(ApiServer(credentials), Snapshot(Path(folder)), memory=memory)
+    try:
+        asyncio.run(watcher.run())
+    except* FileNotFoundError:
+        if Path(folder).is_dir():
+            raise
+        # Whoever reads it has ended and has taken the folder along.
     return 0
 
 

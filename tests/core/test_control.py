@@ -62,6 +62,19 @@ def documents() -> list[Json]:
     return configurations(catalog.definitions, Target(url="https://podgate"))
 
 
+def test_what_fails_closed_stays_so_for_a_leader_that_has_proven_nothing_yet(
+    documents: list[Json],
+) -> None:
+    validating = documents[1]
+    unproven = Wanted(validating, proven=False)
+    assert desired(unproven, validating) == validating
+    opened = switched(validating, off=True)
+    assert not fails_closed(desired(unproven, opened))
+    other = copy.deepcopy(validating)
+    other["webhooks"][0]["name"] = "other.example.com"
+    assert not fails_closed(desired(unproven, other))
+
+
 def test_hooks_fail_closed_only_when_proven_and_not_switched_off(documents: list[Json]) -> None:
     validating = documents[1]
     assert fails_closed(desired(Wanted(validating), None))

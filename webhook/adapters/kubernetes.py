@@ -36,7 +36,7 @@ log = logging.getLogger("podgate.kubernetes")
 
 FRESH = 30.0  # seconds that labels are used without asking again
 USABLE = 300.0  # seconds that they are used while asking again does not succeed
-PATIENCE = 1.0  # seconds of a look-up in all, from waiting for its turn to the last byte
+PATIENCE = 3.0  # seconds of a look-up in all, from waiting for its turn to the last byte
 AGAIN = 5.0  # seconds between attempts to renew labels that are still usable
 KEPT = 10_000
 CONNECTIONS = 16
@@ -353,7 +353,7 @@ class Namespaces:
         try:
             async with asyncio.timeout(PATIENCE), self.turns:
                 access = await asyncio.to_thread(credentials.current)
-                answer = read_answer(name, *await get(access, f"/api/v1/namespaces/{name}"))
+                answer = await asked_of(access, name)
         except TimeoutError:
             answer = Answer("timeout", why=f"the API server did not answer in {PATIENCE:g} s")
         except AccessError as error:
@@ -405,6 +405,19 @@ class Response:
     def on_message_complete(self) -> None:
         """The end of the answer."""
         self.complete = True
+
+
+async def asked_of(access: Access, name: str) -> Answer:
+    """What the API server says of a namespace.
+
+    It may look into its cache, which it can also while etcd stands still or is busy. A namespace that
+    is not in there yet is asked for again, from etcd.
+    """
+    path = f"/api/v1/namespaces/{name}"
+    answer = read_answer(name, *await get(access, f"{path}?resourceVersion=0"))
+    if answer.outcome != "not-found":
+        return answer
+    return read_answer(name, *await get(access, path))
 
 
 async def get(access: Access, path: str) -> tuple[int, bytes]:

@@ -90,6 +90,15 @@ MetricsListen = Annotated[
 LeafDays = Annotated[
     int, typer.Option("--leaf-days", min=1, help="How long such a certificate is valid.")
 ]
+Overlap = Annotated[
+    int,
+    typer.Option(
+        "--ca-overlap",
+        min=1,
+        metavar="SECONDS",
+        help="How long a new CA is published before it signs, and an old one beside its successor.",
+    ),
+]
 FailOpen = Annotated[
     bool,
     typer.Option(
@@ -112,6 +121,7 @@ def control(
     ca_file: CaFile = None,
     tls_secret: TlsSecret = None,
     leaf_days: LeafDays = 90,
+    ca_overlap: Overlap = 600,
     governed: Governed = "label",
     timeout: Timeout = 10,
     exempt: Exempt = None,
@@ -163,7 +173,10 @@ def control(
         )
         controller.ca_file = ca_file
         if tls_secret is not None:
-            controller.certificates = certificates_of(controller, tls_secret, leaf_days)
+            policy = Policy(
+                leaf_life=timedelta(days=leaf_days), settle=timedelta(seconds=ca_overlap)
+            )
+            controller.certificates = certificates_of(controller, tls_secret, policy)
     except AccessError as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
@@ -200,7 +213,7 @@ def pages(controller: Controller) -> dict[str, Callable[[], side_port.Answer]]:
     }
 
 
-def certificates_of(controller: Controller, given: str, leaf_days: int) -> Certificates:
+def certificates_of(controller: Controller, given: str, policy: Policy) -> Certificates:
     """The certificates that the controller keeps, for the names by which the webhook is called."""
     namespace, name = pair(given, "--tls-secret")
     target, addresses = controller.target, list[str]()
@@ -214,14 +227,8 @@ def certificates_of(controller: Controller, given: str, leaf_days: int) -> Certi
         host = urlsplit(target.url).hostname or ""
         is_address = ":" in host or host.replace(".", "").isdigit()
         dns, addresses = ([], [host]) if is_address else ([host], [])
-    return Certificates(
-        controller.server,
-        namespace,
-        Names.of(dns, addresses),
-        name,
-        f"{name}-ca",
-        Policy(leaf_life=timedelta(days=leaf_days)),
-    )
+    names = Names.of(dns, addresses)
+    return Certificates(controller.server, namespace, names, name, f"{name}-ca", policy)
 
 
 def pair(text: str, flag: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ FILLED_IN: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One configuration as it should be. It fails closed only once it was `proven` to work."""
+    """One configuration as it should be. It begins to fail closed only once it was `proven` to work."""
 
     body: Json
     proven: bool = True
@@ -39,10 +39,16 @@ class Wanted:
 
 
 def desired(wanted: Wanted, found: Json | None) -> Json:
-    """The configuration to apply: open while it is not proven or somebody has switched it off."""
+    """The configuration to apply: open while it is not proven or somebody has switched it off.
+
+    What fails closed already stays so: a leader that is new has proven nothing yet, and in doubt
+    nothing is opened.
+    """
     body = copy.deepcopy(wanted.body)
-    if not wanted.proven or is_switched_off(found):
-        for entry in body["webhooks"]:
+    closed = {entry.get("name") for entry in entries_of(found) if is_closed(entry)}
+    off = is_switched_off(found)
+    for entry in body["webhooks"]:
+        if off or not (wanted.proven or entry["name"] in closed):
             entry["failurePolicy"] = "Ignore"
     return body
 
@@ -60,7 +66,7 @@ def differs(wanted: Json, found: Json | None) -> bool:
     labels = (found.get("metadata") or {}).get("labels") or {}
     if any(labels.get(key) != each for key, each in wanted["metadata"]["labels"].items()):
         return True
-    entries = found.get("webhooks") or []
+    entries = entries_of(found)
     if len(entries) != len(wanted["webhooks"]):
         return True
     pairs = zip(wanted["webhooks"], entries, strict=True)
@@ -80,7 +86,17 @@ def entry_differs(wanted: Json, found: Json) -> bool:
 
 def fails_closed(found: Json | None) -> bool:
     """Whether some entry of a configuration refuses when nobody answers."""
-    return any(each.get("failurePolicy") == "Fail" for each in (found or {}).get("webhooks") or ())
+    return any(map(is_closed, entries_of(found)))
+
+
+def entries_of(found: Json | None) -> list[Json]:
+    """The webhooks of a configuration."""
+    return (found or {}).get("webhooks") or []
+
+
+def is_closed(entry: Json) -> bool:
+    """Whether one webhook refuses when nobody answers."""
+    return bool(entry.get("failurePolicy") == "Fail")
 
 
 def switched(found: Json, *, off: bool) -> Json:

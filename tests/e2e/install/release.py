@@ -1,13 +1,12 @@
 """A release of the chart on a real API server, its Pods played by processes of this machine.
 
-There is no kubelet here. Each process has the arguments and variables of its container, the token of its
-own account, and files in place of what would be mounted. The API server reaches the webhook through the
-chart's Service by the addresses of its endpoints, as `--enable-aggregator-routing` has it.
+Each process has the arguments and variables of its container, the token of its own account, and files
+in place of what would be mounted. The API server reaches the webhook through the chart's Service by the
+addresses of its endpoints, as `--enable-aggregator-routing` has it.
 """
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import socket
@@ -21,11 +20,14 @@ import yaml
 
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.install.helm import CHART, NAMESPACE, ROOT, helm, is_hook, rendered
+from tests.e2e.install.kubelet import Kubelet, Pod
 from tests.e2e.served import PODGATE, environment, free_port
 from tests.e2e.testbed import identity
 from tests.e2e.testbed.cluster import Cluster
 
 SOON = 45.0
+GRACE = 60.0
+"""Seconds that a Pod has to end; the chart says the same."""
 
 
 def own_address() -> str:
@@ -36,13 +38,17 @@ def own_address() -> str:
 
 
 class Release:
-    """Install, run, exercise, remove; `values` are those of the chart."""
+    """Install, run, exercise, remove; `values` are those of the chart, `workers` of each webhook."""
 
-    def __init__(self, cluster: Cluster, api: Api, folder: Path, values: Json) -> None:
+    def __init__(
+        self, cluster: Cluster, api: Api, folder: Path, values: Json, *, workers: int = 1
+    ) -> None:
         self.cluster, self.api, self.folder, self.values = cluster, api, folder, values
+        self.workers = workers
         self.address = own_address()
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.objects = rendered(values)
+        self.kubelet = Kubelet(cluster, folder / "tls")
 
     # Installing
 
@@ -127,63 +133,57 @@ class Release:
         probes = {"--metrics-listen": f"127.0.0.1:{free_port()}"}
         self.start("podgate-controller", name, probes)
 
-    def start_webhook(self, number: int, port: int, metrics: int) -> None:
-        """Start one webhook as soon as its certificate can be mounted, and make it an endpoint."""
-        tls = self.mounted()
+    def start_webhook(self, number: int) -> None:
+        """Start one webhook as soon as its certificate can be mounted; it becomes an endpoint."""
+        if not self.kubelet.mounted.wait(SOON):
+            raise AssertionError(f"no Secret with a certificate\n{self.logs()}")
+        pod = Pod(f"webhook-{number}", self.address, free_port(), free_port())
+        tls = self.kubelet.folder
         swapped = {
-            "--listen": f"{self.address}:{port}",
-            "--metrics-listen": f"{self.address}:{metrics}",
-            "--workers": "1",
+            "--listen": f"{pod.address}:{pod.port}",
+            "--metrics-listen": f"{pod.address}:{pod.metrics}",
+            "--workers": str(self.workers),
             "--tls-cert": str(tls / "tls.crt"),
             "--tls-key": str(tls / "tls.key"),
         }
-        self.start("podgate-admission", f"webhook-{number}", swapped)
-        self.put_endpoint("podgate", "webhook", number, port)
-        self.put_endpoint("podgate-metrics", "metrics", number, metrics)
+        self.start("podgate-admission", pod.name, swapped)
+        self.kubelet.add(pod)
 
-    def mounted(self) -> Path:
-        """The folder where kubelet would have mounted the Secret."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/secrets/podgate-tls"
-        data: dict[str, str] = {}
+    def wait_ready(self, *numbers: int) -> None:
+        """Wait until these webhooks are ready endpoints."""
+        names = {f"webhook-{number}" for number in numbers}
 
-        def there() -> bool:
-            data.update((self.api.find(path) or {}).get("data") or {})
-            return "tls.crt" in data
+        def ready() -> bool:
+            return all(self.kubelet.is_endpoint(name) for name in names)
 
-        self.soon(there, "no Secret with a certificate")
-        folder = self.folder / "tls"
-        folder.mkdir(exist_ok=True)
-        for name in ("tls.crt", "tls.key"):
-            (folder / name).write_bytes(base64.b64decode(data[name]))
-        return folder
-
-    def put_endpoint(self, service: str, port: str, number: int, where: int) -> None:
-        """One ready endpoint, as the controller of endpoints would write it."""
-        body = {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": f"{service}-{number}",
-                "namespace": NAMESPACE,
-                "labels": {"kubernetes.io/service-name": service},
-            },
-            "addressType": "IPv4",
-            "ports": [{"name": port, "port": where, "protocol": "TCP"}],
-            "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}],
-        }
-        path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
-        self.api.request("POST", path, body)
+        self.soon(ready, f"not ready: {', '.join(sorted(names))}")
 
     def end(self, name: str) -> None:
-        """End one process and wait for it."""
-        process = self.running.pop(name)
-        os.kill(process.pid, signal.SIGTERM)
-        process.wait(40)
+        """Tell one process to end, and wait until it is gone."""
+        self.tell_to_end(name)
+        self.wait_gone(name)
+
+    def tell_to_end(self, name: str) -> None:
+        """What a deletion of its Pod does at once."""
+        os.kill(self.running[name].pid, signal.SIGTERM)
+        self.kubelet.tell_to_end(name)
+
+    def wait_gone(self, name: str) -> None:
+        """Wait until a process that was told to end has done so; it is no endpoint any more."""
+        self.running.pop(name).wait(GRACE)
+        self.kubelet.forget(name)
 
     def stop(self) -> None:
-        """End all of them."""
+        """End all of them together."""
+        for name in self.running:
+            self.tell_to_end(name)
         for name in [*self.running]:
-            self.end(name)
+            self.wait_gone(name)
+
+    def close(self) -> None:
+        """End everything that runs for this release."""
+        self.stop()
+        self.kubelet.close()
 
     # Looking
 

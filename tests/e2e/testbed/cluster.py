@@ -1,6 +1,5 @@
 """A running control plane, as tests see it."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -99,13 +98,22 @@ class Cluster:
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
             return
-        if supervisor.stdin:
-            supervisor.stdin.close()
+        for pipe in (supervisor.stdin, supervisor.stdout):
+            if pipe:
+                pipe.close()
         try:
             supervisor.wait(2 * processes.PATIENCE)
         except subprocess.TimeoutExpired:
             supervisor.kill()
             supervisor.wait()
+
+    def restart(self, name: str) -> None:
+        """Stop and start one process, and return once the API server is ready; NotStartedError."""
+        assert self._supervisor is not None
+        assert self._supervisor.stdin is not None
+        self._supervisor.stdin.write(f"{name}\n")
+        self._supervisor.stdin.flush()
+        self._hear()
 
     @property
     def ca_file(self) -> Path:
@@ -217,10 +225,19 @@ class Cluster:
                 # A Ctrl-C at the terminal must reach the tests, not the cluster below them.
                 start_new_session=True,
             )
+        self._hear()
+        if self._detached:
+            # Nobody waits for it; told so, the handle does not warn of a child left behind.
+            if self._supervisor.stdout:
+                self._supervisor.stdout.close()
+            self._supervisor.returncode = 0
+            self._supervisor = None
+
+    def _hear(self) -> None:
+        """Take in what the supervisor answers: the processes that run now."""
+        assert self._supervisor is not None
         assert self._supervisor.stdout is not None
-        with contextlib.closing(self._supervisor.stdout) as answers:
-            line = answers.readline()
-        answer = json.loads(line or "{}")
+        answer = json.loads(self._supervisor.stdout.readline() or "{}")
         if "ready" not in answer:
             said = answer.get("failed") or "the supervisor ended"
             self.stop()
@@ -228,10 +245,6 @@ class Cluster:
         self.processes = {
             name: processes.Recorded(*recorded) for name, recorded in answer["ready"].items()
         }
-        if self._detached:
-            # Nobody waits for it; told so, the handle does not warn of a child left behind.
-            self._supervisor.returncode = 0
-            self._supervisor = None
 
     def _write_kubeconfig(self, user: str, name: str) -> Path:
         path = self.folder / name

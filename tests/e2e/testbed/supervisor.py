@@ -3,7 +3,8 @@
 It is run as `python -m tests.e2e.testbed.supervisor PLAN`. When its standard input ends, it stops
 the controller manager, the API server and etcd, each after the one before is gone: without etcd an
 API server does not end, and with clients that watch it takes more than 20 s. The kernel ends the
-three should the supervisor itself be killed.
+three should the supervisor itself be killed. A line on its standard input is the name of a process
+to stop and start again; it is answered by a line like the first.
 """
 
 import contextlib
@@ -58,15 +59,14 @@ class Supervisor:
     def stop_all(self) -> None:
         """Stop in `STOP_ORDER`, killing what has not ended after a while."""
         for name in STOP_ORDER:
-            process = self.running.get(name)
-            if process is None:
-                continue
-            process.terminate()
-            try:
-                process.wait(STOP_WITHIN)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            if name in self.running:
+                self._stop(name)
+
+    def restart(self, name: str) -> None:
+        """Stop one process, and return once the API server is ready again. Raises NotReadyError."""
+        self._stop(name)
+        self._start(name)
+        self._wait_ready()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Tell whether it is time to end, waiting up to `seconds` for it."""
@@ -78,8 +78,17 @@ class Supervisor:
         pids["supervisor"] = os.getpid()
         return {name: [pid, processes.started(pid)] for name, pid in pids.items()}
 
+    def _stop(self, name: str) -> None:
+        process = self.running[name]
+        process.terminate()
+        try:
+            process.wait(STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
     def _start(self, name: str) -> None:
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
                 self.commands[name],
                 stdin=subprocess.DEVNULL,
@@ -130,7 +139,11 @@ def main() -> None:
     try:
         supervisor.start_all()
         _answer({"ready": supervisor.recorded()})
-        supervisor.wait()
+        if plan["detached"]:
+            os.close(1)
+            supervisor.wait()
+        else:
+            _obey(supervisor)
     except NotReadyError as error:
         _answer({"failed": str(error)})
     finally:
@@ -139,11 +152,21 @@ def main() -> None:
             shutil.rmtree(supervisor.folder, ignore_errors=True)
 
 
+def _obey(supervisor: Supervisor) -> None:
+    """Restart what is named on standard input, line by line, until that ends or a signal comes."""
+    while supervisor.wait() and _is_readable(0) and (name := os.read(0, 200).decode().strip()):
+        supervisor.restart(name)
+        _answer({"ready": supervisor.recorded()})
+
+
+def _is_readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
 def _answer(message: dict[str, Any]) -> None:
     # Whoever started us may be gone already.
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(message).encode() + b"\n")
-    os.close(1)
 
 
 if __name__ == "__main__":

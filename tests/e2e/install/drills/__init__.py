@@ -1,0 +1,1 @@
+"""What happens to an installed release while people go on working: each event with its figures."""
