@@ -45,7 +45,7 @@ def main() -> int:
     print(table(rows))
     complaints = [f"{row.drill}: {each}" for row in rows for each in row.complaints]
     for each in complaints[:50]:
-        print(f"WRONG {each}")
+        print(f"WRONG {each[:600]}")
     return 1 if complaints else 0
 
 

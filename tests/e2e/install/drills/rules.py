@@ -41,6 +41,8 @@ class Rules:
         found: Json = copy.deepcopy(wanted)
         for _, _, spec in pods_in(found) if self.mark else ():
             complete(spec["containers"][0], self.mark)
+            # The shipped policy's; the server fills in the same, but not for custom kinds.
+            spec.setdefault("terminationGracePeriodSeconds", 30)
         return found
 
 

@@ -48,7 +48,10 @@ AWAY_AT_MOST = {"API server restarted": 30.0, "etcd paused": 30.0}
 
 
 def pod(image: str, **more: object) -> Json:
-    spec = {"containers": [{"name": "main", "image": image, **more}]}
+    spec = {
+        "containers": [{"name": "main", "image": image, **more}],
+        "terminationGracePeriodSeconds": 30,
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec}
 
 
@@ -103,7 +106,7 @@ def test_figures_count_what_was_away_apart_and_complain_of_the_rest() -> None:
         Answer(0.0, 0.1, "wrong", "stored"),
     ]
     row = Row("x", 5.0, answers, Counter({"validate.podgate.dev": 2}), "seen")
-    assert row.cells() == ("x", "5", "103", "1", "1", "1", "2", "495", "949", "seen")
+    assert row.cells() == ("x", "5", "103", "1", "1", "1", "2", "495", "950", "seen")
     assert row.complaints == [
         "failed: EOF",
         "wrong: stored",
