@@ -72,6 +72,7 @@ def rolling_upgrade(stand: Stand) -> str:
     release = stand.release
     release.values["hooks"] = {"timeoutSeconds": 9}
     release.values["settings"] = {"deadline": 2}
+    release.run_job("podgate-crds")
     stand.upgrade()
     old, stand.numbers = stand.numbers, [each + 3 for each in stand.numbers]
     for number in old:

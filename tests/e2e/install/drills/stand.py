@@ -82,8 +82,7 @@ class Stand:
         return seconds
 
     def upgrade(self) -> None:
-        """What `helm upgrade` does before Pods are exchanged."""
-        self.release.run_job("podgate-crds")
+        """What `helm upgrade` does before Pods are exchanged, but for its Job."""
         self.release.helm("upgrade", "podgate", str(CHART))
 
     def exchange_controllers(self) -> None:
