@@ -69,7 +69,7 @@ fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are pa
 soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
 	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)
 
-drills: $(STAMP) ## upgrades, outages and a removal under load on a real API server: a table (about 3 minutes)
+drills: $(STAMP) ## upgrades, outages and a removal under load on a real API server: a table (some minutes)
 	@$(BIN)/python -m tests.e2e.install.drills
 
 fix: $(STAMP) ## format and mend what can be mended

@@ -50,7 +50,9 @@ def policy_changed(stand: Stand) -> str:
 
 def definition_installed(stand: Stand) -> str:
     """A kind whose CustomResourceDefinition comes later is governed without a restart."""
+    begun = time.monotonic()
     stand.cluster.apply_crds([upstream.crd("jobset", "jobsets.jobset.x-k8s.io")])
+    served = time.monotonic() - begun
     inner = "spec.replicatedJobs.0.template.spec.template.spec.containers.0"
     kind = kind_of(stand.api, Sort("jobsets.jobset.x-k8s.io", "", manifest("jobset"), inner))
     bad = kind.sort.spoilt("bad")
@@ -62,9 +64,10 @@ def definition_installed(stand: Stand) -> str:
             return "security.privileged" in str(error)
         return False
 
-    seconds = stand.soon(refused, "the new kind is not governed")
+    stand.soon(refused, "the new kind is not governed")
+    governed = time.monotonic() - begun
     stand.load.kinds = [kind, *stand.load.kinds]
-    return f"governed {seconds:.1f} s after it is served"
+    return f"served after {served:.1f} s, governed after {governed:.1f} s"
 
 
 def rolling_upgrade(stand: Stand) -> str:
