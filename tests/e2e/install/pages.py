@@ -7,8 +7,7 @@ import shlex
 import subprocess
 
 from tests.e2e.install.helm import ROOT
-from tests.e2e.install.release import COMMAND
-from tests.e2e.served import environment
+from tests.e2e.served import PODGATE, environment
 from tests.e2e.testbed.cluster import Cluster
 
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -34,7 +33,7 @@ def run(cluster: Cluster, command: str) -> str:
     assert program == "podgate", command
     settings = {"KUBECONFIG": str(cluster.kubeconfig())}
     done = subprocess.run(
-        [*COMMAND, *arguments],
+        [*PODGATE, *arguments],
         cwd=ROOT,
         env=environment(settings),
         capture_output=True,
