@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -197,7 +198,9 @@ def test_it_registers_proves_repairs_and_tells(
     with urllib.request.urlopen(living.plain.replace("statusz", "metrics"), timeout=5) as answer:
         assert heard(answer.read().decode()) > time.time() - 120
     assert said(port, "livez") == '{"status":"alive","reasons":[]}'
-    assert said(port, "readyz") == '{"status":"ready","reasons":[]}'
+    ready = json.loads(said(port, "readyz"))
+    assert (ready["status"], ready["reasons"]) == ("ready", [])
+    assert ready["certificate_days"]["bundle"] > 0
 
     config = str(bare.kubeconfig())
     assert podgate("hooks", "off", "--kubeconfig", config).exit_code == 0

@@ -1,0 +1,74 @@
+"""Documents of files and of the cluster together, as a worker loads them from the Pod's snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.building import asset
+from tests.core.test_living import BROKEN, GOOD, KEY, A, B, allows, at, key
+from webhook.adapters.snapshot import Snapshot
+from webhook.cli.serve import judge_of
+from webhook.cluster import ClusterSources
+from webhook.core.policy.envelope import Context
+from webhook.loader import Sources
+from webhook.server import LoadError
+
+IMPOSING = """
+apiVersion: podgate.dev/v1alpha1
+kind: ClusterWorkloadPolicy
+metadata: {name: imposing}
+spec: {imposedAssets: [%s]}
+"""
+DATA = asset("data", "/data", "/mnt")
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Iterator[Snapshot]:
+    """A snapshot that somebody else keeps up to date, so that no watcher is started."""
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    made = Snapshot(folder)
+    watching = made.watchman()
+    assert watching is not None
+    with watching:
+        yield made
+
+
+def put(snapshot: Snapshot, serial: int, *documents: dict[str, Any]) -> None:
+    snapshot.write(serial, {key(each): each for each in documents})
+
+
+def test_what_does_not_fit_together_is_a_failed_load_so_that_metrics_tell(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    file = tmp_path / "imposing.yaml"
+    file.write_text(IMPOSING % "data", "utf-8")
+    living = ClusterSources(Sources(policies=(str(file),)), snapshot)
+    put(snapshot, 1, DATA, GOOD)
+    assert living.load()[0] is not None
+    file.write_text(IMPOSING % "nowhere", "utf-8")
+    loaded = living.load()
+    assert loaded[0] is None
+    with pytest.raises(LoadError) as error:
+        judge_of(*loaded, Context())
+    assert [each.origin for each in error.value.problems] == [str(file)]
+    (said,) = snapshot.acknowledged()
+    assert [*key(GOOD), 1] in said["in_force"], "the catalog before is what it judges by"
+    file.write_text(IMPOSING % "data", "utf-8")
+    assert living.load()[0] is not None
+
+
+def test_a_worker_that_starts_begins_from_what_others_have_had_in_force(snapshot: Snapshot) -> None:
+    put(snapshot, 1, at(BROKEN, 2))
+    assert allows(ClusterSources(Sources(), snapshot).load()[0], B)
+    snapshot.write_last_good({KEY: at(GOOD, 1)})
+    late = ClusterSources(Sources(), snapshot)
+    catalog, _ = late.load()
+    assert not allows(catalog, B)
+    assert allows(catalog, A)
+    (said,) = snapshot.acknowledged()
+    assert said["in_force"] == [[*KEY, 1]]
