@@ -130,16 +130,18 @@ def test_kubectl_lists_and_explains_them(bare: Cluster, api: Api) -> None:
     try:
         shown = bare.kubectl("get", "cwpol", "p").stdout.splitlines()
         assert shown[0].split() == ["NAME", "SCOPE", "ENFORCEMENT", "READY", "AGE"]
-        assert shown[1].split()[:2] == ["p", "Warn"]
         told = bare.kubectl("explain", "cwpol.spec.rules.compute.cpuCoreRequest").stdout
         assert "cpuCoreRequest" in told
         ready = {"type": "Ready", "status": "True", "reason": "InForce", "message": "ok"}
         condition = {**ready, "lastTransitionTime": "2026-11-22T00:00:00Z"}
-        status = {"status": {"conditions": [condition], "generationInForce": 3}}
+        effective = {"scope": "cluster", "enforcement": "Warn"}
+        status = {"status": {**effective, "conditions": [condition], "generationInForce": 3}}
         patch = "application/merge-patch+json"
         api.request("PATCH", f"{place(made['kind'])}/p/status", status, patch)
         waited = bare.kubectl("wait", "cwpol/p", "--for=condition=Ready", "--timeout=5s")
         assert "condition met" in waited.stdout
+        shown = bare.kubectl("get", "cwpol", "p").stdout.splitlines()
+        assert shown[1].split()[:4] == ["p", "cluster", "Warn", "True"]
     finally:
         api.request("DELETE", f"{place(made['kind'])}/p")
 
