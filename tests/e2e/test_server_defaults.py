@@ -245,6 +245,8 @@ def registered(cluster: Cluster, client: Client, port: int) -> Iterator[None]:
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle},
         "rules": [rule],
+        # Cron jobs of other tests go on in their namespaces.
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
     }
     configuration = {"metadata": {"name": "server-defaults"}, "webhooks": [hook]}
     client.request("POST", collection, configuration)

@@ -14,7 +14,7 @@ from tests.e2e.testbed import cache
 from tests.e2e.testbed.missing import MissingTestbed
 
 REQUIREMENTS = cache.HERE / "requirements-go.txt"
-# A compiler that collects its garbage less often needs a quarter less of the processor.
+# A compiler that collects its garbage less often needs about a fifth less of the processor.
 _SPARING = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
 HOW_TO_GET_GO = (
     "Install Go from https://go.dev/dl and put it on PATH, or pip or uv with access to PyPI, "
