@@ -156,6 +156,46 @@ def test_a_controller_may_change_what_it_was_free_to_make(stage: Stage) -> None:
     ]
 
 
+LWS = "system:serviceaccount:lws-system:lws-controller-manager"
+
+
+def leaders(revision: str, image: str = "registry.example.com/main:1") -> Any:
+    """The StatefulSet that the operator makes verbatim, but for marks of its own rollout."""
+    template = pod(container(image=image))
+    template["metadata"] = {"labels": {"a": "b", "revision": revision}}
+    template["metadata"]["annotations"] = {f"revision-{revision}": "1"}
+    template = {"metadata": template["metadata"], "spec": template["spec"]}
+    selector = {"matchLabels": {"a": "b"}}
+    document = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "leaders", "namespace": "team"},
+        "spec": {"serviceName": "s", "selector": selector, "template": template},
+    }
+    return owned(served(document), "LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1")
+
+
+MARKS = (
+    "rules:\n"
+    "  labels: {instances: {canAdd: false}}\n"
+    "  annotations: {instances: {canAdd: false}}\n"
+    "  image: {options: [{value: 'registry.example.com/main:1'}]}"
+)
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_an_operator_marks_its_own_rollouts_of_pods_made_verbatim(stage: Stage) -> None:
+    asked = asking(leaders("2"), leaders("1"), user=LWS, stage=stage)
+    assert isinstance(judge_review(asked, catalog(MARKS), References()), Allowed)
+    people = asking(leaders("2"), leaders("1"), user="alice", stage=stage)
+    assert reasons(judge_review(people, catalog(MARKS), References())) == [
+        ("annotations", "canAdd"),
+        ("labels", "canAdd"),
+    ]
+    evil = asking(leaders("2", "evil:1"), leaders("1"), user=LWS, stage=stage)
+    assert reasons(judge_review(evil, catalog(MARKS), References())) == [("image", "options")]
+
+
 def test_what_people_submit_tells_nobody() -> None:
     refused = answer(served(deployment(container(image="evil:1"))), user="alice")
     assert isinstance(refused, Denied)

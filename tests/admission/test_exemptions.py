@@ -180,7 +180,7 @@ def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
     asked = request(replica_set(0), replica_set(2), user="alice")
     assert reasons(answer(rules, asked)) == [("scale.replicas", "min")]
     more = request(replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS)
-    assert treatment(more, rules) is Treatment.UNPATCHED
+    assert treatment(more, rules) is Treatment.CHILD
     bare = request(served(deployment(replicas=9)), served(deployment(replicas=3)), user=DEPLOYMENTS)
     assert reasons(answer(rules, bare)) == [("scale.replicas", "max")]
 

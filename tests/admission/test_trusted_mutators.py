@@ -268,7 +268,7 @@ def test_an_operator_hands_on_what_a_queue_changed() -> None:
     assert treatment(asked, rules) is Treatment.TRUSTED
     assert isinstance(judge_review(asked, rules, References()), Allowed)
     changed = request(edited(new, change_image), old, user=JOBSET)
-    assert treatment(changed, rules) is Treatment.UNPATCHED
+    assert treatment(changed, rules) is Treatment.CHILD
     assert ("image", "canEdit") in reasons(judge_review(changed, rules, References()))
 
 

@@ -104,13 +104,14 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
 
 
 def is_brought_up_to_date(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether a controller changes the pods of what it made of a workload that leaves them open.
+    """Whether a controller changes the pods of what it made: the owner's policies go on holding.
 
-    Its owner's policies hold for what comes of an update as for what came of the beginning.
+    That the workload's pods are made verbatim does not matter here: the labels and annotations by
+    which an operator follows its own rollouts are nobody's to add but the operator's.
     """
     if (request.group, request.kind) == ("", "Pod") or request.operation != "UPDATE":
         return False
-    return is_sent_by_controller(request, catalog, owner) and is_merged(request, catalog, owner)
+    return is_sent_by_controller(request, catalog, owner)
 
 
 def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
