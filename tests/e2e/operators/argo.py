@@ -40,7 +40,7 @@ ARGO = Operator(
     account="argo",
     arguments=arguments,
     # By itself it takes a webhook that cannot be reached for an answer, and fails the step.
-    environment={
+    environment=lambda _: {
         "LEADER_ELECTION_DISABLE": "true",
         "TRANSIENT_ERROR_PATTERN": "failed calling webhook",
     },

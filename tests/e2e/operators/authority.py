@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +39,17 @@ class Issued:
             "tls.crt": self.certificate,
             "tls.key": self.key,
         }
-        return {name: base64.b64encode(each).decode() for name, each in named.items()}
+        return encoded(named)
+
+    def pems(self) -> dict[str, str]:
+        """The data of the Secrets that Knative's and Spark operator's webhooks read."""
+        named = {
+            "ca-cert.pem": self.ca,
+            "ca-key.pem": self.ca_key,
+            "server-cert.pem": self.certificate,
+            "server-key.pem": self.key,
+        }
+        return encoded(named)
 
     def write(self, folder: Path) -> None:
         """Write what a server needs into a folder."""
@@ -47,6 +57,11 @@ class Issued:
         (folder / "tls.crt").write_bytes(self.certificate)
         (folder / "tls.key").write_bytes(self.key)
         (folder / "ca.crt").write_bytes(self.ca)
+
+
+def encoded(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Files as the data of a Secret."""
+    return {name: base64.b64encode(each).decode() for name, each in files.items()}
 
 
 def issue(ca_name: str, names: Sequence[str]) -> Issued:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.e2e.api import Api
 from tests.e2e.gate import Gate
-from tests.e2e.operators import nodes
+from tests.e2e.operators import knative, nodes
 from tests.e2e.operators.operator import Operator, Place, Running, answers, listens
 from tests.e2e.recorder import Recorder, Recording
 from tests.e2e.served import Certificates, Served, serving
@@ -19,6 +19,7 @@ from tests.e2e.testbed import identity, programs, upstream
 from tests.e2e.testbed.cluster import Cluster
 
 HERE = Path(__file__).parent
+SETTINGS = {"PODGATE_FEATURES": ",".join(knative.FEATURES)}
 Json = dict[str, Any]
 
 
@@ -46,7 +47,7 @@ class Bed:
             found = programs.find(operator.name)[operator.name]
             folder = self.folder / operator.name
             folder.mkdir(exist_ok=True)
-            place = Place(folder, self.account(operator, folder))
+            place = Place(folder, self.account(operator, folder), self.cluster.server)
             crds = [
                 each
                 for project in (*operator.needs, operator.name)
@@ -59,7 +60,7 @@ class Bed:
                 "KUBECONFIG": str(place.kubeconfig),
                 "TMPDIR": str(folder),
                 "HOME": str(folder),
-                **operator.environment,
+                **operator.environment(place),
             }
             command = [found, *operator.arguments(place)]
             started = Running.start(operator.name, command, folder, **environment)
@@ -133,8 +134,10 @@ def standing(
     with contextlib.ExitStack() as stack:
         cluster = stack.enter_context(Cluster(users={**(users or {}), nodes.SCHEDULER: ()}))
         api = stack.enter_context(contextlib.closing(Api(cluster)))
+        # It reaches the API server for nothing but to tell owners of refusals.
+        settings = {**SETTINGS, "PODGATE_KUBECONFIG": str(cluster.kubeconfig())}
         served = stack.enter_context(
-            serving(folder / "podgate", policies, certificates, workers=workers)
+            serving(folder / "podgate", policies, certificates, settings, workers)
         )
         recorder = recorder_of(folder, certificates, served)
         stack.enter_context(recorder.running())

@@ -12,11 +12,13 @@ import yaml
 
 from tests.e2e.operators.argo import ARGO
 from tests.e2e.operators.jobset import JOBSET
+from tests.e2e.operators.knative import KNATIVE
 from tests.e2e.operators.kserve import KSERVE
 from tests.e2e.operators.kuberay import KUBERAY
 from tests.e2e.operators.lws import LWS
 from tests.e2e.operators.mpi_operator import MPI_OPERATOR
 from tests.e2e.operators.operator import Operator
+from tests.e2e.operators.spark_operator import SPARK_OPERATOR
 from tests.e2e.operators.trainer import TRAINER
 from tests.e2e.operators.training_operator import TRAINING_OPERATOR
 from tests.e2e.testbed import upstream
@@ -45,8 +47,10 @@ class Case:
     pod that is deleted comes again; else the next step waits until one of the pods has ended.
     `restless`: the operator itself writes into the workload at every update, with podgate or
     without, so that its generation tells nothing. It `spreads` when labels of the workload become
-    labels of its pods. A file of its name in beside/ is applied to the namespace first. One in
-    smuggled/ has a workload that is fine but for what its operator gets from elsewhere.
+    labels of its pods. `without` is what the kind has no place for, in the oracle's words. A file of
+    its name in beside/ is applied to the namespace first. One in smuggled/ has a workload that is
+    fine but for what its operator gets from elsewhere, which breaks the rule `smuggles`.
+    Pods are `completed` by podgate where it sees them before their owner is known.
     """
 
     name: str
@@ -64,6 +68,9 @@ class Case:
     again: bool = True
     restless: bool = False
     spreads: bool = False
+    without: tuple[str, ...] = ()
+    smuggles: str = "security.privileged"
+    completed: bool = False
     others: tuple[Operator, ...] = ()
 
     @property
@@ -178,6 +185,30 @@ CASES = (
         broken="spec.predictor.containers.0",
         mains=("kserve-container",),
         spreads=True,
+    ),
+    Case(
+        name="service",
+        operator=KNATIVE,
+        resource="services.serving.knative.dev",
+        pods=2,
+        broken="spec.template.spec.containers.0",
+        breaks={"image": "evil/miner:1"},
+        rule="image",
+        added=("queue-proxy",),
+        without=("datasets", "users"),
+    ),
+    Case(
+        name="sparkapplication",
+        operator=SPARK_OPERATOR,
+        resource="sparkapplications.sparkoperator.k8s.io",
+        pods=1,
+        broken="spec.driver",
+        breaks={"image": "evil/miner:1"},
+        rule="image",
+        mains=("spark-kubernetes-driver", "spark-kubernetes-executor"),
+        smuggles="storage.hostPath",
+        completed=True,
+        done="COMPLETED",
     ),
 )
 

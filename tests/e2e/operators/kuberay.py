@@ -19,5 +19,5 @@ KUBERAY = Operator(
     namespace="ray-system",
     account="kuberay-operator",
     arguments=arguments,
-    environment={"ENABLE_WEBHOOKS": "false"},
+    environment=lambda _: {"ENABLE_WEBHOOKS": "false"},
 )

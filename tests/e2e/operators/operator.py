@@ -24,10 +24,11 @@ READY_WITHIN = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an operator is given: a folder of its own, a kubeconfig as itself, loopback ports."""
+    """What an operator is given: a folder, a kubeconfig as itself, the API server, loopback ports."""
 
     folder: Path
     kubeconfig: Path
+    server: str
     webhook: int = field(default_factory=free_port)
     health: int = field(default_factory=free_port)
     metrics: int = field(default_factory=free_port)
@@ -40,6 +41,11 @@ class Place:
 
 def nothing(_: Bed, __: Place) -> None:
     """Prepare nothing."""
+
+
+def plain(_: Place) -> Mapping[str, str]:
+    """No variables but those of every operator."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Operator:
     namespace: str
     account: str
     arguments: Callable[[Place], Sequence[object]]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Callable[[Place], Mapping[str, str]] = plain
     prepare: Callable[[Bed, Place], None] = nothing
     crds: Callable[[str], bool] = lambda _: True
     needs: tuple[str, ...] = ()

@@ -28,11 +28,14 @@ AMOUNTS = {
 }
 
 
-def lacking(pod: Json, main: str, added: Collection[str] = ()) -> list[str]:
+def lacking(
+    pod: Json, main: str, added: Collection[str] = (), without: Collection[str] = ()
+) -> list[str]:
     """What a pod lacks of what is promised of it, or has against it.
 
     `main` is the container that defaults are for; `added` are names of containers that the operator
-    itself puts in, which nobody wrote: of those only what endangers others is asked.
+    itself puts in, which nobody wrote: of those only what endangers others is asked. `without` is
+    what the kind has no place for: `datasets`, and `users` of a whole pod.
     """
     spec = pod["spec"]
     containers = [*spec["containers"], *spec.get("initContainers", ())]
@@ -40,9 +43,13 @@ def lacking(pod: Json, main: str, added: Collection[str] = ()) -> list[str]:
     theirs = [each for each in containers if each["name"] in added]
     mains = [each for each in ours if each["name"] == main]
     found = [*of_metadata(pod["metadata"]), *of_pod(spec)]
-    found += [told for each in ours for told in of_container(each)]
+    found += [told for each in ours for told in (*of_container(each), *of_user(each, spec))]
     found += [told for each in (*ours, *theirs) for told in of_safety(each, spec)]
     found += [told for each in mains for told in of_main(each)]
+    if "users" not in without:
+        found += [told for each in theirs for told in of_user(each, spec)]
+    if "datasets" not in without:
+        found += [*of_datasets(spec), *(told for each in mains for told in of_mount(each))]
     if len(mains) != 1:
         found.append(f"containers are {[each['name'] for each in containers]}, none is {main}")
     return found
@@ -70,8 +77,6 @@ def of_pod(spec: Json) -> Iterator[str]:
         yield f"imagePullSecrets are {spec.get('imagePullSecrets')}"
     if SPOT not in spec.get("tolerations", ()):
         yield f"tolerations are {spec.get('tolerations')}"
-    if DATASETS not in spec.get("volumes", ()):
-        yield f"volumes are {spec.get('volumes')}"
     for volume in spec.get("volumes", ()):
         if not VOLUMES & set(volume):
             yield f"volume {volume} is of no allowed type"
@@ -103,16 +108,33 @@ def of_safety(container: Json, spec: Json) -> Iterator[str]:
         yield f"{name} adds capabilities"
     if own.get("procMount", "Default") != "Default":
         yield f"procMount of {name} is {own['procMount']}"
-    for place in ("runAsUser", "runAsGroup"):
-        found = own.get(place, pod.get(place))
-        if found is None or found < 1000:
-            yield f"{place} of {name} is {found}"
     if own.get("runAsNonRoot", pod.get("runAsNonRoot")) is not True:
         yield f"{name} may run as root"
     if at({**pod, **own}, "seccompProfile.type") != "RuntimeDefault":
         yield f"{name} has no seccomp profile"
     if any(each.get("hostPort") for each in container.get("ports", ())):
         yield f"{name} uses ports of the node"
+
+
+def of_user(container: Json, spec: Json) -> Iterator[str]:
+    """The user and group that a container runs as."""
+    own, pod = container.get("securityContext") or {}, spec.get("securityContext") or {}
+    for place in ("runAsUser", "runAsGroup"):
+        found = own.get(place, pod.get(place))
+        if found is None or found < 1000:
+            yield f"{place} of {container['name']} is {found}"
+
+
+def of_datasets(spec: Json) -> Iterator[str]:
+    """The volume of the imposed asset."""
+    if DATASETS not in spec.get("volumes", ()):
+        yield f"volumes are {spec.get('volumes')}"
+
+
+def of_mount(container: Json) -> Iterator[str]:
+    """Where the main container finds it."""
+    if MOUNT not in container.get("volumeMounts", ()):
+        yield f"mounts are {container.get('volumeMounts')}"
 
 
 def of_main(container: Json) -> Iterator[str]:
@@ -129,7 +151,5 @@ def of_main(container: Json) -> Iterator[str]:
         assert bounds[1] is not None
         if found is None or not bounds[0] <= found <= bounds[1]:
             yield f"{place} is {at(container, f'resources.{place}')}"
-    if MOUNT not in container.get("volumeMounts", ()):
-        yield f"mounts are {container.get('volumeMounts')}"
     if not any(each["mountPath"] == "/dev/shm" for each in container.get("volumeMounts", ())):
         yield "no large /dev/shm"

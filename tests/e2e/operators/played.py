@@ -110,7 +110,7 @@ class Played:
         for pod in self.pods():
             names = [each["name"] for each in pod["spec"]["containers"]]
             main = next((each for each in case.mains if each in names), case.mains[0])
-            told = lacking(pod, main, case.added)
+            told = lacking(pod, main, case.added, case.without)
             found += [f"{pod['metadata']['name']}: {each}" for each in told]
         return found
 
@@ -155,6 +155,16 @@ class Played:
         """The namespace's events."""
         found = self.bed.gate.api.items("Event", self.space)
         return [f"{each.get('reason')}: {each.get('message')}" for each in found]
+
+    def told_by_podgate(self) -> list[str]:
+        """What podgate's events on the workload say."""
+        owner = {"kind": self.case.document["kind"], "name": self.case.workload}
+        return [
+            each["message"]
+            for each in self.bed.gate.api.items("Event", self.space)
+            if each.get("reason") == "PolicyRefused"
+            and owner.items() <= each["involvedObject"].items()
+        ]
 
     def state(self) -> str:
         """What there is and what was said, for people."""

@@ -32,13 +32,18 @@ def serve(
     """
     issued = issue(f"{project}-ca", ["localhost"])
     issued.write(place.serving_certificates)
-    documents = configurations(project, file)
+    register(bed, place, labelled(configurations(project, file), label), names, issued)
+    return issued
+
+
+def labelled(documents: list[Json], label: str) -> list[Json]:
+    """Configurations that send pods only if these have the label."""
+    documents = copy.deepcopy(documents)
     for webhook in (each for document in documents for each in document["webhooks"]):
         if any(rule["resources"] == ["pods"] for rule in webhook["rules"]):
             exists = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
             webhook["objectSelector"] = exists
-    register(bed, place, documents, names, issued)
-    return issued
+    return documents
 
 
 def configurations(project: str, file: str) -> list[Json]:

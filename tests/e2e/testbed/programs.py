@@ -56,6 +56,8 @@ PROGRAMS = {
         PINS / "spark-operator", "github.com/kubeflow/spark-operator/v2/cmd/operator", 100
     ),
     "kserve": Program(PINS / "kserve", "github.com/kserve/kserve/cmd/manager", 150),
+    "knative": Program(PINS / "knative", "./serving", 150),
+    "knative-webhook": Program(PINS / "knative", "knative.dev/serving/cmd/webhook", 30),
 }
 OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
 IN_CI = ("kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
@@ -100,7 +102,9 @@ def _program(name: str) -> Program:
 
 def _cached(name: str) -> Path:
     # The file keeps the program's name: kubectl tells it the server, as what changed an object.
-    pins = (_program(name).module / "go.sum").read_bytes()
+    module = _program(name).module
+    ours = sorted(module.glob("*/*.go"))  # main packages of ours, where a project's own will not do
+    pins = b"".join(each.read_bytes() for each in (module / "go.sum", *ours))
     return folder() / hashlib.sha256(pins).hexdigest()[:12] / name
 
 

@@ -95,6 +95,15 @@ PROJECTS = {
     "operators/kserve": Project(
         "github.com/kserve/kserve", "config/crd/full", "docs/samples", pins=OPERATORS / "kserve"
     ),
+    "operators/knative": Project(
+        "knative.dev/serving", "config/core/300-resources", "test", pins=OPERATORS / "knative"
+    ),
+    "operators/knative-networking": Project(
+        "knative.dev/networking", "config", "test", pins=OPERATORS / "knative"
+    ),
+    "operators/knative-caching": Project(
+        "knative.dev/caching", "config", "test", pins=OPERATORS / "knative"
+    ),
     "operators/lws": Project(
         "sigs.k8s.io/lws", "config/crd/bases", "docs/examples", pins=OPERATORS / "lws"
     ),
@@ -103,6 +112,12 @@ PROJECTS = {
         "manifests/base",
         "examples",
         pins=OPERATORS / "mpi-operator",
+    ),
+    "operators/spark-operator": Project(
+        "github.com/kubeflow/spark-operator/v2",
+        "config/crd/bases",
+        "examples",
+        pins=OPERATORS / "spark-operator",
     ),
     "operators/trainer": Project(
         "github.com/kubeflow/trainer/v2",

@@ -2,10 +2,13 @@ module podgate.test/e2e/testbed/operators/knative
 
 go 1.26.0
 
-tool (
-	knative.dev/serving/cmd/autoscaler
-	knative.dev/serving/cmd/controller
-	knative.dev/serving/cmd/webhook
+tool knative.dev/serving/cmd/webhook
+
+require (
+	go.opentelemetry.io/otel v1.37.0
+	go.uber.org/zap v1.27.0
+	knative.dev/pkg v0.0.0-20250716115900-19d3cc2da0b9
+	knative.dev/serving v0.46.0
 )
 
 require (
@@ -93,7 +96,6 @@ require (
 	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.62.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/runtime v0.62.0 // indirect
-	go.opentelemetry.io/otel v1.37.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.37.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.37.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.37.0 // indirect
@@ -108,7 +110,6 @@ require (
 	go.opentelemetry.io/proto/otlp v1.7.0 // indirect
 	go.uber.org/automaxprocs v1.6.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/crypto v0.39.0 // indirect
 	golang.org/x/net v0.41.0 // indirect
@@ -135,9 +136,6 @@ require (
 	k8s.io/utils v0.0.0-20241210054802-24370beab758 // indirect
 	knative.dev/caching v0.0.0-20250716150501-fd36b19e8e44 // indirect
 	knative.dev/networking v0.0.0-20250716125000-edb1a4a0c863 // indirect
-	knative.dev/pkg v0.0.0-20250716115900-19d3cc2da0b9 // indirect
-	knative.dev/serving v0.46.0 // indirect
-	sigs.k8s.io/gateway-api v1.1.0 // indirect
 	sigs.k8s.io/json v0.0.0-20241014173422-cfa47c3a1cc8 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.6.0 // indirect
