@@ -20,6 +20,7 @@ from tests.e2e.testbed import identity, spark
 pytestmark = pytest.mark.e2e
 
 CASE = next(case for case in CASES if case.name == "sparkapplication")
+FILE = "spark.properties"
 WAITING = "Thread.sleep(600000)"
 REPL = "org.apache.spark.repl.Main"
 MOUNTED = "spark.kubernetes.authenticate.driver.mounted"
@@ -34,7 +35,7 @@ def driven(request: pytest.FixtureRequest) -> Iterator[Played]:
     played = play(bed, CASE, "spark-executors")
     driver = drive(played, bed.folder / "driver")
     try:
-        wait_for(lambda: executors(played), f"no executors:\n{driver.log()[-3000:]}", PATIENCE)
+        wait_for(lambda: executors(played), f"no executors; see {driver.log_file}", 2 * PATIENCE)
         yield played
     finally:
         driver.stop()
@@ -64,15 +65,17 @@ def drive(played: Played, folder: Path) -> Running:
         for each in pod["spec"]["volumes"]
         if each["name"] == "spark-conf-volume-driver"
     )
-    told = played.read(f"configmap/{settings}")["data"]["spark.properties"]
-    (folder / "spark.properties").write_text(told, "utf-8")
+    # Spark's client makes it once there is a pod to own it.
+    path = f"/api/v1/namespaces/{played.space}/configmaps/{settings}"
+    told = wait_for(lambda: gate.api.find(path), f"no {settings}", PATIENCE)["data"][FILE]
+    (folder / FILE).write_text(told, "utf-8")
     (folder / "wait.scala").write_text(WAITING, "utf-8")
     token = gate.kubectl("create", "token", "spark", f"--namespace={played.space}").stdout.strip()
     (folder / "token").write_text(token, "utf-8")
     shutil.copy(cluster.ca_file, folder / "ca.crt")
-    path = folder / "kubeconfig"
+    kubeconfig = folder / "kubeconfig"
     identity.write_kubeconfig(
-        path,
+        kubeconfig,
         server=cluster.server,
         ca_file=cluster.ca_file,
         user=account(played),
@@ -90,14 +93,17 @@ def drive(played: Played, folder: Path) -> Running:
     }
     command = [
         spark.home() / "bin" / "spark-submit",
-        *("--deploy-mode", "client", "--properties-file", folder / "spark.properties"),
+        *("--deploy-mode", "client", "--properties-file", folder / FILE),
         *(part for name, value in changed.items() for part in ("--conf", f"{name}={value}")),
         *("--class", REPL, "-i", folder / "wait.scala"),
     ]
     variables = {
         "SPARK_HOME": str(spark.home()),
         "JAVA_HOME": str(spark.java_home()),
-        "KUBECONFIG": str(path),
+        "KUBECONFIG": str(kubeconfig),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # As Spark's own shell has it.
+        "SPARK_SUBMIT_OPTS": "-Dscala.usejavacp=true",
         "HOME": str(folder),
     }
     return Running.start("driver", command, folder, **variables)
