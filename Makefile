@@ -60,7 +60,7 @@ e2e: $(STAMP) ## only the tests against a real API server
 test-minors: $(STAMP) ## the core of these tests on the oldest Kubernetes minor (MINORS=, such as "1.34 1.35")
 	@for minor in $(MINORS); do echo "on Kubernetes $$minor:"; PODGATE_KUBERNETES=$$minor $(BIN)/pytest -q -m core $(PYTEST_ARGS) || exit 1; done
 
-test-operators: $(STAMP) ## every real operator behind podgate (the first time builds them: about 20 minutes more)
+test-operators: $(STAMP) ## every real operator behind podgate (the first time builds them: about 25 minutes more)
 	PODGATE_OPERATORS=all $(BIN)/pytest -q tests/e2e/operators $(PYTEST_ARGS)
 
 fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are part of the tests)
