@@ -25,8 +25,8 @@ class Sort:
     """One kind of object in a namespace.
 
     `pod` is the dotted place of the pod spec that people edit, "" where it is not to be changed.
-    `replicas` are what people scale to. `broken`, `breaks`, `rule`, `mains`, `added` and `restless`
-    are as in operators' cases. `most` is how many of it there may be at a time.
+    `replicas` are what people scale to. `broken`, `breaks`, `rule`, `mains`, `added`, `without` and
+    `restless` are as in operators' cases. `most` is how many of it there may be at a time.
     """
 
     resource: str
@@ -39,6 +39,7 @@ class Sort:
     replicas: tuple[int, ...] = ()
     mains: tuple[str, ...] = ("main",)
     added: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     restless: bool = False
     restarts: bool = False
     most: int = 6
@@ -171,6 +172,7 @@ def of_case(case: Case) -> Sort:
         replicas=(case.scaled[0] - 1, case.scaled[0]) if case.scaled else (),
         mains=case.mains,
         added=case.added,
+        without=case.without,
         restless=case.restless,
         most=2,
     )

@@ -119,7 +119,8 @@ class Watch:
         names = {each["name"] for each in pod["spec"]["containers"]}
         main = next((each for each in sort.mains if each in names), sort.mains[0])
         place = f"{sort.space}/{pod['metadata'].get('name', 'template')}"
-        self.complaints += [f"{place}: {each}" for each in lacking(pod, main, sort.added)]
+        told = lacking(pod, main, sort.added, sort.without)
+        self.complaints += [f"{place}: {each}" for each in told]
 
     def change(self, _: Api) -> None:
         """Another policy, at once and whole; all workers use it when this returns."""
