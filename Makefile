@@ -11,7 +11,7 @@ PLATFORMS ?= linux/amd64,linux/arm64
 LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types imports fast testbed test e2e test-minors \
+.PHONY: help setup check lint types imports fast test e2e test-minors \
         test-operators fuzz soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
@@ -43,16 +43,9 @@ fast: $(STAMP)
 
 check: lint types imports fast ## lint, types, import contracts and the tests that need no cluster
 
-testbed: $(STAMP)
-	@echo "building what the tests of a real API server need, unless it is there (progress below)"
-	-@nice $(BIN)/python -m tests.e2e.testbed build --ci >/dev/null
-	-@for minor in $(MINORS); do PODGATE_KUBERNETES=$$minor nice $(BIN)/python -m tests.e2e.testbed build >/dev/null || exit 1; done
-
-# Compilers want both processors only in part, so that the checks run beside them.
+# Tests of a real API server mostly wait, so that the others run beside them.
 test: $(STAMP) ## everything, a real API server included; the first time builds it meanwhile
-	@$(MAKE) --no-print-directory -j2 testbed check
-	$(BIN)/pytest -q -m e2e $(PYTEST_ARGS)
-	@$(MAKE) --no-print-directory test-minors
+	@$(BIN)/python -m tests.everything $(MINORS:%=--minor %) $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests against a real API server
 	$(BIN)/pytest -q -m e2e $(PYTEST_ARGS)

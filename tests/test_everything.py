@@ -1,0 +1,65 @@
+"""`make test` tells the whole truth: what fails anywhere fails it, and its last line counts all tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.everything import Everything, closing, lanes
+from tests.part import Part
+
+
+def part(title: str, line: str, code: int = 0, *, needed: bool = True) -> Part:
+    """A part that prints a line and ends with a code."""
+    return Part(title, (sys.executable, "-c", f"print({line!r}); exit({code})"), needed)
+
+
+def ran(folder: Path, *parts: Part) -> list[Part]:
+    """The parts after their run in one lane."""
+    Everything(folder).follow(parts)
+    return list(parts)
+
+
+def test_the_last_line_counts_the_tests_of_all_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = ran(
+        tmp_path,
+        part("a", "7 passed, 1 skipped in 2.00s"),
+        part("b", "1 failed, 5 passed, 3 deselected, 2 errors in 61.0s (0:01:01)", 1),
+        part("c", "6 kept, 0 broken"),
+    )
+    assert closing(parts, 75.4) == (
+        "1 failed, 12 passed, 1 skipped, 2 errors in 75.40s (0:01:15); failed: b"
+    )
+    told = capsys.readouterr().out
+    assert "==> a: ok" in told
+    assert "==> b: FAILED" in told
+
+
+def test_a_part_that_fails_stops_none_after_it(tmp_path: Path) -> None:
+    first, second = ran(tmp_path, part("a", "x", 3), part("b", "1 passed in 1s"))
+    assert (first.failed, second.failed) == (True, False)
+    assert second.counts()["passed"] == 1
+
+
+def test_a_bed_that_cannot_be_built_is_told_by_its_tests_alone(tmp_path: Path) -> None:
+    parts = ran(tmp_path, part("a", "no Go", 1, needed=False), part("b", "1 passed in 1s"))
+    assert closing(parts, 1) == "1 passed in 1.00s (0:00:01)"
+
+
+def test_no_tests_is_no_success_in_words(tmp_path: Path) -> None:
+    assert closing(ran(tmp_path, part("a", "nothing")), 1).startswith("no tests ran")
+
+
+def test_every_minor_is_built_and_tried() -> None:
+    cluster, computing, builds = lanes(["1.34", "1.35"], ["-x"])
+    assert [each.minor for each in builds] == ["1.34", "1.35"]
+    assert [each.minor for each in cluster[2:]] == ["1.34", "1.35"]
+    assert {each.command[-1] for each in (*cluster[1:], computing[-1])} == {
+        "e2e",
+        "core",
+        "not e2e",
+    }
