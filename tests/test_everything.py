@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.everything import Everything, closing, lanes
+from tests.everything import Everything, closing, lanes, older
 from tests.part import Part
 
 
@@ -54,12 +54,31 @@ def test_no_tests_is_no_success_in_words(tmp_path: Path) -> None:
     assert closing(ran(tmp_path, part("a", "nothing")), 1).startswith("no tests ran")
 
 
-def test_every_minor_is_built_and_tried() -> None:
-    cluster, computing, builds = lanes(["1.34", "1.35"], ["-x"])
-    assert [each.minor for each in builds] == ["1.34", "1.35"]
-    assert [each.minor for each in cluster[2:]] == ["1.34", "1.35"]
-    assert {each.command[-1] for each in (*cluster[1:], computing[-1])} == {
-        "e2e",
-        "core",
-        "not e2e",
-    }
+@pytest.mark.parametrize(
+    ("by", "told"),
+    [
+        (1e9, "4 passed in 1.00s (0:00:01)"),
+        (0.0, "3 passed in 1.00s (0:00:01); for want of time not run: core (make test-minors)"),
+    ],
+)
+def test_older_minors_come_last_and_only_while_there_is_time(
+    tmp_path: Path, by: float, told: str
+) -> None:
+    first, beside = part("a", "1 passed in 1s"), part("b", "2 passed in 1s")
+    last = part("core", "1 passed in 1s")
+    Everything(tmp_path).run([[first], [beside]], [last], by)
+    assert closing([first, beside, last], 1) == told
+
+
+def test_every_minor_is_built_before_it_is_tried() -> None:
+    parts = older(["1.34", "1.35"], ["-x"])
+    assert [each.minor for each in parts] == ["1.34", "1.34", "1.35", "1.35"]
+    assert [each.needed for each in parts] == [False, True, False, True]
+
+
+def test_every_test_is_in_one_of_the_lanes() -> None:
+    cluster, computing = lanes([])
+    assert [cluster[-1].command[-2:], computing[-1].command[-2:]] == [
+        ("-m", "e2e"),
+        ("-m", "not e2e"),
+    ]
