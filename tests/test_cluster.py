@@ -10,6 +10,7 @@ import pytest
 
 from tests.core.building import asset
 from tests.core.test_living import BROKEN, GOOD, KEY, A, B, allows, at, key
+from tests.test_configmaps import POLICY
 from webhook.adapters.snapshot import Snapshot
 from webhook.cli.serve import judge_of
 from webhook.cluster import ClusterSources
@@ -72,3 +73,28 @@ def test_a_worker_that_starts_begins_from_what_others_have_had_in_force(snapshot
     assert allows(catalog, A)
     (said,) = snapshot.acknowledged()
     assert said["in_force"] == [[*KEY, 1]]
+
+
+def test_documents_in_configmaps_are_judged_by_between_files_and_the_cluster(
+    snapshot: Snapshot, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = POLICY % ("images", B)
+    place = ("ConfigMap", "podgate-system", "team")
+    body = {"metadata": {"name": "team"}, "data": {"images.yaml": text}}
+    snapshot.write(1, {KEY: at(GOOD, 1), place: body})
+    living = ClusterSources(Sources(), snapshot)
+    catalog, _ = living.load()
+    assert allows(catalog, B)
+    assert not allows(catalog, A)
+    (said,) = snapshot.acknowledged()
+    in_force = {tuple(key): number for *key, number in said["in_force"]}
+    assert in_force.pop(KEY) == 0
+    ((key_of_text, number),) = in_force.items()
+    assert key_of_text == (*place[:2], "team/images.yaml/ClusterWorkloadPolicy images")
+    assert number
+    assert "ClusterWorkloadPolicy images: metadata.name: found the name of" in caplog.text
+    file = tmp_path / "images.yaml"
+    file.write_text(text.replace(B, A), "utf-8")
+    catalog, _ = ClusterSources(Sources(policies=(str(file),)), snapshot).load()
+    assert allows(catalog, A)
+    assert not allows(catalog, B)

@@ -17,6 +17,7 @@ from typing import IO, Any
 from webhook import jq
 from webhook.adapters import files
 from webhook.adapters.snapshot import Key, Seen, Snapshot
+from webhook.configmaps import ConfigMaps
 from webhook.core import wording
 from webhook.core.assemble import parsed
 from webhook.core.catalog import Catalog
@@ -47,7 +48,7 @@ def new_folder() -> Path:
 
 @dataclass(slots=True)
 class ClusterSources:
-    """The documents of files and of the cluster; of one name, the file's counts.
+    """The documents of files, of ConfigMaps and of the cluster; of one name, the first of these counts.
 
     `namespace` is where podgate's own objects are, "" for nowhere. One process of the Pod watches:
     whichever has the lock starts the watcher, and again when it has ended. Every worker reads what
@@ -59,6 +60,7 @@ class ClusterSources:
     kubeconfig: Path | None = None
     namespace: str = ""
     living: Living = field(default_factory=Living)
+    configmaps: ConfigMaps = field(default_factory=ConfigMaps)
     serial: int = 0
     mark: tuple[int, int] = (0, 0)
     generation: int = 0
@@ -112,10 +114,11 @@ class ClusterSources:
         schemas = partial(self.schemas.of, found_of(seen.crds), beside)
         self.generation += 1
         given = fixed, schemas, self.generation
+        objects = self.configmaps.opened(seen.objects)
         if self.living.started:
-            outcome = self.living.take(seen.objects, *given)
+            outcome = self.living.take(objects, *given)
         else:
-            outcome = self.living.begin(seen.objects, self.snapshot.last_good(), *given)
+            outcome = self.living.begin(objects, self.snapshot.last_good(), *given)
         self.serial = seen.serial
         self.acknowledge(outcome.standings)
         if outcome.catalog is None:

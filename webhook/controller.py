@@ -19,13 +19,15 @@ from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.processes import Said
 from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
+from webhook.configmaps import ConfigMaps
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target
 from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
 from webhook.core import wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
-from webhook.core.living import Key, Living, Outcome, origin_of
+from webhook.core.enclosed import origin_of
+from webhook.core.living import Key, Living, Outcome
 from webhook.core.workload import definition_crd
 from webhook.core.workload.proof import UNCOVERED
 from webhook.crds import Known, Schemas
@@ -33,7 +35,7 @@ from webhook.loader import Sources, schemas_of
 from webhook.memory import Memory
 from webhook.registrar import Registrar
 from webhook.scanner import Scanner
-from webhook.watcher import paths, plain
+from webhook.watcher import collections_of, plain, version_of
 
 log = logging.getLogger("podgate.controller")
 
@@ -67,10 +69,9 @@ class Controller:
     certificates: Certificates | None = None
     ca_file: Path | None = None
     metrics: ControllerMetrics = field(default_factory=ControllerMetrics.new)
-    collections: dict[str, Collection] = field(
-        default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
-    )
+    collections: dict[str, Collection] = field(init=False)
     living: Living = field(default_factory=Living)
+    configmaps: ConfigMaps = field(default_factory=ConfigMaps)
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     leads: bool = False
     generation: int = 0
@@ -87,6 +88,7 @@ class Controller:
 
     def __post_init__(self) -> None:
         """What watches, registers and looks over shares the connection and the metrics."""
+        self.collections = collections_of(self.election.namespace)
         self.crds = Known(self.server, self.dirty.set)
         self.schemas = Schemas(self.crds.bodies.__getitem__)
         self.registrar = Registrar(self.server, self.options, self.metrics, self.probe_namespace)
@@ -277,7 +279,7 @@ class Controller:
         beside, _ = schemas_of(self.sources.crds)
         schemas = partial(self.schemas.of, self.crds.found, beside)
         self.generation += 1
-        objects = {key: body for key, body, _ in self.objects()}
+        objects = self.configmaps.opened({key: body for key, body, _ in self.objects()})
         if self.living.started:
             outcome = self.living.take(objects, fixed, schemas, self.generation)
         else:
@@ -293,7 +295,7 @@ class Controller:
     def objects(self) -> Iterator[tuple[Key, Json, Json]]:
         """Every document by its key, as its author wrote it and as it is."""
         for kind, collection in self.collections.items():
-            version = collection.path.removeprefix("/apis/").rpartition("/")[0]
+            version = version_of(collection.path)
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind), body
 

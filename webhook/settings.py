@@ -79,8 +79,8 @@ class Settings(BaseModel):
     )
     own_namespace: str = setting(
         "",
-        "the namespace that podgate runs in, where the controller remembers the last good version of"
-        " each document of the cluster",
+        "the namespace that podgate runs in, where ConfigMaps with the label podgate.dev/documents"
+        " hold documents, and where the controller remembers the last good version of each",
     )
     kubeconfig: Path | None = setting(
         None,

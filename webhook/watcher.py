@@ -20,9 +20,10 @@ from webhook.adapters import telemetry
 from webhook.adapters.api_server import NOT_READ, ApiServer, Collection, follow
 from webhook.adapters.kubernetes import NO_ACCESS, credentials_of
 from webhook.adapters.snapshot import Key, Snapshot
+from webhook.configmaps import labelled
 from webhook.control import last_good
 from webhook.control.last_good import documents_of
-from webhook.core import own_crds
+from webhook.core import enclosed, own_crds
 from webhook.core.policy.envelope import GROUP, VERSION
 from webhook.core.workload import definition_crd
 from webhook.crds import Known, rows_of
@@ -47,15 +48,19 @@ def paths() -> dict[str, str]:
     return found
 
 
+def collections_of(namespace: str = "") -> dict[str, Collection]:
+    """The collections of all documents by kind, with the ConfigMaps of podgate's own namespace."""
+    found = {kind: Collection(path) for kind, path in paths().items()}
+    return {**found, enclosed.KIND: labelled(namespace)} if namespace else found
+
+
 @dataclass(slots=True)
 class Watcher:
     """All collections, and the snapshot that they are written to."""
 
     server: ApiServer
     snapshot: Snapshot
-    collections: dict[str, Collection] = field(
-        default_factory=lambda: {kind: Collection(path) for kind, path in paths().items()}
-    )
+    collections: dict[str, Collection] = field(default_factory=collections_of)
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     serial: int = 0
     memory: Collection | None = None
@@ -142,7 +147,7 @@ class Watcher:
     def objects(self) -> Iterator[tuple[Key, Any]]:
         """Every object by kind, namespace and name, without what only the API server needs."""
         for kind, collection in self.collections.items():
-            version = collection.path.removeprefix("/apis/").rpartition("/")[0]
+            version = version_of(collection.path)
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind)
 
@@ -151,6 +156,12 @@ def remembered(namespace: str) -> Collection:
     """What the controller remembers of documents: one ConfigMap."""
     path = last_good.collection_of(namespace)
     return Collection(path, query={"fieldSelector": f"metadata.name={last_good.NAME}"})
+
+
+def version_of(path: str) -> str:
+    """The apiVersion of the objects of a collection."""
+    _, root, *rest = path.split("/")
+    return rest[0] if root == "api" else "/".join(rest[:2])
 
 
 def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
@@ -177,7 +188,8 @@ def main(arguments: Sequence[str]) -> int:
         log.error("cannot watch the cluster: %s", NO_ACCESS)
         return 2
     memory = remembered(namespace) if namespace else None
-    watcher = Watcher(ApiServer(credentials), Snapshot(Path(folder)), memory=memory)
+    snapshot, documents = Snapshot(Path(folder)), collections_of(namespace)
+    watcher = Watcher(ApiServer(credentials), snapshot, documents, memory=memory)
     try:
         asyncio.run(watcher.run())
     except* FileNotFoundError:

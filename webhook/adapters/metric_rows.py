@@ -21,7 +21,7 @@ CONFIGURATIONS = (
     "validatingwebhookconfiguration/podgate-documents",
 )
 STAGES = ("mutate", "validate", "documents")
-DOCUMENT_KINDS = "a kind of document"
+DOCUMENT_KINDS = "a kind of document; `ConfigMap` for all that are in such"
 POLICIES = "the policy's name; `other` beyond the first 1000, empty for what no policy says"
 
 

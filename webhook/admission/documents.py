@@ -9,7 +9,7 @@ from typing import Any
 from webhook.core.assemble import Documents, add
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, Problem, Warning
-from webhook.core.living import origin_of
+from webhook.core.enclosed import origin_of
 from webhook.core.policy import assets
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy

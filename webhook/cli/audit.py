@@ -21,6 +21,7 @@ from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.registration import Governed
 from webhook.cli.report import violation_json
 from webhook.cluster import fixed_of
+from webhook.configmaps import ConfigMaps
 from webhook.control.reports import NONE_OF_THEM
 from webhook.core import wording
 from webhook.core.assemble import assemble, joined
@@ -30,7 +31,7 @@ from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.scanner import api_of_reports
-from webhook.watcher import paths, plain
+from webhook.watcher import collections_of, plain, version_of
 
 NO_REPORTS = (
     f"{NONE_OF_THEM} is installed, so a controller with --scan-every has nowhere to write reports"
@@ -44,6 +45,13 @@ Candidate = Annotated[
     ),
 ]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json (one object a line).")]
+OwnNamespace = Annotated[
+    str,
+    typer.Option(
+        "--own-namespace",
+        help="Where podgate runs: documents in ConfigMaps of this namespace count too.",
+    ),
+]
 Only = Annotated[str, typer.Option("--namespace", "-n", help="This namespace alone.")]
 
 
@@ -57,6 +65,7 @@ def audit(
     rule_combination: loading.Combination = GUARDED,
     kubernetes: loading.Minor = DEFAULT_MINOR,
     kubeconfig: KubeconfigFile = None,
+    own_namespace: OwnNamespace = "",
     output: Output = "text",
 ) -> None:
     """Judge what is in the governed namespaces by the cluster's policies and those of files.
@@ -71,7 +80,9 @@ def audit(
             policies, interfaces, assets, combination=rule_combination, minor=kubernetes
         )
         server = ApiServer(credentials_for(kubeconfig, os.environ))
-        code = asyncio.run(run(server, sources, candidate or [], governed, namespace, output))
+        code = asyncio.run(
+            run(server, sources, candidate or [], governed, namespace, output, own_namespace)
+        )
     except (AccessError, ApiError) as error:
         loading.complain(f"error: {error}")
         code = loading.BAD_INPUT
@@ -87,9 +98,10 @@ async def run(
     governed: str,
     namespace: str,
     output: str,
+    own_namespace: str,
 ) -> int:
     """Judge everything; the exit code."""
-    now, then = await catalogs(server, sources, candidate)
+    now, then = await catalogs(server, sources, candidate, own_namespace)
     spaces = await governed_namespaces(server, governed, namespace)
     if namespace and not spaces:
         loading.complain(f"error: no governed namespace {namespace}")
@@ -132,7 +144,7 @@ def new(found: Iterable[Violation], known: Iterable[Violation]) -> tuple[Violati
 
 
 async def catalogs(
-    server: ApiServer, sources: Sources, candidate: list[str]
+    server: ApiServer, sources: Sources, candidate: list[str], own_namespace: str
 ) -> tuple[Catalog, Catalog | None]:
     """What holds today, and with the candidate; BadInput once their problems are told."""
     fixed, problems = fixed_of(sources)
@@ -140,20 +152,20 @@ async def catalogs(
     if fixed is None:
         raise loading.BadInput
     objects = {}
-    for kind, path in paths().items():
+    for kind, collection in collections_of(own_namespace).items():
         try:
-            items, _ = await server.items(path)
+            items, _ = await server.items(collection.path, **collection.query)
         except ApiError as error:
             if error.code != 404:
                 raise
             continue
-        version = path.removeprefix("/apis/").rpartition("/")[0]
+        version = version_of(collection.path)
         for each in items:
             metadata = each.get("metadata") or {}
             key = (kind, str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
             objects[key] = plain(each, version, kind)
     living = Living()
-    outcome = living.take(objects, fixed)
+    outcome = living.take(ConfigMaps().opened(objects), fixed)
     for standing in outcome.standings.values():
         loading.tell([each for each in standing.problems if each.severity == "error"])
     if outcome.catalog is None:
@@ -169,7 +181,7 @@ def proposed(fixed: Fixed, living: Living, sources: Sources, candidate: list[str
     further, problems = fixed_of(own)
     told: list[Problem] = list(problems) if further is None else []
     if further is not None:
-        whole = joined([further.given, fixed.given, *(v.documents for v in living.good.values())])
+        whole = joined([further.given, fixed.given, *living.counting()])
         whole.problems = []
         catalog, more = assemble(
             fixed.shipped, whole, fixed.choices, fixed.server_defaults, living=True

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from webhook.control.undefined import Undefined
 from webhook.core import wording
 from webhook.core.catalog import Catalog
+from webhook.core.enclosed import is_enclosed
 from webhook.core.living import Key, Standing
 from webhook.core.policy.model import Policy
+from webhook.core.precedence import HIDDEN
 
 Json = dict[str, Any]
 MOST_PROBLEMS, MOST_KINDS = 50, 100
@@ -72,8 +74,13 @@ def in_force(acknowledged: Iterable[Json]) -> InForce:
     ]
     keys = {key for each in several for key in each}
     # A document that one of them does not know is in force nowhere.
-    lowest = {key: min(each.get(key, 0) for each in several) for key in keys}
+    lowest = {key: lowest_of(key, {each.get(key, 0) for each in several}) for key in keys}
     return InForce(len(several), lowest)
+
+
+def lowest_of(key: Key, numbers: Collection[int]) -> int:
+    """The lowest of a document's generations; those of texts have no order, only differ."""
+    return 0 if is_enclosed(key) and len(numbers) > 1 else min(numbers)
 
 
 def state_of(standing: Standing, force: InForce, key: Key, *, ended: bool = False) -> str:
@@ -132,7 +139,8 @@ def accepted_because(errors: Iterable[Any]) -> tuple[str, str]:
         return "Accepted", "nothing is wrong with it"
     first = wording.cut(f"{listed[0].path}: {listed[0].found}; {listed[0].fix}", 200)
     more = f", and {len(listed) - 1} more" if len(listed) > 1 else ""
-    return "Faulty", f"{first}{more}"
+    hidden = all(each.reason == HIDDEN for each in listed)
+    return "Hidden" if hidden else "Faulty", f"{first}{more}"
 
 
 def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:
@@ -144,7 +152,8 @@ def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str,
     if not standing.is_accepted and standing.in_force:
         return "LastGood", f"generation {standing.in_force} stays in force"
     if not standing.is_accepted:
-        return "Faulty", "it is not in force"
+        errors = [each for each in standing.problems if each.severity == "error"]
+        return accepted_because(errors)[0], "it is not in force"
     return "Waiting", f"generation {number or 'none'} is in force in some process"
 
 

@@ -137,6 +137,7 @@ class PolicyException:
     until: str
     reason: str = ""
     origin: str = ""
+    namespace: str = ""
 
     def holds(self, now: str) -> bool:
         """Whether it has not expired; without a moment, "", nobody can say that it has not."""
@@ -182,7 +183,7 @@ def parse_exception(
     objects = tuple(Named(e.group, e.kind, e.namespace, e.name) for e in spec.objects)
     known = tuple(each for each in excuses if each is not None)
     found_exception = PolicyException(
-        str(name), objects, known, until, spec.reason, document.origin
+        str(name), objects, known, until, spec.reason, document.origin, str(own or "")
     )
     return found_exception, tuple(report.problems)
 

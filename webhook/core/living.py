@@ -11,25 +11,27 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from webhook.core import enclosed
 from webhook.core.assemble import Choices, Documents, add, assemble, joined
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem
-from webhook.core.policy import assets
+from webhook.core.enclosed import Unread, number_of, origin_of
+from webhook.core.precedence import hidden, order
 from webhook.core.server_defaults import ServerDefaults
-from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.stated import KindName
 
-Key = tuple[str, str, str]
-"""Kind, namespace and name."""
+Key = enclosed.Key
 Schemas = Callable[[Collection[KindName]], Sequence[KindSchema]]
 """What is known of the schemas of these kinds, and of others that hold pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a document, read: `number` is the generation that the API server counts."""
+    """One version of a document, read: `number` is the generation that the API server counts, in
+    texts a number of the content.
+    """
 
     data: Any
     number: int
@@ -77,10 +79,14 @@ class Outcome:
 
 @dataclass(slots=True)
 class Living:
-    """The documents of a cluster as they were last seen, and the versions that are in force."""
+    """The documents of a cluster as they were last seen, and their last good versions.
+
+    These are in force but for `hidden` ones, whose name a document has that comes before.
+    """
 
     seen: dict[Key, Version] = field(default_factory=dict)
     good: dict[Key, Version] = field(default_factory=dict)
+    hidden: Mapping[Key, Problem] = field(default_factory=dict)
     started: bool = False
 
     def begin(
@@ -106,8 +112,14 @@ class Living:
         return replace(after, catalog=after.catalog or before.catalog)
 
     def in_force(self) -> dict[Key, Any]:
-        """The versions in force, to be remembered."""
-        return {key: each.data for key, each in self.good.items()}
+        """The last good versions as plain JSON, to be remembered."""
+        return {key: enclosed.kept(each.data) for key, each in self.good.items()}
+
+    def counting(self) -> list[Documents]:
+        """What is in force, the first first."""
+        return [
+            self.good[key].documents for key in sorted(self.good.keys() - self.hidden, key=order)
+        ]
 
     def take(
         self,
@@ -121,6 +133,8 @@ class Living:
         Before the first catalog there is no last good version: then broken documents are left out.
         """
         self.seen = {key: self.version(key, data, fixed) for key, data in documents.items()}
+        for key in enclosed.still_there(self.good, documents):
+            self.seen[key] = self.good[key]
         before = {key: each for key, each in self.good.items() if key in self.seen}
         chosen = {key: each if each.is_good else before.get(key) for key, each in self.seen.items()}
         told: dict[Key, list[Problem]] = {
@@ -129,10 +143,10 @@ class Living:
         origins = {origin_of(key): key for key in self.seen}
         known = schemas(kinds_of(fixed, (*self.seen.values(), *before.values())))
         while True:
-            # Every process has to take the same one of two assets of one id.
-            kept = [chosen[key] for key in sorted(chosen)]
-            used = [without_problems(each.documents) for each in kept if each is not None]
-            whole = joined([without_problems(fixed.given), *used])
+            candidates = {key: each.documents for key, each in chosen.items() if each is not None}
+            lost = hidden(fixed.given, candidates)
+            kept = [candidates[key] for key in sorted(candidates.keys() - lost, key=order)]
+            whole = joined([without_problems(each) for each in (fixed.given, *kept)])
             catalog, problems = assemble(
                 fixed.shipped,
                 whole,
@@ -146,7 +160,7 @@ class Living:
             errors = [each for each in problems if each.severity == "error"]
             if catalog is not None:
                 self.good = {key: each for key, each in chosen.items() if each is not None}
-                self.started = True
+                self.hidden, self.started = lost, True
                 return Outcome(catalog, self.standings(told, problems, origins), problems)
             guilty = {origins[each.origin] for each in errors if each.origin in origins}
             for each in errors:
@@ -178,7 +192,7 @@ class Living:
         lost = {
             key: each
             for key, each in self.good.items()
-            if key[0] == assets.KIND and chosen.get(key) is not each
+            if each.documents.assets and chosen.get(key) is not each
         }
         chosen.update(lost)
         return bool(lost)
@@ -189,7 +203,9 @@ class Living:
         if known is not None and known.data == data:
             return known
         documents = Documents()
-        source = SourceDocument(origin_of(key), 1, data, {}, {})
+        if isinstance(data, Unread):
+            return Version(data, 1, Documents(problems=list(data.problems)))
+        source = enclosed.source_of(key, data)
         context = fixed.choices.context
         add(documents, source, context, shipped=False, compile_jq=fixed.compile_jq)
         return Version(data, number_of(data), documents)
@@ -202,24 +218,24 @@ class Living:
     ) -> dict[Key, Standing]:
         """What is said of each document."""
         more: dict[Key, list[Problem]] = {key: list(each) for key, each in told.items()}
-        for each in problems:
+        for each in (*problems, *self.hidden.values()):
             if each.origin in origins:
                 more[origins[each.origin]].append(each)
         return {
-            key: Standing(each.number, number_in_force(self.good.get(key)), unique(more[key]))
+            key: Standing(each.number, self.number_in_force(key), unique(more[key]))
             for key, each in self.seen.items()
         }
+
+    def number_in_force(self, key: Key) -> int:
+        """The generation of a document that is judged by, 0 for none."""
+        version = None if key in self.hidden else self.good.get(key)
+        return version.number if version is not None else 0
 
 
 def kinds_of(fixed: Fixed, versions: Iterable[Version]) -> set[KindName]:
     """The kinds that some definition is of."""
     several = (fixed.shipped, fixed.given, *(each.documents for each in versions))
     return {stated.key for each in several for stated in each.interfaces}
-
-
-def number_in_force(version: Version | None) -> int:
-    """The generation of a version, 0 without one."""
-    return version.number if version is not None else 0
 
 
 def unique(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -230,16 +246,3 @@ def unique(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def without_problems(documents: Documents) -> Documents:
     """The same without what was already told of it."""
     return replace(documents, problems=[])
-
-
-def number_of(data: Any) -> int:
-    """The generation of an object, 1 where it has none."""
-    metadata = data.get("metadata") if isinstance(data, dict) else None
-    number = metadata.get("generation") if isinstance(metadata, dict) else None
-    return number if isinstance(number, int) and number > 0 else 1
-
-
-def origin_of(key: Key) -> str:
-    """How problems name an object of the cluster."""
-    kind, namespace, name = key
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
