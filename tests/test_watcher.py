@@ -31,7 +31,7 @@ async def serials(folder: Path, bodies: list[Json]) -> list[int]:
     snapshot = Snapshot(folder)
     collection = Collection("/apis/podgate.dev/v1alpha1/clusterworkloadpolicies", was_read=True)
     watcher = Watcher(cast("ApiServer", None), snapshot, {KIND: collection})
-    watcher.crds.was_tried = True
+    watcher.crds.was_tried = watcher.claims.is_settled = True
     task = asyncio.create_task(watcher.write_changes())
     found = []
     for body in bodies:

@@ -10,6 +10,7 @@ from typing import Any
 from webhook import clock, jq
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.admission.facts import facts_of
+from webhook.claims import read_claims
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -79,6 +80,7 @@ async def audited(
     What controllers make of a governed object was judged with it. Kinds that the cluster does not
     serve have no objects.
     """
+    claims = await read_claims(server)
     for key, definitions in sorted(catalog.definitions.items()):
         if not catalog.policies_of(*key):
             continue
@@ -86,8 +88,8 @@ async def audited(
             async for body in objects_of(server, definition):
                 namespace = str((body.get("metadata") or {}).get("namespace") or "")
                 if namespace in namespaces and not is_child(body, catalog):
-                    labels = namespaces[namespace]
-                    yield judged(body, definition, catalog, namespace, labels)
+                    known = References({namespace: namespaces[namespace]}, claims)
+                    yield judged(body, definition, catalog, namespace, known)
 
 
 async def objects_of(server: ApiServer, definition: Definition) -> AsyncIterator[Json]:
@@ -123,7 +125,7 @@ def is_child(body: Json, catalog: Catalog) -> bool:
 
 
 def judged(
-    body: Json, definition: Definition, catalog: Catalog, namespace: str, labels: Labels
+    body: Json, definition: Definition, catalog: Catalog, namespace: str, references: References
 ) -> Finding:
     """One object as if it were made today, in both passes."""
     metadata = body.get("metadata") or {}
@@ -136,7 +138,7 @@ def judged(
         body,
         namespace=namespace,
         name=str(metadata.get("name") or ""),
-        namespace_labels=labels,
+        namespace_labels=references.namespaces[namespace],
         time=clock.moment(),
     )
     found = Finding(
@@ -146,7 +148,6 @@ def judged(
         request.name,
         str(metadata.get("uid") or ""),
     )
-    references = References({namespace: labels})
     evaluator = jq.evaluator()
     decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
     if isinstance(decision, Allowed):

@@ -15,11 +15,9 @@ from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Decision, Denied, Problem
 from webhook.core.patch import diff
-from webhook.core.references import References
+from webhook.core.references import CLAIM_KINDS, References, claim_spec
 from webhook.core.request import Request, Stage
 from webhook.core.source import SourceDocument
-
-CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,9 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
             classes.add(str((data.get("metadata") or {}).get("name")))
         if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
             metadata = data.get("metadata") or {}
-            is_template = data["kind"] == "ResourceClaimTemplate"
-            spec = data["spec"].get("spec") if is_template else data["spec"]
             namespace = metadata.get("namespace") or place.namespace
-            claims[data["kind"], namespace, str(metadata.get("name"))] = spec
+            key = data["kind"], namespace, str(metadata.get("name"))
+            claims[key] = claim_spec(data["kind"], data)
     return References({place.namespace: place.labels}, claims, frozenset(classes))
 
 

@@ -18,8 +18,10 @@ from typing import Any
 
 from webhook.adapters import telemetry
 from webhook.adapters.api_server import NOT_READ, ApiServer, Collection, follow
+from webhook.adapters.claim_shards import ClaimShards
 from webhook.adapters.kubernetes import NO_ACCESS, credentials_of
 from webhook.adapters.snapshot import Key, Snapshot
+from webhook.claims import WatchedClaims
 from webhook.configmaps import labelled
 from webhook.control import last_good
 from webhook.control.last_good import documents_of
@@ -32,7 +34,7 @@ log = logging.getLogger("podgate.watcher")
 
 QUIET = 0.1  # seconds without a change after which what has changed is written
 LONGEST = 1.0  # seconds after which it is written even so
-PATIENCE = 3.0  # seconds that what is known of documents waits for CRDs: the rest comes after it
+PATIENCE = 3.0  # seconds that what is known of documents waits for CRDs and claims at the start
 HEARD_EVERY = 2.0  # seconds between two notes on how old that is
 RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
 
@@ -65,11 +67,13 @@ class Watcher:
     serial: int = 0
     memory: Collection | None = None
     crds: Known = field(init=False)
+    claims: WatchedClaims = field(init=False)
     written: tuple[dict[Key, Any], list[tuple[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
-        """CRDs are told of as everything else."""
+        """CRDs are told of as everything else; claims are written apart."""
         self.crds = Known(self.server, self.dirty.set)
+        self.claims = WatchedClaims(self.server, ClaimShards(self.snapshot))
 
     async def run(self) -> None:
         """Watch until the parent has gone."""
@@ -79,6 +83,7 @@ class Watcher:
                 for each in self.collections.values()
             ]
             followed.append(tasks.create_task(self.crds.run()))
+            followed.append(tasks.create_task(self.claims.run()))
             if self.memory is not None:
                 followed.append(tasks.create_task(follow(self.server, self.memory, self.remember)))
             written = tasks.create_task(self.write_changes())
@@ -93,13 +98,18 @@ class Watcher:
             await asyncio.sleep(0.02)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                while not (self.crds.is_settled and self.is_remembered):
+                while not (self.is_remembered and self.is_settled):
                     await asyncio.sleep(0.02)
         while True:
             self.dirty.clear()
             self.write()
             await self.dirty.wait()
             await self.quiet()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more is to be learned at once of CRDs and claims."""
+        return self.crds.is_settled and self.claims.is_settled
 
     @property
     def is_remembered(self) -> bool:

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import http.client
 import logging
+import math
 import os
 import re
 import signal
@@ -42,6 +43,7 @@ from webhook.core.decision import (
     Source,
     Violation,
 )
+from webhook.core.references import ClaimKey
 from webhook.core.request import Request, Stage
 from webhook.server import Listeners, LoadError, Process, certificate_of
 from webhook.settings import Settings
@@ -824,6 +826,90 @@ def test_a_judge_that_waits_holds_up_nobody_else(launch: Callable[..., Running])
     waiting.join(20)
     ((status, answer),) = answers
     assert (status, answer["response"]["allowed"]) == (200, True)
+
+
+class SightlessJudge:
+    """A judge that refuses while a claim is not to be seen, which `appears` seconds after it asks."""
+
+    def __init__(self, appears: float, *, follows: bool = True) -> None:
+        self.appears, self.follows = appears, follows
+        self.until = math.inf
+        self.asked: list[str] = []
+
+    def awaits(self, unseen: frozenset[ClaimKey]) -> bool:
+        """Whether claims are followed."""
+        assert unseen == {CLAIM}
+        return self.follows
+
+    def sees(self, unseen: frozenset[ClaimKey]) -> bool:
+        """Whether it is there by now."""
+        return time.monotonic() >= self.until
+
+    def __call__(self, request: Request) -> Decision:
+        """Refuse what names it while it is not there."""
+        if request.name == "other":
+            return judge(request)
+        self.asked.append(threading.current_thread().name)
+        self.until = min(self.until, time.monotonic() + self.appears)
+        if self.sees(frozenset({CLAIM})):
+            return Allowed(request.object)
+        return Denied((Violation("gpus", (), None, "4", "max", "unbounded", None),), unseen=UNSEEN)
+
+
+CLAIM = ("ResourceClaimTemplate", "team", "gpus")
+UNSEEN = frozenset({CLAIM})
+
+
+@pytest.mark.parametrize(
+    ("appears", "follows", "allowed", "asked", "least"),
+    [
+        (0.1, True, True, 2, 0.1),
+        (9, True, False, 2, adapter.SIGHT_SECONDS),
+        (9, False, False, 1, 0.0),
+    ],
+    ids=["soon", "never", "not followed"],
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_claim_that_is_on_its_way_is_waited_for_but_not_for_long(
+    launch: Callable[..., Running],
+    appears: float,
+    follows: bool,
+    allowed: bool,
+    asked: int,
+    least: float,
+    large: bool,
+) -> None:
+    sightless = SightlessJudge(appears, follows=follows)
+    running = launch(Documents(sightless))
+    body = {**named("p"), "data": {"x": "y" * 100_000}} if large else named("p")
+    begun = time.monotonic()
+    status, answer = running.post(review(object=body))
+    seconds = time.monotonic() - begun
+    assert (status, answer["response"]["allowed"]) == (200, allowed)
+    assert len(sightless.asked) == asked
+    assert {each.startswith("large") for each in sightless.asked} == {large}
+    assert least <= seconds < 5
+
+
+def test_who_waits_for_a_claim_holds_up_nobody_else(
+    launch: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "SIGHT_SECONDS", 8.0)
+    sightless = SightlessJudge(60)
+    running = launch(Documents(sightless))
+    waiting = [
+        threading.Thread(target=lambda: running.post(review(object=named("p")))) for _ in range(20)
+    ]
+    for each in waiting:
+        each.start()
+    while len(sightless.asked) < len(waiting):
+        time.sleep(0.01)
+    assert running.post(review(object=named("other")))[0] == 200
+    assert all(each.is_alive() for each in waiting)
+    sightless.until = 0.0
+    for each in waiting:
+        each.join(20)
+    assert len(sightless.asked) == 2 * len(waiting)
 
 
 def test_what_exceptions_excuse_and_controllers_are_refused_is_counted(

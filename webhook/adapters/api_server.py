@@ -251,13 +251,15 @@ class Collection:
     `version` is where a watch goes on, "" before the first list. `absent` says that the API server
     has no such resource, which is no failure; `trouble` is why nothing newer is known. `heard` is
     when the server last said anything on it, in Unix time. `query` and `only_metadata`
-    are what is asked for, and `kept` makes of each object what is remembered of it.
+    are what is asked for, and `kept` makes of each object what is remembered of it. Where `touched`
+    is a set, it gets the keys of objects that have come, changed or gone; its owner empties it.
     """
 
     path: str
     only_metadata: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
     kept: Callable[[Json], Json] = whole
+    touched: set[Key] | None = None
     objects: dict[Key, Json] = field(default_factory=dict)
     version: str = ""
     was_read: bool = False
@@ -278,8 +280,24 @@ class Collection:
         async for items, newest in server.pages(self.path, accept, **self.query):
             found |= {key_of(each): self.kept(each) for each in items}
             version = newest
-        self.objects = found
+        self.replace(found)
         return version
+
+    def replace(self, found: dict[Key, Json]) -> None:
+        """Take these objects for those that were known."""
+        if self.touched is not None:
+            keys = found.keys() | self.objects.keys()
+            self.touched |= {key for key in keys if found.get(key) != self.objects.get(key)}
+        self.objects = found
+
+    def put(self, key: Key, body: Json | None) -> None:
+        """Take in one object, None for one that has gone."""
+        if self.touched is not None and self.objects.get(key) != body:
+            self.touched.add(key)
+        if body is None:
+            self.objects.pop(key, None)
+        else:
+            self.objects[key] = body
 
 
 def key_of(item: Json) -> Key:
@@ -316,7 +334,8 @@ async def follow(
             trouble = str(error)
             if error.code == 404:
                 gone = not collection.absent or bool(collection.objects)
-                collection.objects, collection.version = {}, ""
+                collection.replace({})
+                collection.version = ""
                 collection.absent, trouble = True, ""
                 collection.heard = time.time()
                 collection.trouble = trouble
@@ -368,8 +387,5 @@ async def watch(
         collection.trouble, collection.heard = "", time.time()
         if kind == "BOOKMARK":
             continue
-        if kind == "DELETED":
-            collection.objects.pop(key_of(item), None)
-        else:
-            collection.objects[key_of(item)] = collection.kept(item)
+        collection.put(key_of(item), None if kind == "DELETED" else collection.kept(item))
         changed(collection)

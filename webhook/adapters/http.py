@@ -24,6 +24,7 @@ from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
 from webhook.core import wording
 from webhook.core.decision import Decision
+from webhook.core.references import ClaimKey
 from webhook.core.request import Request, Stage
 
 Judge = Callable[[Request], Decision]
@@ -40,6 +41,8 @@ DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 2.0
 HEADER_BYTES = 64 * 1024
 HEADER_SECONDS = 10.0
+SIGHT_SECONDS = 0.3  # that a claim which was just made has to come through the watch
+SIGHT_STEP = 0.01
 TEXT_OF_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -72,7 +75,8 @@ class State:
 class Phases(NamedTuple):
     """Seconds of one review by what they went into; 0 for what it never came to.
 
-    `wait` is its body and its turn, `labels` those of its namespace, and a thread where it needs one.
+    `wait` is its body and its turn, `labels` those of its namespace, claims that it waited for, and
+    a thread where it needs one.
     """
 
     wait: float = 0.0
@@ -134,13 +138,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A review that must wait for the labels of its namespace, or for jq, before it is judged."""
+    """A review that must wait for the labels of its namespace, or for jq, before it is judged.
+
+    It was judged where claims were `unseen`, and waits for these. It is `patient` before that.
+    """
 
     judge: Judge
     generation: int
     request: Request
     turn: Turn
     phases: Phases
+    unseen: frozenset[ClaimKey] = frozenset()
+    patient: bool = True
 
 
 @dataclass(slots=True)
@@ -149,7 +158,9 @@ class Reviews:
 
     A judge may have a method `lacks_labels(request)`: where that says so the request gets the
     `namespace_labels` of its namespace before the judge sees it. Only where its method
-    `waits(request)` says so may it wait, and is then called in a thread.
+    `waits(request)` says so may it wait, and is then called in a thread. What its decision calls
+    `unseen` is waited for a moment where its method `awaits(unseen)` says so, at most until
+    `sees(unseen)` does; then it is called again.
     """
 
     state: State
@@ -245,6 +256,34 @@ class Reviews:
         return self.decided(pending)
 
     async def completed(self, pending: Pending, until: float, large: bool) -> Answered:
+        """The answer once all that it waits for is there, or will not come."""
+        answered: Answered | Pending = pending
+        if not pending.unseen:
+            answered = await self.labelled(pending, until, large)
+        if isinstance(answered, Pending):
+            answered = await self.sighted(answered, until, large)
+        return answered
+
+    async def sighted(self, pending: Pending, until: float, large: bool) -> Answered:
+        """The answer once unseen claims are there; without them they are as good as unknown."""
+        judge, end = pending.judge, min(until, self.clock() + SIGHT_SECONDS)
+        try:
+            while not asks(judge, "sees", pending.unseen) and self.clock() < end:
+                await asyncio.sleep(SIGHT_STEP)
+            waits = asks(judge, "waits", pending.request)
+        except Exception as error:
+            return self.failed(pending, error)
+        answered = await self.run(replace(pending, patient=False), large or waits)
+        assert not isinstance(answered, Pending)
+        return answered
+
+    async def run(self, pending: Pending, apart: bool) -> Answered | Pending:
+        """What `decided` gives, in a thread where it must stand apart."""
+        if not apart:
+            return self.decided(pending)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self.decided, pending)
+
+    async def labelled(self, pending: Pending, until: float, large: bool) -> Answered | Pending:
         """The answer once the labels are there; without them the failure policy has the word."""
         request, judge = pending.request, pending.judge
         try:
@@ -258,10 +297,7 @@ class Reviews:
             waits = asks(judge, "waits", request)
         except Exception as error:
             return self.failed(pending, error)
-        if large or waits:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.pool, self.decided, pending)
-        return self.decided(pending)
+        return await self.run(pending, large or waits)
 
     async def labels_of(self, request: Request, until: float) -> Mapping[str, str] | ReviewFault:
         """The labels of a request's namespace, or the fault that they cannot be had."""
@@ -271,16 +307,18 @@ class Reviews:
         labels = await self.namespaces.labels(request.namespace, seconds)
         return unknown_namespace(request, labels) if isinstance(labels, str) else labels
 
-    def decided(self, pending: Pending) -> Answered:
-        """The answer to a request; the one place where our own bugs are caught.
+    def decided(self, pending: Pending) -> Answered | Pending:
+        """The answer to a request, or what it waits for; the one place where our bugs are caught.
 
         A bug is told by HTTP 500: only a failed call makes the API server apply the failurePolicy,
         while `allowed: false` with HTTP 200 would refuse even where the installer chose Ignore.
         """
-        wait, decode, *_ = pending.phases
+        judge, (wait, decode, *_) = pending.judge, pending.phases
         begun = self.clock()
         try:
-            decision = pending.judge(pending.request)
+            decision = judge(pending.request)
+            if pending.patient and decision.unseen and asks(judge, "awaits", decision.unseen):
+                return replace(pending, unseen=decision.unseen)
             decided = self.clock()
             payload = review.respond(pending.request, decision, pending.generation)
         except Exception as error:
@@ -325,10 +363,10 @@ class Reviews:
             log.exception("counting a review failed")
 
 
-def asks(judge: Judge, name: str, request: Request) -> bool:
-    """Whether the judge has such a question about a request, and answers it with yes."""
+def asks(judge: Judge, name: str, about: Request | frozenset[ClaimKey]) -> bool:
+    """Whether the judge has such a question about a request or claims, and says yes to it."""
     question = getattr(judge, name, None)
-    return question is not None and bool(question(request))
+    return question is not None and bool(question(about))
 
 
 def unknown_namespace(request: Request, why: str) -> ReviewFault:

@@ -82,10 +82,10 @@ class Snapshot:
             [(digest, brief) for digest, brief in body["crds"]],
         )
 
-    def mark(self) -> tuple[int, int]:
-        """What differs between two snapshots; zeros before the first."""
+    def mark(self, name: str = DOCUMENTS) -> tuple[int, int]:
+        """What differs between two versions of a file; zeros before the first."""
         try:
-            seen = self.file.stat()
+            seen = (self.folder / name).stat()
         except FileNotFoundError:
             return 0, 0
         return seen.st_ino, seen.st_mtime_ns

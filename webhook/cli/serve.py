@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from webhook import clock, jq
+from webhook.adapters.claim_shards import ClaimShards
 from webhook.adapters.snapshot import Snapshot
 from webhook.admission.documents import judge_document
 from webhook.admission.exemptions import treatment
@@ -25,7 +26,7 @@ from webhook.core.decision import Decision, Problem
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
-from webhook.core.references import References
+from webhook.core.references import ClaimKey, References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import Sources, change_detector, load
@@ -42,6 +43,7 @@ class CatalogJudge:
     selecting: tuple[Policy, ...] = ()
     context: Context = Context()  # noqa: RUF009 - frozen
     snapshot: Snapshot | None = None
+    claims: ClaimShards | None = None
 
     @classmethod
     def of(
@@ -52,7 +54,8 @@ class CatalogJudge:
         `snapshot` is where the Pod's workers find the documents of the cluster, if they do.
         """
         selecting = tuple(filter(selects_by_labels, catalog.policies))
-        return cls(catalog, selecting, context or Context(), snapshot)
+        claims = ClaimShards(snapshot) if snapshot is not None else None
+        return cls(catalog, selecting, context or Context(), snapshot, claims)
 
     def acknowledged(self) -> list[dict[str, Any]]:
         """What the Pod's workers judge by, for /statusz."""
@@ -98,7 +101,25 @@ class CatalogJudge:
         labels = {**request.namespace_labels, NAME_LABEL: name} if name else {}
         if self.catalog.exceptions:
             request = replace(request, time=clock.moment())
-        return judge_review(request, self.catalog, References({name: labels}), jq.evaluator())
+        if self.claims is None:
+            return judge_review(request, self.catalog, References({name: labels}), jq.evaluator())
+        seen = self.claims.seen()
+        references = References({name: labels}, seen)
+        decision = judge_review(request, self.catalog, references, jq.evaluator())
+        return replace(decision, unseen=frozenset(seen.missed)) if seen.missed else decision
+
+    def awaits(self, unseen: frozenset[ClaimKey]) -> bool:
+        """Whether some of these claims would come by themselves, if they are on their way."""
+        return self.claims is not None and any(
+            kind in self.claims.watched() for kind, _, _ in unseen
+        )
+
+    def sees(self, unseen: frozenset[ClaimKey]) -> bool:
+        """Whether all of these claims are known by now."""
+        if self.claims is None:
+            return False
+        seen = self.claims.seen()
+        return all(seen.get(key) is not None for key in unseen)
 
     def waits(self, request: Request) -> bool:
         """Whether jq must be asked, in another process, before the decision."""

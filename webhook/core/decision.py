@@ -94,7 +94,11 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The object may pass, with `patch` (RFC 6902) leading from the request's object to `object`."""
+    """The object may pass, with `patch` (RFC 6902) leading from the request's object to `object`.
+
+    `unseen` are claims (kind, namespace, name) that were asked for and are not known: seen, they
+    might change the decision.
+    """
 
     object: Any
     patch: tuple[dict[str, Any], ...] = ()
@@ -103,6 +107,7 @@ class Allowed:
     audit: tuple[Violation, ...] = ()
     judged: bool = True
     excused: tuple[Excused, ...] = ()
+    unseen: frozenset[tuple[str, str, str]] = frozenset()
 
 
 class OwnerReference(NamedTuple):
@@ -120,6 +125,7 @@ class Denied:
 
     `tell` is the workload whose author has to be told besides the controller that asked: what a
     controller makes of it was refused. It is there only for controllers, whose word it is.
+    `unseen` as in Allowed.
     """
 
     violations: tuple[Violation, ...]
@@ -128,6 +134,7 @@ class Denied:
     tell: OwnerReference | None = None
     excused: tuple[Excused, ...] = ()
     problems: tuple[Problem, ...] = ()
+    unseen: frozenset[tuple[str, str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
