@@ -45,7 +45,7 @@ check: lint types imports fast ## lint, types, import contracts and the tests th
 
 # Tests of a real API server mostly wait, so that the others run beside them.
 test: $(STAMP) ## everything, a real API server included; the first time builds it meanwhile
-	@$(BIN)/python -m tests.everything $(MINORS:%=--minor %) $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.side_by_side $(MINORS:%=--minor %) $(PYTEST_ARGS)
 
 e2e: $(STAMP) ## only the tests against a real API server
 	$(BIN)/pytest -q -m e2e $(PYTEST_ARGS)

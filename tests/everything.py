@@ -1,155 +1,220 @@
-"""What `make test` runs: every check of the project, those that wait for a cluster beside those that compute.
-
-One lane builds what the tests of a real API server need and runs them, then their core on each older
-Kubernetes minor; the other computes. A machine that had to build everything has worked long by then,
-so that older minors are left to `make test-minors` there, and the last line says so. The output of a
-part is printed whole when it ends, and a line a minute says what goes on. The last line counts all.
-"""
+"""Policies that use every field at once, made from the field table."""
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
-import tempfile
-import threading
-import time
-from collections import Counter
-from collections.abc import Sequence
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from tests.part import Part
+from webhook.core.policy import values
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Attribute, Field
+from webhook.core.workload.vocabulary import Vocabulary
 
-BIN = Path(sys.executable).parent
-TESTBED = (sys.executable, "-m", "tests.e2e.testbed", "build")
-TOLD_EVERY = 60.0
+WORDS = Vocabulary(
+    git_image="registry.example.com/git-sync:v4.4.0",
+    s3_drivers={"s3.csi.aws.com": "bucketName"},
+    data_volumes={"7f0d7c1e-58c5-4b0b-9d46-0f1f8c6b2a77": "shared-data"},
+)
+"""The words that fields of git, S3 and data volumes need."""
 
+SCALARS: dict[str, Any] = {
+    "image": "registry.example.com/base:1",
+    "command": "run --all",
+    "args": "--epochs 3",
+    "nodePools": ["pool-a", "pool-b"],
+    "nodeAffinityRequired": {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
+        ]
+    },
+    "podAffinity.key": "topology.kubernetes.io/zone",
+    "security.supplementalGroups": "100,200",
+    "security.capabilities": ["NET_BIND_SERVICE"],
+    "security.uidGidSource": "custom",
+    "security.sysctls": ["net.ipv4.tcp_syncookies"],
+    "security.volumeTypes": ["emptyDir", "configMap"],
+    "security.procMount": "Default",
+    "security.serviceAccountName": "runner",
+    "scheduling.nodeName": "",
+    "compute.cpuCoreRequest": 0.5,
+    "compute.cpuCoreLimit": 4,
+    "compute.gpuDevicesRequest": 1,
+    "compute.gpuPortionRequest": 0.5,
+    "compute.gpuPortionLimit": 0.7,
+    "compute.gpuMemoryRequest": "4Gi",
+    "compute.gpuMemoryLimit": "8Gi",
+    "compute.cpuMemoryRequest": "512M",
+    "compute.cpuMemoryLimit": "8Gi",
+    "compute.migProfile": "1g.5gb",
+    "priorityClass": "low",
+    "autoscaling.metric": "concurrency",
+    "autoscaling.minReplicas": 0,
+    "modelStore.pvc.claimInfo.size": "10Gi",
+    "probes.readiness.handler.httpGet.port": 8080,
+}
+TRUE = frozenset(
+    {"security.runAsNonRoot", "createHomeDir", "compute.largeShmRequest", "tty", "stdin"}
+)
 
-def lanes(extra: Sequence[str]) -> tuple[list[Part], list[Part]]:
-    """The parts that need clusters, and those that compute."""
-    pytest = (str(BIN / "pytest"), "-q", *extra)
-    cluster = [
-        Part("building the test bed", (*TESTBED, "--ci"), needed=False, nice=5),
-        Part("tests on a real API server", (*pytest, "-m", "e2e")),
-    ]
-    computing = [
-        Part("ruff check", (str(BIN / "ruff"), "check", ".")),
-        Part("ruff format", (str(BIN / "ruff"), "format", "--check", ".")),
-        Part("mypy", (str(BIN / "mypy"),)),
-        Part("import contracts", (str(BIN / "lint-imports"),)),
-        Part("tests without a cluster", (*pytest, "-m", "not e2e")),
-    ]
-    return cluster, computing
-
-
-def older(minors: Sequence[str], extra: Sequence[str]) -> list[Part]:
-    """For each older minor its build, and the core of the tests on it."""
-    core = (str(BIN / "pytest"), "-q", *extra, "-m", "core")
-    return [
-        part
-        for each in minors
-        for part in (
-            Part(f"building Kubernetes {each}", TESTBED, needed=False, minor=each),
-            Part(f"core on Kubernetes {each}", core, minor=each),
-        )
-    ]
-
-
-class Everything:
-    """The run: lanes as threads, what has ended, what goes on."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.running: dict[int, tuple[Part, subprocess.Popen[bytes]]] = {}
-        self.printing = threading.Lock()
-        self.stopped = False
-
-    def follow(self, parts: Sequence[Part]) -> None:
-        """One lane: part after part, whatever came of the one before."""
-        for part in parts:
-            if self.stopped:
-                return
-            part.run(self.folder, self.running)
-            with self.printing:
-                print(
-                    f"==> {part.title}: {'FAILED' if part.failed else 'ok'}, {part.seconds:.0f} s"
-                )
-                print(part.text() if part.needed or part.failed else "", end="", flush=True)
-
-    def tell(self) -> None:
-        """What goes on, with the last words of each part."""
-        for part, _ in list(self.running.values()):
-            last = part.text().rstrip().rpartition("\n")[2][-100:]
-            with self.printing:
-                print(f"... {part.title}: {last}", flush=True)
-
-    def stop(self) -> None:
-        """End what runs, by process id."""
-        self.stopped = True
-        for _, process in list(self.running.values()):
-            process.terminate()
-
-    def run(self, lanes: Sequence[Sequence[Part]], last: Sequence[Part], by: float) -> None:
-        """Run lanes side by side, then the last parts in the first lane if it ends before `by`."""
-
-        def first() -> None:
-            self.follow(lanes[0])
-            if time.monotonic() < by:
-                self.follow(last)
-
-        threads = [threading.Thread(target=first)]
-        threads += [threading.Thread(target=self.follow, args=(each,)) for each in lanes[1:]]
-        for each in threads:
-            each.start()
-        try:
-            for each in threads:
-                while each.is_alive():
-                    each.join(TOLD_EVERY)
-                    if each.is_alive():
-                        self.tell()
-        except KeyboardInterrupt:
-            self.stop()
-            raise
+ITEMS: dict[str, list[dict[str, Any]]] = {
+    "environmentVariables": [{"name": "MODE", "value": "fast"}],
+    "labels": [{"name": "team.example.com/name", "value": "vision"}],
+    "annotations": [{"name": "team.example.com/contact", "value": "vision-team"}],
+    "imagePullSecrets": [{"name": "registry"}],
+    "ports": [{"name": "metrics", "container": 9400, "serviceType": "ClusterIP"}],
+    "exposedUrls": [{"name": "web", "container": 8080}],
+    "relatedUrls": [{"name": "docs", "url": "https://docs.example.com", "type": "docs"}],
+    "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}],
+    "compute.extendedResources": [{"resource": "example.com/fpga", "quantity": "1"}],
+    "storage.hostPath": [{"name": "models", "path": "/models", "mountPath": "/models"}],
+    "storage.nfs": [
+        {"name": "sets", "server": "nfs.example.com", "path": "/sets", "mountPath": "/sets"}
+    ],
+    "storage.pvc": [
+        {"name": "cache", "claimName": "cache", "existingPvc": True, "path": "/cache"},
+        {
+            "name": "scratch",
+            "ephemeral": True,
+            "path": "/scratch",
+            "claimInfo": {"size": "10Gi", "accessModes": {"readWriteOnce": True}},
+        },
+    ],
+    "storage.configMapVolume": [
+        {"name": "conf", "configMap": "conf", "mountPath": "/etc/conf", "defaultMode": "0440"}
+    ],
+    "storage.secretVolume": [{"name": "keys", "secret": "keys", "mountPath": "/etc/keys"}],
+    "storage.emptyDirVolume": [{"name": "tmp", "path": "/var/tmp/own", "sizeLimit": "1Gi"}],
+    "storage.git": [
+        {
+            "name": "code",
+            "repository": "https://git.example.com/code",
+            "branch": "main",
+            "path": "/src",
+        }
+    ],
+    "storage.s3": [{"name": "bucket", "bucket": "data", "path": "/s3"}],
+    "storage.dataVolume": [{"id": "7f0d7c1e-58c5-4b0b-9d46-0f1f8c6b2a77", "mountPath": "/shared"}],
+}
 
 
-def closing(parts: Sequence[Part], seconds: float) -> str:
-    """One line for all parts, in the words of the runner of tests."""
-    counts = sum((each.counts() for each in parts), Counter[str]())
-    words = [
-        f"{counts[each]} {each}"
-        for each in ("failed", "passed", "skipped", "errors")
-        if counts[each]
-    ]
-    broken = [each.title for each in parts if each.failed and each.needed]
-    told = f"; failed: {', '.join(broken)}" if broken else ""
-    if left := [each.title for each in parts if each.needed and not each.seconds]:
-        told += f"; for want of time not run: {', '.join(left)} (make test-minors)"
-    taken = f"{seconds:.2f}s ({timedelta(seconds=int(seconds))})"
-    return f"{', '.join(words) or 'no tests ran'} in {taken}{told}"
+NO_DEFAULT = frozenset(
+    {
+        "scale.replicas",
+        "total.gpuDevices",
+        # Beside users, groups are one too many.
+        "servingPort.authorizedGroups",
+    }
+)
+
+# Values that are written where the table's own would be what an absent field means anyway, and
+# that a server would take.
+TELLING: dict[str, Any] = {
+    "workingDir": "/workspace",
+    "sshAuthMountPath": "/home/mpi/.ssh",
+    "mpiLauncherCreationPolicy": "WaitForWorkersReady",
+    "startupPolicy": "LeaderReady",
+    "servingPort.clusterLocalAccessOnly": True,
+    "terminateAfterPreemption": True,
+    "scheduling.nodeName": "node-1",
+    "security.readOnlyRootFilesystem": True,
+    "security.hostIpc": True,
+    "security.hostPid": True,
+    "security.hostNetwork": True,
+    "probes.readiness.handler.httpGet.path": "/ready",
+    "probes.readiness.handler.httpGet.host": "localhost",
+    "probes.readiness.successThreshold": 1,
+    "servingPort.container": 8080,
+    "servingPort.port": 8080,
+    "servingPort.grpcPort": 8081,
+    "servingPort.metricsPort": 8082,
+    "servingPort.exposedUrl": "llama.example.com",
+    "servingPort.exposeExternally": True,
+    "servingPort.exposedProtocol": "grpc",
+    "autoscaling.minReplicas": 1,
+    "modelStore.pvc.claimInfo.accessModes.readWriteOnce": True,
+}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything; 0 if every part that is needed passed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.everything", description=__doc__)
-    parser.add_argument("--minor", action="append", default=[], help="an older Kubernetes minor")
-    parser.add_argument(
-        "--minors-within", type=float, default=22, help="minutes after which none is begun"
-    )
-    known, extra = parser.parse_known_args(arguments)
-    started = time.monotonic()
-    print("checks and tests without a cluster run beside those on a real API server;", flush=True)
-    print(
-        "each part is printed when it ends, and a line a minute says how far they are", flush=True
-    )
-    side_by_side = lanes(extra)
-    last = older(known.minor, extra)
-    parts = [*side_by_side[0], *side_by_side[1], *last]
-    with tempfile.TemporaryDirectory(prefix="podgate-tests-") as folder:
-        Everything(Path(folder)).run(side_by_side, last, started + 60 * known.minors_within)
-        print(closing(parts, time.monotonic() - started))
-    return int(any(each.failed for each in parts if each.needed))
+def put(tree: dict[str, Any], path: str, value: Any) -> None:
+    """Set one leaf of a tree of nested sections."""
+    *sections, last = path.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+    tree[last] = value
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def default_of(row: Field) -> Any:
+    """A default that the field takes."""
+    if row.path in SCALARS:
+        return SCALARS[row.path]
+    if row.enum:
+        return row.enum[0]
+    match row.value:
+        case "boolean":
+            return row.path in TRUE
+        case "integer" | "number":
+            return 9 if row.path.rpartition(".")[2].startswith("max") else 3
+        case "array":
+            return ["one"]
+        case _:
+            return "some"
+
+
+def defaults() -> dict[str, Any]:
+    """A default of every field that can be written."""
+    tree: dict[str, Any] = {}
+    for path, row in TABLE.fields.items():
+        if row.items is not None:
+            put(tree, path, {"instances": ITEMS[path]})
+        elif row.path not in NO_DEFAULT:
+            put(tree, path, default_of(row))
+    return tree
+
+
+def telling_defaults(more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The same, with values that leave a mark in the object."""
+    tree = defaults()
+    for path, value in {**TELLING, **(more or {})}.items():
+        put(tree, path, value)
+    return tree
+
+
+def rule_of(row: Field | Attribute) -> dict[str, Any]:
+    """A rule of a leaf that absent values keep; {} where it takes none."""
+    legal = row.legal_rules
+    if "step" in legal or legal == {"min", "max"}:
+        return {"min": -1000000, "max": 1000000000}
+    if "min" in legal:
+        return {"max": "900Ti"}
+    if "options" in legal:
+        words = {values.GROUP_IDS: ["100"], values.FILE_MODE: ["0644"]}
+        return {"options": list(row.enum) or words.get(row.reading(), ["some", "other"])}
+    return {"canEdit": False} if "canEdit" in legal else {}
+
+
+def rules(*, without: frozenset[str] = frozenset(), closed: bool = True) -> dict[str, Any]:
+    """A rule on every leaf that takes one; `closed` closes the lists of items too."""
+    tree: dict[str, Any] = {}
+    for path, row in TABLE.fields.items():
+        if path in without:
+            continue
+        if row.items is None:
+            put(tree, path, rule_of(row))
+            continue
+        if closed:
+            put(tree, f"{path}.instances", {"canAdd": False})
+        for attribute in row.items.attributes:
+            rule = rule_of(attribute)
+            if rule:
+                put(tree, f"{path}.attributes.{attribute.name}", rule)
+    return tree
+
+
+def policy(name: str, **body: Any) -> dict[str, Any]:
+    """A policy for all kinds with that body."""
+    return {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "ClusterWorkloadPolicy",
+        "metadata": {"name": name},
+        "spec": body,
+    }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.everything import Everything, closing, lanes, older
 from tests.part import Part
+from tests.side_by_side import SideBySide, closing, lanes, older
 
 
 def part(title: str, line: str, code: int = 0, *, needed: bool = True) -> Part:
@@ -18,7 +18,7 @@ def part(title: str, line: str, code: int = 0, *, needed: bool = True) -> Part:
 
 def ran(folder: Path, *parts: Part) -> list[Part]:
     """The parts after their run in one lane."""
-    Everything(folder).follow(parts)
+    SideBySide(folder).follow(parts)
     return list(parts)
 
 
@@ -66,7 +66,7 @@ def test_older_minors_come_last_and_only_while_there_is_time(
 ) -> None:
     first, beside = part("a", "1 passed in 1s"), part("b", "2 passed in 1s")
     last = part("core", "1 passed in 1s")
-    Everything(tmp_path).run([[first], [beside]], [last], by)
+    SideBySide(tmp_path).run([[first], [beside]], [last], by)
     assert closing([first, beside, last], 1) == told
 
 
