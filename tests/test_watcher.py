@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from webhook.adapters.api_server import ApiServer, Collection
+from tests.adapters.test_api_server import Objects, objects, server  # noqa: F401 - fixtures
+from tests.adapters.test_http import ca  # noqa: F401 - a fixture
+from webhook.adapters.api_server import ApiServer, Collection, follow
 from webhook.adapters.snapshot import Snapshot
-from webhook.watcher import Watcher
+from webhook.core import enclosed
+from webhook.watcher import Watcher, collections_of, version_of
 
 Json = dict[str, Any]
 KIND = "ClusterWorkloadPolicy"
@@ -53,3 +57,31 @@ def test_a_new_status_is_no_new_snapshot(tmp_path: Path) -> None:
         changed(spec={"rules": {"image": {"required": False}}}, status={}),
     ]
     assert asyncio.run(serials(tmp_path, events)) == [1, 1, 2, 2]
+
+
+def test_the_configmaps_of_its_namespace_are_watched_by_their_label(
+    server: ApiServer,  # noqa: F811 - the fixture
+    objects: Objects,  # noqa: F811 - the fixture
+) -> None:
+    assert enclosed.KIND not in collections_of()
+    collection = collections_of("podgate-system")[enclosed.KIND]
+    objects.status = 403
+    asyncio.run(turns(server, collection, lambda: len(objects.asked) > 1))
+    assert not collection.is_known, "nobody knows which policies are in them"
+    assert "no such thing" in collection.trouble
+    body = {"metadata": {"namespace": "podgate-system", "name": "team"}, "data": {}}
+    objects.status, objects.items = 200, [body]
+    asyncio.run(turns(server, collection, lambda: "watch" in objects.asked[-1]))
+    assert {each.get("labelSelector") for each in objects.asked} == {"podgate.dev/documents=true"}
+    assert [*collection.objects] == [("podgate-system", "team")]
+    assert version_of(collection.path) == "v1"
+    assert version_of("/apis/podgate.dev/v1alpha1/workloadpolicies") == "podgate.dev/v1alpha1"
+
+
+async def turns(api: ApiServer, collection: Collection, done: Callable[[], bool]) -> None:
+    """Follow a collection until something is so."""
+    task = asyncio.create_task(follow(api, collection, lambda _: None, lambda _: 0.01))
+    async with asyncio.timeout(10):
+        while not done():
+            await asyncio.sleep(0.01)
+    task.cancel()

@@ -14,12 +14,14 @@ from tests.core.definitions import base
 from tests.core.test_exceptions import exception
 from webhook.admission.documents import judge_document
 from webhook.admission.review import respond
-from webhook.core.assemble import Choices, Documents
+from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.envelope import Context
 from webhook.core.request import Request, Stage
+from webhook.core.source import SourceDocument
+from webhook.core.wording import warning_text
 
 
 def request(document: dict[str, Any], old: dict[str, Any] | None = None) -> Request:
@@ -178,3 +180,21 @@ def test_other_groups_are_not_judged() -> None:
     decision = judge(pod)
     assert isinstance(decision, Allowed)
     assert not decision.judged
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["policies/images.yaml", "ConfigMap podgate-system/team, key a.yaml, WorkloadPolicy images"],
+)
+def test_a_name_that_a_file_or_a_configmap_has_is_a_warning(source: str) -> None:
+    known = policy("rules: {image: {options: [x]}}", "images")
+    given = parsed([SourceDocument(source, 1, known, {}, {})], Context())
+    taken, _ = assemble(shipped(), given, Choices(), table())
+    decision = judge(known, known=taken)
+    assert isinstance(decision, Allowed)
+    (told,) = decision.warnings
+    assert told.reason == "hidden"
+    assert source in warning_text(told)
+    other = judge(policy("rules: {image: {options: [x]}}", "others"), known=taken)
+    assert isinstance(other, Allowed)
+    assert not other.warnings

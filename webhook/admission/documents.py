@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from webhook.core import precedence
 from webhook.core.assemble import Documents, add
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied, Problem, Warning
@@ -40,6 +41,7 @@ def judge_document(
     problems = [*documents.problems]
     if not documents.failed:
         problems += beside_others(documents, catalog)
+        problems += hidden_by_others(documents, catalog, origin)
     errors = tuple(each for each in problems if each.severity == "error")
     warnings = tuple(
         Warning(each.reason, "", (), (f"{each.path}: found {each.found}; {each.fix}",))
@@ -81,6 +83,19 @@ def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
         if known is not None and known.origin != asset.origin and in_cluster(known.origin):
             found, fix = f"id {asset.id} is that of {known.origin} too", "give it an id of its own"
             yield Problem(asset.origin, "spec.meta.id", found, fix, "duplicate-asset")
+
+
+def hidden_by_others(documents: Documents, catalog: Catalog, origin: str) -> Iterator[Problem]:
+    """Warn of a name that a file or a ConfigMap has: the document will not count.
+
+    A policy of scope system takes the place of the shipped one by whatever name.
+    """
+    policies = [each for each in catalog.policies if each.scope != "system"]
+    taken = dict(precedence.named(Documents(policies=policies, assets=dict(catalog.assets))))
+    for name, _ in precedence.named(documents):
+        winner = taken.get(name, origin)
+        if winner != origin and not in_cluster(winner):
+            yield replace(precedence.told(origin, name, winner), severity="warning")
 
 
 def in_cluster(origin: str) -> bool:

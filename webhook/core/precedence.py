@@ -26,17 +26,17 @@ def hidden(given: Documents, several: Mapping[Key, Documents]) -> dict[Key, Prob
         names = dict(named(several[key]))
         before = [name for name in names if name in taken]
         if before:
-            found[key] = told(key, before[0], taken[before[0]])
+            found[key] = told(origin_of(key), before[0], taken[before[0]])
         else:
             taken |= names
     return found
 
 
-def told(key: Key, name: Name, winner: str) -> Problem:
+def told(origin: str, name: Name, winner: str) -> Problem:
     """What is told of a document that does not count."""
     path = "spec.meta.id" if name[0] == ASSET else "metadata.name"
     found = f"the name of {winner}, which comes first"
-    return Problem(origin_of(key), path, found, "delete one of the two, or rename it", HIDDEN)
+    return Problem(origin, path, found, "delete one of the two, or rename it", HIDDEN)
 
 
 def named(documents: Documents) -> Iterator[tuple[Name, str]]:
