@@ -15,6 +15,7 @@ from certs.pair import KeyPair
 from tests.adapters.test_api_server import Objects, event
 from tests.adapters.test_http import ca  # noqa: F401 - a fixture
 from tests.adapters.test_kubernetes import FakeApi, reply
+from webhook import claims
 from webhook.adapters.api_server import ApiServer
 from webhook.adapters.claim_shards import SHARD, SHARDS, ClaimShards, shard_of
 from webhook.adapters.kubernetes import Credentials, ServiceAccount
@@ -24,7 +25,8 @@ from webhook.core.references import CLAIM_KINDS, TEMPLATE, claim_brief, claim_sp
 from webhook.core.workload.bindings.gpu_use import count_claim
 
 Json = dict[str, Any]
-CLAIM, CLASSES = CLAIM_KINDS[0], ("gpu.nvidia.com",)
+NO_SUCH_THING: Json = {"kind": "Status", "message": "no such thing"}
+CLASSES = ("gpu.nvidia.com",)
 KEY = (TEMPLATE, "team", "gpus")
 
 
@@ -44,6 +46,7 @@ class Served(Objects):
         self.versions = ["v1beta1", "v1"]
         self.claims_status = 200
         self.paths: set[str] = set()
+        self.gone = "/none"
 
     def act(self, handler: BaseHTTPRequestHandler) -> bool:
         path = handler.path.partition("?")[0]
@@ -51,7 +54,9 @@ class Served(Objects):
         if path == API:
             group = {"versions": [{"version": each} for each in self.versions]}
             status = 200 if self.versions else 404
-            body = group if self.versions else {"kind": "Status", "message": "no such thing"}
+            body = group if self.versions else NO_SUCH_THING
+        elif path.startswith(self.gone):
+            status, body = 404, NO_SUCH_THING
         elif path.endswith("claims"):
             status = self.claims_status
             body = {"metadata": {"resourceVersion": "1"}, "items": []}
@@ -177,10 +182,32 @@ def test_a_cluster_without_claims_is_nothing_to_wait_for(
     served: Served, server: ApiServer, shards: ClaimShards, caplog: pytest.LogCaptureFixture
 ) -> None:
     served.versions = []
+    shards.write(shard_of("team"), {KEY: claim_brief(TEMPLATE, template(3))})
+    shards.write_watched(CLAIM_KINDS)
     watch_until(server, shards, lambda each: each.is_settled)
     assert shards.watched() == frozenset()
+    assert count_of(shards) is None, "it was there before"
     assert asyncio.run(read_claims(server)) == {}
     assert not caplog.text
+
+
+def test_a_version_that_is_served_no_more_is_left_for_the_next(
+    served: Served, server: ApiServer, shards: ClaimShards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "AGAIN", 0.05)
+    served.items, served.silence = [template(8)], 0.05
+    before: list[WatchedClaims] = []
+
+    def done(watched: WatchedClaims) -> bool:
+        if watched.is_settled and not before:
+            assert count_of(shards) == 8
+            before.append(watched)
+            served.versions, served.gone = ["v1beta1"], f"{API}/v1/"
+            served.items = [template(3)]
+        return count_of(shards) == 3
+
+    watch_until(server, shards, done)
+    assert f"{API}/v1beta1/resourceclaimtemplates" in served.paths
 
 
 def test_a_request_sees_one_version_and_says_what_it_missed(shards: ClaimShards) -> None:

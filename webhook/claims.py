@@ -75,6 +75,8 @@ class WatchedClaims:
                 if self.followed:
                     await self.follow_all()
                     pause = AGAIN
+                elif self.kinds != frozenset():
+                    self.begin_anew()
             except ApiError as error:
                 log.warning("looking for claims: %s", error)
                 pause = AGAIN
@@ -108,10 +110,14 @@ class WatchedClaims:
         while not any(each.is_known for each in self.followed.values()):
             await self.wake.wait()
             self.wake.clear()
+        self.begin_anew()
+        self.is_settled = True
+
+    def begin_anew(self) -> None:
+        """Write every shard, with what is known now and nothing else."""
         self.known = [{} for _ in range(SHARDS)]
         self.take_touched()
         self.write(set(range(SHARDS)))
-        self.is_settled = True
 
     def take_touched(self) -> set[int]:
         """Take in what has changed; the shards that differ."""
