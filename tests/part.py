@@ -13,6 +13,8 @@ from pathlib import Path
 
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|xfailed|xpassed|errors?)\b")
 
+SHARE = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
+
 
 @dataclass(slots=True)
 class Part:
@@ -45,6 +47,13 @@ class Part:
     def text(self) -> str:
         """What it has printed so far."""
         return self.output.read_text(errors="replace") if self.output.is_file() else ""
+
+    def progress(self) -> str:
+        """The share of its tests that have run, where it tells one; else its last words."""
+        text = self.text()
+        if shares := SHARE.findall(text):
+            return f"{shares[-1]} %"
+        return text.rstrip().rpartition("\n")[2][-100:]
 
     def counts(self) -> Counter[str]:
         """How many tests ended how, by the runner's closing line."""

@@ -78,11 +78,10 @@ class SideBySide:
                 print(part.text() if part.needed or part.failed else "", end="", flush=True)
 
     def tell(self) -> None:
-        """What goes on, with the last words of each part."""
+        """What goes on, and how far it is."""
         for part, _ in list(self.running.values()):
-            last = part.text().rstrip().rpartition("\n")[2][-100:]
             with self.printing:
-                print(f"... {part.title}: {last}", flush=True)
+                print(f"... {part.title}: {part.progress()}", flush=True)
 
     def stop(self) -> None:
         """End what runs, by process id."""

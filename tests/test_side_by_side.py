@@ -50,6 +50,19 @@ def test_a_bed_that_cannot_be_built_is_told_by_its_tests_alone(tmp_path: Path) -
     assert closing(parts, 1) == "1 passed in 1.00s (0:00:01)"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ok\n.... [ 43%]\n..", "43 %"),
+        (".. [100%]\n", "100 %"),
+        ("a\nbuilding etcd\n", "building etcd"),
+    ],
+)
+def test_how_far_a_part_is(tmp_path: Path, text: str, told: str) -> None:
+    (one,) = ran(tmp_path, part("a", text))
+    assert one.progress() == told
+
+
 def test_no_tests_is_no_success_in_words(tmp_path: Path) -> None:
     assert closing(ran(tmp_path, part("a", "nothing")), 1).startswith("no tests ran")
 
