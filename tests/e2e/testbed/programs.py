@@ -58,6 +58,8 @@ PROGRAMS = {
     "kserve": Program(PINS / "kserve", "github.com/kserve/kserve/cmd/manager", 150),
     "knative": Program(PINS / "knative", "./serving", 150),
     "knative-webhook": Program(PINS / "knative", "knative.dev/serving/cmd/webhook", 30),
+    "argocd": Program(PINS / "gitops-engine", "./argocd", 80),
+    "flux": Program(PINS / "flux-ssa", "./flux", 30),
 }
 OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
 IN_CI = ("kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
