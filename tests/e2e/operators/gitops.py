@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,10 @@ class Tool:
     def name(self) -> str:
         """The program and the names of its options."""
         return " ".join((self.program, *(each.partition("=")[0] for each in self.options)))
+
+    def ignoring(self, places: Sequence[str]) -> Tool:
+        """The same with jqPathExpressions of places that it does not compare."""
+        return Tool(self.program, (*self.options, *(f"ignore={each}" for each in places)))
 
     def sync(self, gate: Gate, document: Json, space: str) -> None:
         """Sync one object into a namespace; AssertionError with what the tool said."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 
 import pytest
+import yaml
 
+from tests.conftest import REPOSITORY
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.expectations import lacking
 from tests.e2e.gate import Gate, resource
@@ -30,6 +33,7 @@ CHANGEABLE = pytest.mark.parametrize(
     ids=lambda each: each.kind,
 )
 TOOLS = pytest.mark.parametrize("tool", EXACT, ids=lambda each: each.name)
+PAGE = REPOSITORY / "docs" / "gitops.md"
 POLICY = """\
 apiVersion: podgate.dev/v1alpha1
 kind: WorkloadPolicy
@@ -87,6 +91,28 @@ def test_a_comparison_without_the_server_reports_lists_that_podgate_added_to(
     assert told == (workload.kind in BY_ITSELF[tool])
     # Only the report is wrong: what a sync then sends stores nothing.
     assert version_of(synced(gate, tool, workload, space)) == version_of(before)
+
+
+@pytest.mark.parametrize("tool", BY_ITSELF, ids=lambda each: each.name)
+def test_ignore_rules_of_the_page_leave_nothing_but_changes(
+    gate: Gate, space: str, tool: Tool
+) -> None:
+    workload = next(each for each in WORKLOADS if each.kind == "PyTorchJob")
+    (rule,) = ignored(workload.kind)
+    document, ruled = gate.manifest(workload.manifest), tool.ignoring(rule["jqPathExpressions"])
+    synced(gate, tool, workload, space)
+    assert tool.differs(gate, document, space)
+    assert not ruled.differs(gate, document, space)
+    at(document, workload.main)["image"] = NEW
+    assert ruled.differs(gate, document, space)
+
+
+def ignored(kind: str) -> list[Json]:
+    """The ignore rules for a kind in docs/gitops.md."""
+    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    specs = [yaml.safe_load(each).get("spec", {}) for each in blocks]
+    rules = [rule for spec in specs for rule in spec.get("ignoreDifferences", ())]
+    return [rule for rule in rules if rule["kind"] == kind]
 
 
 @CHANGEABLE

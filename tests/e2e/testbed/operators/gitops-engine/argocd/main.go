@@ -3,6 +3,7 @@
 //	argocd sync|diff [OPTION=true ...] < object.json
 //
 // Options are those of an Application: ServerSideApply, ServerSideDiff, IncludeMutationWebhook.
+// An option `ignore=JQ` is a jqPathExpression of its ignoreDifferences.
 // `diff` prints what Argo CD would report: {"modified": ..., "predicted": ..., "live": ...}.
 package main
 
@@ -95,7 +96,12 @@ func (app application) report(wanted *unstructured.Unstructured) error {
 		return err
 	}
 	defer clean()
+	ignored, err := ignoring(app.options)
+	if err != nil {
+		return err
+	}
 	found, err := diff.Diff(wanted, live,
+		diff.WithNormalizer(ignored),
 		diff.WithManager(manager),
 		diff.WithLogr(logr.Discard()),
 		diff.WithGVKParser(parser),
