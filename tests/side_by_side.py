@@ -1,9 +1,10 @@
-"""What `make test` runs: every check of the project, those that wait for a cluster beside those that compute.
+"""What `make test` runs: every check of the project, those that wait beside those that compute.
 
-One lane builds what the tests of a real API server need and runs them, then their core on each older
-Kubernetes minor; the other computes. A machine that had to build everything has worked long by then,
-so that older minors are left to `make test-minors` there, and the last line says so. The output of a
-part is printed whole when it ends, and a line a minute says what goes on. The last line counts all.
+One lane computes. Another builds what the tests of a real API server need, runs them in two lanes,
+as most of their time is waiting, and at last their core on each older Kubernetes minor. A machine
+that had to build everything has worked long by then, so that older minors are left to
+`make test-minors` there, and the last line says so. The output of a part is printed whole when it
+ends, and a line a minute says how far each is. The last line counts all tests.
 """
 
 from __future__ import annotations
@@ -16,36 +17,40 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from tests.part import Part
 
 BIN = Path(sys.executable).parent
+PYTEST = (str(BIN / "pytest"), "-q")
 TESTBED = (sys.executable, "-m", "tests.e2e.testbed", "build")
 TOLD_EVERY = 60.0
 
 
-def lanes(extra: Sequence[str]) -> tuple[list[Part], list[Part]]:
-    """The parts that need clusters, and those that compute."""
-    pytest = (str(BIN / "pytest"), "-q", *extra)
-    cluster = [
-        Part("building the test bed", (*TESTBED, "--ci"), needed=False, nice=5),
-        Part("tests on a real API server", (*pytest, "-m", "e2e")),
-    ]
-    computing = [
+def computing(extra: Sequence[str]) -> list[Part]:
+    """The parts that need no cluster."""
+    return [
         Part("ruff check", (str(BIN / "ruff"), "check", ".")),
         Part("ruff format", (str(BIN / "ruff"), "format", "--check", ".")),
         Part("mypy", (str(BIN / "mypy"),)),
         Part("import contracts", (str(BIN / "lint-imports"),)),
-        Part("tests without a cluster", (*pytest, "-m", "not e2e")),
+        Part("tests without a cluster", (*PYTEST, *extra, "-m", "not e2e")),
     ]
-    return cluster, computing
+
+
+def on_clusters(extra: Sequence[str]) -> list[Part]:
+    """The tests of a real API server, in two lanes."""
+    return [
+        Part("tests of an installation", (*PYTEST, *extra, "-m", "e2e and install")),
+        Part("tests on a real API server", (*PYTEST, *extra, "-m", "e2e and not install")),
+    ]
 
 
 def older(minors: Sequence[str], extra: Sequence[str]) -> list[Part]:
     """For each older minor its build, and the core of the tests on it."""
-    core = (str(BIN / "pytest"), "-q", *extra, "-m", "core")
+    core = (*PYTEST, *extra, "-m", "core")
     return [
         part
         for each in minors
@@ -54,6 +59,14 @@ def older(minors: Sequence[str], extra: Sequence[str]) -> list[Part]:
             Part(f"core on Kubernetes {each}", core, minor=each),
         )
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Parts that are begun up to a time of the monotonic clock only."""
+
+    parts: Sequence[Part]
+    by: float
 
 
 class SideBySide:
@@ -89,24 +102,33 @@ class SideBySide:
         for _, process in list(self.running.values()):
             process.terminate()
 
-    def run(self, lanes: Sequence[Sequence[Part]], last: Sequence[Part], by: float) -> None:
-        """Run lanes side by side, then the last parts in the first lane if it ends before `by`."""
+    def beside(self, *lanes: Sequence[Part]) -> None:
+        """Several lanes at once, to the end of all."""
+        threads = [threading.Thread(target=self.follow, args=(each,)) for each in lanes]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
 
-        def first() -> None:
-            self.follow(lanes[0])
-            if time.monotonic() < by:
-                self.follow(last)
+    def run(self, computing: Sequence[Part], bed: Part, live: Sequence[Part], older: Later) -> None:
+        """The bed, what needs it side by side, older minors if there is time; and what computes."""
 
-        threads = [threading.Thread(target=first)]
-        threads += [threading.Thread(target=self.follow, args=(each,)) for each in lanes[1:]]
+        def on_clusters() -> None:
+            self.follow([bed])
+            self.beside(*([each] for each in live))
+            if time.monotonic() < older.by:
+                self.follow(older.parts)
+
+        threads = [
+            threading.Thread(target=on_clusters),
+            threading.Thread(target=self.follow, args=(computing,)),
+        ]
         for each in threads:
             each.start()
         try:
-            for each in threads:
-                while each.is_alive():
-                    each.join(TOLD_EVERY)
-                    if each.is_alive():
-                        self.tell()
+            while any(each.is_alive() for each in threads):
+                threads[0 if threads[0].is_alive() else 1].join(TOLD_EVERY)
+                self.tell()
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -141,11 +163,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         "each part is printed when it ends, and a line a minute says how far they are", flush=True
     )
-    side_by_side = lanes(extra)
-    last = older(known.minor, extra)
-    parts = [*side_by_side[0], *side_by_side[1], *last]
+    bed = Part("building the test bed", (*TESTBED, "--ci"), needed=False, nice=5)
+    alone, live = computing(extra), on_clusters(extra)
+    later = Later(older(known.minor, extra), started + 60 * known.minors_within)
+    parts = [bed, *alone, *live, *later.parts]
     with tempfile.TemporaryDirectory(prefix="podgate-tests-") as folder:
-        SideBySide(Path(folder)).run(side_by_side, last, started + 60 * known.minors_within)
+        SideBySide(Path(folder)).run(alone, bed, live, later)
         print(closing(parts, time.monotonic() - started))
     return int(any(each.failed for each in parts if each.needed))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.part import Part
-from tests.side_by_side import SideBySide, closing, lanes, older
+from tests.side_by_side import Later, SideBySide, closing, computing, older, on_clusters
 
 
 def part(title: str, line: str, code: int = 0, *, needed: bool = True) -> Part:
@@ -79,7 +79,8 @@ def test_older_minors_come_last_and_only_while_there_is_time(
 ) -> None:
     first, beside = part("a", "1 passed in 1s"), part("b", "2 passed in 1s")
     last = part("core", "1 passed in 1s")
-    SideBySide(tmp_path).run([[first], [beside]], [last], by)
+    bed = part("bed", "")
+    SideBySide(tmp_path).run([beside], bed, [first], Later([last], by))
     assert closing([first, beside, last], 1) == told
 
 
@@ -90,8 +91,5 @@ def test_every_minor_is_built_before_it_is_tried() -> None:
 
 
 def test_every_test_is_in_one_of_the_lanes() -> None:
-    cluster, computing = lanes([])
-    assert [cluster[-1].command[-2:], computing[-1].command[-2:]] == [
-        ("-m", "e2e"),
-        ("-m", "not e2e"),
-    ]
+    chosen = [each.command[-1] for each in (computing([])[-1], *on_clusters([]))]
+    assert chosen == ["not e2e", "e2e and install", "e2e and not install"]

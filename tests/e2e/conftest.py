@@ -34,6 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     except MissingTestbed as error:
         raise pytest.UsageError(f"{error.reason} {error.how_to_get_it}") from None
     items.sort(key=lambda item: item.path.stem == LAST)
+    for item in items:
+        if item.path.is_relative_to(HERE / "install") and item.get_closest_marker("e2e"):
+            item.add_marker("install")
 
 
 @contextlib.contextmanager

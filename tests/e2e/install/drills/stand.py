@@ -39,7 +39,10 @@ FIRST, SECOND = Rules("one", GOOD), Rules("two", GOOD | {SWING})
 
 @dataclass(slots=True)
 class Stand:
-    """Everything that a drill needs; `numbers` are those of the webhooks that run."""
+    """Everything that a drill needs; `numbers` are those of the webhooks that run.
+
+    `counted` are the failed calls of our webhooks up to where a drill begins to count.
+    """
 
     cluster: Cluster
     api: Api
@@ -47,6 +50,7 @@ class Stand:
     load: Load
     numbers: list[int] = field(default_factory=lambda: [1, 2, 3])
     names: Iterator[int] = field(default_factory=lambda: itertools.count(3))
+    counted: Counter[str] = field(default_factory=Counter)
 
     def soon(self, holds: Callable[[], Any], why: str) -> float:
         """Wait until something holds; the seconds that took."""
