@@ -41,6 +41,9 @@ from webhook.loader import Sources, load
 
 PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+CASES = re.compile(r"`(tests/golden/[\w./-]+)`")
+ROW = re.compile(r"^\| .+ \|$", re.MULTILINE)
+SHOWN = ("## How common bypasses are prevented", "## jq in definitions")
 THREAT = re.compile(r"^### (\d+)\. ", re.MULTILINE)
 
 
@@ -67,6 +70,21 @@ def test_an_answer_says_what_holds_it_what_is_left_and_which_test_shows_it(numbe
 def test_a_test_that_is_named_exists(file: str, name: str) -> None:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES.findall(PAGE))))
+def test_golden_cases_that_are_named_exist(name: str) -> None:
+    assert list((ROOT / name).rglob("case.yaml"))
+
+
+@pytest.mark.parametrize("heading", SHOWN)
+def test_every_row_of_a_table_of_protections_names_what_shows_it(heading: str) -> None:
+    section = PAGE.partition(f"{heading}\n")[2].partition("\n## ")[0]
+    header, *rows = ROW.findall(section)
+    assert header.endswith("| shown by |")
+    assert len(rows) > 5
+    unshown = [each for each in rows if not (TEST.search(each) or CASES.search(each))]
+    assert not unshown
 
 
 def test_judging_opens_no_connection_and_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
