@@ -72,9 +72,9 @@ def test_a_test_that_is_named_exists(file: str, name: str) -> None:
     assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES.findall(PAGE))))
-def test_golden_cases_that_are_named_exist(name: str) -> None:
-    assert list((ROOT / name).rglob("case.yaml"))
+def test_golden_cases_that_are_named_exist() -> None:
+    named = set(CASES.findall(PAGE))
+    assert {each for each in named if not list((ROOT / each).rglob("case.yaml"))} == set()
 
 
 @pytest.mark.parametrize("heading", SHOWN)
