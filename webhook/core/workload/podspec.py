@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -93,6 +94,14 @@ class PodView:
         The choice, an annotation, steers defaults only; it takes no container out of a rule.
         """
         return any(place[: len(each.path)] == each.path for each in self.mains)
+
+    def overrides(self, get: Callable[[Any], Any]) -> bool:
+        """Return whether every container has its own value, so that none takes the pod's.
+
+        Ephemeral containers come and go, and the containers of a pod in pieces may be elsewhere.
+        """
+        lasting = [each for each in self.everyone if each.list != "ephemeralContainers"]
+        return bool(lasting) and all(get(each.body) is not None for each in lasting)
 
     @property
     def mains(self) -> list[Container]:

@@ -1,4 +1,4 @@
-"""Container fields with a way of their own to be written: escalation, seccomp, a terminal."""
+"""Container fields with rules of their own: privileged, escalation, seccomp, a terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import capability
 from webhook.core.workload.bindings.containers import ContainerField, ServerDefault
+from webhook.core.workload.bindings.host_process import (
+    HostProcess,
+    host_processes,
+    is_host_process,
+    read_host_process,
+)
 from webhook.core.workload.bindings.scalar import Before, reader
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
@@ -24,6 +30,42 @@ def added_capabilities(context: Any) -> set[str]:
     names = held.get("add") if isinstance(held, dict) else None
     listed = names if isinstance(names, list) else []
     return {capability(name) for name in listed if isinstance(name, str)}
+
+
+class PrivilegedField(ContainerField):
+    """privileged: the switch of Linux, and processes of a Windows node, which amount to it."""
+
+    __slots__ = ()
+
+    def effective(self, view: PodView, container: Container) -> Any:
+        """True for a process of the node, which has no other value of its own."""
+        value = self.get(container.body)
+        if value is None and is_host_process(view, container):
+            return True
+        return self.absent if value is None else value
+
+    def intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on the switch, and on every path that makes processes of the node."""
+        super().intent(view, ev)
+        if not self.rules.prohibitions:
+            return
+        old = {} if view.old is None else {key_of(each): each for each in host_processes(view.old)}
+        for each in host_processes(view):
+            held = old.get(key_of(each))
+            users = (
+                [one for one in view.everyone if read_host_process(one.body) is None]
+                if each.container is None
+                else [each.container]
+            )
+            changed = any(self.touched(view, one, ev) for one in users)
+            before = None if held is None or changed else (held.path, True)
+            self.rules.judge_intent(ev, each.path, True, before, None)
+
+
+def key_of(process: HostProcess) -> tuple[str, str] | None:
+    """Return what an update knows a host process by: the list and name of its container."""
+    each = process.container
+    return None if each is None else (each.list, each.name)
 
 
 class EscalationField(ContainerField):
@@ -53,7 +95,8 @@ class SeccompField(ContainerField):
     def goes_to_pod(self, view: PodView) -> bool:
         """Whether no container has a profile of its own, or the pod has begun one."""
         begun = read_profile(view.spec) is not None
-        return self.at_pod and (begun or all(self.get(each.body) is None for each in view.everyone))
+        alone = all(self.get(each.body) is None for each in view.everyone)
+        return super().goes_to_pod(view) and (begun or alone)
 
 
 class TerminalField(ContainerField):

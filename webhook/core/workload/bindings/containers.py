@@ -22,18 +22,6 @@ ServerDefault = Callable[[dict[str, Any]], Any]
 
 UNCOMPLETED = "Write it; ephemeral containers are not completed."
 TELLING = ("security.privileged", "security.runAsUid")  # also where no value is
-HOST_PROCESS = ("securityContext", "windowsOptions", "hostProcess")
-read_host_process = reader(HOST_PROCESS)
-
-
-def host_process(view: PodView, container: Container) -> Path | None:
-    """Where a container becomes a process of a Windows node; None where it does not."""
-    own = read_host_process(container.body)
-    if own is not None:
-        return (*container.path, *HOST_PROCESS) if own is not False else None
-    if (read_host_process(view.spec) or False) is False:
-        return None
-    return (*view.spec_path, *HOST_PROCESS)
 
 
 class ContainerField:
@@ -92,14 +80,11 @@ class ContainerField:
     def effective(self, view: PodView, container: Container) -> Any:
         """Container value, else the pod's, else what the API means by absent; None for unset."""
         value = self.get(container.body)
-        if self.field.path == "security.privileged":
-            hosted = value is None and host_process(view, container) is not None
-            return True if hosted else self.absent if value is None else value
-        if not self.field.windows and view.windows:
-            return None
         if value is None and self.pod_get is not None:
             value = self.pod_get(view.spec)
-        return self.absent if value is None else value
+        if value is None and (self.field.windows or not view.windows):
+            return self.absent
+        return value
 
     def before(self, view: PodView, container: Container) -> Before:
         """The same place before the update; safety fields only while the container is the same."""
@@ -139,8 +124,6 @@ class ContainerField:
             spares = not self.all_lists and not view.may_be_main(container.path)
             path = (*container.path, *self.at)
             self.rules.judge_intent(ev, path, native, before, server, spares_sidecars=spares)
-        if self.field.path == "security.privileged":
-            self.intent_of_host_processes(view, ev)
 
     def judge_uncompleted(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """A fixed default that a new ephemeral container lacks: nothing is ever written there."""
@@ -160,17 +143,6 @@ class ContainerField:
             if each.rule == "canEdit":
                 path = (*container.path, *self.at)
                 ev.violate(self.field.path, path, meant, allowed, each, fix=UNCOMPLETED)
-
-    def intent_of_host_processes(self, view: PodView, ev: Evaluation) -> None:
-        """Prohibitions on what amounts to privileged: true."""
-        for container in view.everyone:
-            place = host_process(view, container)
-            if place is None:
-                continue
-            old = view.old_container(container)
-            held = host_process(view.old, old) if view.old and old else None
-            same = held is not None and not self.touched(view, container, ev)
-            self.rules.judge_intent(ev, place, True, (held, True) if same and held else None, None)
 
     def intent_of_pod(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on the value that all containers inherit."""
@@ -213,8 +185,8 @@ class ContainerField:
             self.fill_container(view, container, ev)
 
     def goes_to_pod(self, view: PodView) -> bool:
-        """Whether the default is written once, at the pod; containers keep what they have."""
-        return self.at_pod
+        """Whether the default is written once, at the pod, where some container takes it."""
+        return self.at_pod and not view.overrides(self.get)
 
     def writable(self, view: PodView) -> Iterable[Container]:
         """Where a default goes: never into ephemeral containers."""
@@ -255,21 +227,28 @@ class ContainerField:
     def final(self, view: PodView, ev: Evaluation) -> None:
         """min, max, step, options and required: safety on every container, else on the main one.
 
-        Values of the container that is the main one without the user's choice are judged too.
+        Values of the container that is the main one without the user's choice are judged too, and
+        the pod's value where no container takes it: one that is added later does.
         """
         rules = self.rules
         if not rules.final and not rules.required:
             return
         containers = self.bound(view, ev) if self.all_lists else view.mains
         inherited = self.pod_get(view.spec) if self.pod_get is not None else None
+        is_taken = inherited is None
         for container in containers:
             native = self.get(container.body)
             if native is None:
-                native = inherited
+                native, is_taken = inherited, True
             if native is None and self.silent:
                 continue
-            if native is None or view.windows or not rules.passes(native):
+            if native is None or not rules.passes(native):
                 self.final_of(view, container, ev)
+        if not is_taken:
+            before = self.pod_before(view)
+            path = (*view.spec_path, *self.pod_at)
+            unchanged = before is not None and before[1] == inherited
+            self.rules.judge_final(ev, path, inherited, unchanged=unchanged)
 
     def place(self, view: PodView, container: Container) -> Path:
         """Where a container's value is told: at the pod's, where the object has no other."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
-from webhook.core.workload.bindings.containers import host_process
+from webhook.core.workload.bindings.host_process import host_processes, is_host_process
 from webhook.core.workload.bindings.pods import PodField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
@@ -19,6 +18,11 @@ def forbids_host_ports(leaf: Leaf | None) -> bool:
         return False
     allowed = leaf.default is not None and leaf.default.value is True
     return not allowed or any(each.rule == "blocked" for each in leaf.constraints if each.prohibits)
+
+
+def runs_host_process(view: PodView) -> bool:
+    """Return whether some container runs as a process of a Windows node."""
+    return any(is_host_process(view, each) for each in view.everyone)
 
 
 class HostNetworkField(PodField):
@@ -37,16 +41,15 @@ class HostNetworkField(PodField):
         super().intent(view, ev)
         if not self.rules.prohibitions or self.get(view.spec) is True:
             return
-        shared = view.old is not None and (
-            self.get(view.old.spec) is True or bool(self.process_places(view.old))
-        )
-        for place in self.process_places(view):
-            self.rules.judge_intent(ev, place, True, (place, True) if shared else None, None)
+        unchanged = view.old is not None and self.shared_before(view, view.old)
+        for path, _ in host_processes(view):
+            self.rules.judge_intent(ev, path, True, (path, True) if unchanged else None, None)
 
-    def process_places(self, view: PodView) -> list[Path]:
-        """Where containers become processes of the node, each place once."""
-        places = (host_process(view, each) for each in view.everyone)
-        return list(dict.fromkeys(place for place in places if place is not None))
+    def shared_before(self, view: PodView, old: PodView) -> bool:
+        """Whether the pod shared the network before the update, or only states it, as before."""
+        if self.get(old.spec) is True or runs_host_process(old):
+            return True
+        return not runs_host_process(view) and bool(host_processes(old))
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default; with true every port is one of the node, which a rule may forbid."""

@@ -168,6 +168,8 @@ class IdentityField:
         for at, value in ((USER, claims.uid), (GROUP, claims.gid), (GROUPS, groups)):
             if READERS[at](view.spec) is not None:
                 continue
+            if self.at_pod and at != GROUPS and view.overrides(READERS[at]):
+                continue
             if self.at_pod:
                 self.put(ev, (*view.spec_path, *at), kept.get(("", "", at), value), why)
             elif at != GROUPS:

@@ -12,12 +12,14 @@ from webhook.core.workload.bindings.workloads import WorkloadField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.places import Locate
 from webhook.core.workload.podspec import PodView
+from webhook.core.workload.written import Place
 
 
 class InheritedField(WorkloadField):
     """A field of pods that those without it take from the workload: judged there, written in pods.
 
-    While every pod has a value of its own, that of the workload means nothing.
+    It is judged also while every pod has a value of its own: the next one may have none. Only what
+    an operator has filled in means nothing then.
     """
 
     __slots__ = ("of_pod",)
@@ -26,13 +28,16 @@ class InheritedField(WorkloadField):
         super().__init__(field, leaf, places, places, server_default)
         self.of_pod = reader(field.at)
 
-    def counts(self, views: Sequence[PodView]) -> bool:
-        """Whether some pod has no value of its own; pods that are not here are thought to."""
-        return not views or any(self.of_pod(view.spec) is None for view in views)
+    def counting(self, views: Sequence[PodView], ev: Evaluation, document: Any) -> list[Place]:
+        """Return the places whose value counts; pods that are not here are thought to take it."""
+        places = [each for each in self.look(ev, document) if each.value is not None]
+        if not views or any(self.of_pod(view.spec) is None for view in views):
+            return places
+        return [each for each in places if self.is_said(ev, each)]
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Prohibitions, while the value means something."""
-        if self.counts(views):
+        if self.counting(views, ev, ev.request.object):
             super().intent(views, ev)
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
@@ -40,10 +45,10 @@ class InheritedField(WorkloadField):
 
     def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Final rules on what is there."""
-        if not self.counts([ev.as_it_stands(view) for view in views]):
+        if not self.rules.final:
             return
-        for place in self.look(ev, ev.draft.document):
-            if place.value is not None and self.rules.final:
-                before = self.before(ev, place)
-                unchanged = before is not None and before[1] == place.value
-                self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged)
+        now = [ev.as_it_stands(view) for view in views]
+        for place in self.counting(now, ev, ev.draft.document):
+            before = self.before(ev, place)
+            unchanged = before is not None and before[1] == place.value
+            self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged)

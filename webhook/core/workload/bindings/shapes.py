@@ -34,6 +34,7 @@ from webhook.core.workload.bindings.affinity import NodeAffinityField, PodAffini
 from webhook.core.workload.bindings.amounts import AmountField
 from webhook.core.workload.bindings.container_security import (
     EscalationField,
+    PrivilegedField,
     SeccompField,
     TerminalField,
 )
@@ -92,6 +93,7 @@ def container_field(given: Given) -> ContainerField:
     if row.path == "tty":
         return TerminalField(row, leaf, server, given.effective.get("stdin"))
     made = {
+        "security.privileged": PrivilegedField,
         "security.allowPrivilegeEscalation": EscalationField,
         "security.seccompProfileType": SeccompField,
     }.get(row.path, ContainerField)
