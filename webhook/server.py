@@ -22,16 +22,8 @@ import uvloop
 from webhook import jq
 from webhook.adapters import metrics as counts
 from webhook.adapters import telemetry, traces
-from webhook.adapters.http import (
-    App,
-    Judge,
-    Limits,
-    Observation,
-    Reviews,
-    State,
-    connection,
-    probes,
-)
+from webhook.adapters.connections import connection
+from webhook.adapters.http import App, Judge, Limits, Observation, Reviews, State
 from webhook.adapters.kubernetes import (
     NO_ACCESS,
     AccessError,
@@ -41,6 +33,7 @@ from webhook.adapters.kubernetes import (
 )
 from webhook.adapters.metrics import Metrics
 from webhook.adapters.owner_events import OwnerEvents
+from webhook.adapters.probes import probes
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.traces import Traces
 from webhook.adapters.workers import Pool, cpu_count
@@ -307,7 +300,7 @@ class Process:
         settings = self.settings
         config = uvicorn.Config(
             app,
-            http=connection(self.state, settings.connection_age),
+            http=connection(lambda: self.state.draining, settings.connection_age),
             ws="none",
             lifespan="off",
             interface="asgi3",

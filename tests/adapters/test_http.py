@@ -467,21 +467,6 @@ def test_a_body_that_never_ends_is_cut_off_at_the_callers_timeout(running: Runni
         assert orjson.loads(answer.read())["response"]["uid"] == "abc"
 
 
-def test_endless_headers_end_the_connection(running: Running) -> None:
-    context = ssl.create_default_context(cadata=running.ca.certificate_pem.decode())
-    with (
-        socket.create_connection(("127.0.0.1", running.port), timeout=5) as plain,
-        context.wrap_socket(plain, server_hostname="localhost") as secured,
-    ):
-        secured.sendall(b"POST /mutate HTTP/1.1\r\n")
-        with pytest.raises(OSError):  # noqa: PT012 - which call notices is chance
-            for number in range(400):
-                secured.sendall(b"x-%d: %s\r\n" % (number, b"y" * 1_000))
-            if not secured.recv(1):
-                raise ConnectionResetError
-    assert running.post(review())[0] == 200
-
-
 def test_large_objects_are_judged_beside_small_ones(running: Running) -> None:
     big = review("big", object=named("slow") | {"data": "x" * 200_000})
     got: list[int] = []

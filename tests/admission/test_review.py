@@ -396,6 +396,10 @@ def test_a_failure_of_ours_names_the_uid_to_look_for() -> None:
         (b"timeout=1s1", 30),
         (b"", 30),
         (b"xtimeout=1s", 30),
+        (b"timeout=0s", 30),
+        (b"timeout=" + b"0" * 62 + b"1s", 1),
+        (b"timeout=" + b"0" * 63 + b"1s", 30),
+        (b"timeout=" + b"9" * 16_000, 30),
     ],
 )
 def test_the_callers_patience_is_read_from_the_query(query: bytes, seconds: float) -> None:

@@ -1,25 +1,20 @@
-"""The HTTP side: reviews, probes and metrics over ASGI, and connections that know when to end."""
+"""The HTTP side: reviews over ASGI."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as HttpRequest
-from starlette.responses import Response
-from starlette.routing import Route
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from webhook.adapters.connections import ARRIVED
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
 from webhook.core import wording
@@ -35,15 +30,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("podgate.http")
 
-ARRIVED = "podgate.arrived"
 STAGES = {f"/{each.value}": each for each in Stage}
 DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 2.0
-HEADER_BYTES = 64 * 1024
-HEADER_SECONDS = 10.0
 SIGHT_SECONDS = 0.3  # that a claim which was just made has to come through the watch
 SIGHT_STEP = 0.01
-TEXT_OF_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(slots=True)
@@ -482,107 +473,3 @@ class App:
                 await self.reviews(scope, receive, send, stage)
                 return
         await self.rest(scope, receive, send)
-
-
-def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
-    """/livez, /readyz, /statusz and, when given, /metrics; anything else is told in JSON."""
-
-    async def livez(request: HttpRequest) -> Response:
-        return said(200, {"status": "alive"})
-
-    async def readyz(request: HttpRequest) -> Response:
-        reasons = state.reasons()
-        status = "not ready" if reasons else "ready"
-        told = {"status": status, "reasons": reasons, "catalog": state.generation}
-        if math.isfinite(state.leaf_ends):
-            told["certificate_days"] = round(state.days_left(), 1)
-        return said(503 if reasons else 200, told)
-
-    async def counters(request: HttpRequest) -> Response:
-        assert metrics is not None
-        text = await asyncio.to_thread(metrics)
-        return Response(text, media_type=TEXT_OF_METRICS)
-
-    async def wrong(request: HttpRequest, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        told = {
-            404: f"there is nothing at {request.url.path[:80]}",
-            405: f"{request.method} is not for {request.url.path[:80]}",
-        }
-        text = told.get(error.status_code, error.detail)
-        return said(error.status_code, {"error": text}, dict(error.headers or {}))
-
-    async def statusz(request: HttpRequest) -> Response:
-        acknowledged = getattr(state.judge, "acknowledged", list)
-        workers = await asyncio.to_thread(acknowledged)
-        told = {"catalog": state.generation, "workers": workers, "leaf": state.leaf}
-        return said(200, told)
-
-    routes = [Route("/livez", livez), Route("/readyz", readyz), Route("/statusz", statusz)]
-    if metrics is not None:
-        routes.append(Route("/metrics", counters))
-    return Starlette(routes=routes, exception_handlers={HTTPException: wrong})
-
-
-def said(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
-    """A small JSON answer of a probe."""
-    return Response(orjson.dumps(content), status, headers, media_type="application/json")
-
-
-def connection(state: State, age: float) -> type[HttpToolsProtocol]:
-    """The protocol class of one server: uvicorn's own, with ends that a webhook needs.
-
-    Connections end after an answer while draining and, with jitter, after about `age` seconds, so
-    that new replicas and workers get their share; headers that are endless or slow end at once.
-    """
-
-    class Connection(HttpToolsProtocol):
-        """One connection of a client, which keeps it for as long as it may."""
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """Note when to end, and do not wait for ever for a first request."""
-            super().connection_made(transport)
-            self.expires = time.monotonic() + age * random.uniform(0.75, 1.25)  # noqa: S311
-            self.header_bytes = -1
-            self.header_timer: asyncio.TimerHandle | None = None
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-
-        def data_received(self, data: bytes) -> None:
-            """Parse; headers that have not ended with this piece are measured and timed."""
-            super().data_received(data)
-            if self.header_bytes < 0:
-                return
-            self.header_bytes += len(data)
-            if self.header_bytes > HEADER_BYTES:
-                self.transport.close()
-            elif self.header_timer is None:
-                self.header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            """No timer outlives the connection."""
-            super().connection_lost(exc)
-            self.headers_done()
-
-        def on_message_begin(self) -> None:
-            """Note when the request arrived."""
-            super().on_message_begin()
-            cast("Scope", self.scope)[ARRIVED] = time.monotonic()
-            self.header_bytes = 0
-
-        def on_headers_complete(self) -> None:
-            """Decide whether this answer is the connection's last."""
-            super().on_headers_complete()
-            self.headers_done()
-            if state.draining or time.monotonic() > self.expires:
-                self.cycle.keep_alive = False
-
-        def headers_done(self) -> None:
-            """Stop measuring headers."""
-            self.header_bytes = -1
-            if self.header_timer is not None:
-                self.header_timer.cancel()
-                self.header_timer = None
-
-    return Connection

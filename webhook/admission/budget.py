@@ -15,7 +15,7 @@ LONGEST_TIMEOUT = 30.0
 
 DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)")
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-TIMEOUT = re.compile(r"(?:^|&)timeout=([^&]*)")
+LONGEST_DURATION = 64
 
 
 def nested(depth: int, inner: Any) -> list[Any]:
@@ -88,9 +88,19 @@ def timeout_of(query: bytes) -> float:
 
     A query without a readable timeout gives 30, the longest a webhook can have.
     """
-    found = TIMEOUT.search(query.decode("latin-1"))
-    text = found[1] if found else ""
-    parts = DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        return LONGEST_TIMEOUT
-    return min(sum(float(number) * SECONDS[unit] for number, unit in parts), LONGEST_TIMEOUT)
+    for each in query.split(b"&"):
+        name, _, value = each.partition(b"=")
+        if name == b"timeout":
+            return min(duration(value.decode("latin-1")) or LONGEST_TIMEOUT, LONGEST_TIMEOUT)
+    return LONGEST_TIMEOUT
+
+
+def duration(text: str) -> float:
+    """Seconds of a duration as Go writes it; 0 when it cannot be read or is too long to be one."""
+    seconds, position = 0.0, 0
+    if len(text) > LONGEST_DURATION:
+        return 0.0
+    while found := DURATION.match(text, position):
+        seconds += float(found[1]) * SECONDS[found[2]]
+        position = found.end()
+    return seconds if position == len(text) else 0.0

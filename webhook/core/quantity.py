@@ -27,7 +27,7 @@ UNITS = {
 }
 
 WANTED = "a quantity such as 500M or 4Gi"
-NUMBER = r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]+)\.?(?P<decimals>[0-9]*)|\.(?P<point>[0-9]+))"
+NUMBER = r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)\.?(?P<decimals>[0-9]*+)|\.(?P<point>[0-9]++))"
 EXPONENT = r"[eE](?P<exponent>[+-]?[0-9]+)"
 QUANTITY = re.compile(rf"{NUMBER}(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|{EXPONENT})?")
 DECIMAL = re.compile(rf"{NUMBER}(?:{EXPONENT})?(?P<suffix>)")
@@ -35,7 +35,7 @@ DECIMAL = re.compile(rf"{NUMBER}(?:{EXPONENT})?(?P<suffix>)")
 SMALL = ("", "m", "u")
 FAMILIES = (("E", "P", "T", "G", "M", "k", *SMALL), ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", *SMALL))
 
-LOOSE = re.compile(r"\s*([+-]?[0-9_]*[.,]?[0-9_]*)\s*([A-Za-z]*)\s*")
+LOOSE = re.compile(r"\s*+([+-]?[0-9_]*+[.,]?[0-9_]*+)\s*+([A-Za-z]*+)\s*+")
 THOUSANDS = re.compile(r",[0-9]{3}(?![0-9])")
 """1,000 may mean one or a thousand, so nothing is suggested."""
 LOOSE_SUFFIXES = {

@@ -83,7 +83,8 @@ UNITS = {
     "m": Fraction(60),
     "h": Fraction(3600),
 }
-AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+# A number is looked at from its beginning alone, and once, so that long texts cost no more.
+AMOUNT = re.compile(r"(?<![0-9.])([0-9]++\.?[0-9]*+|\.[0-9]++)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 DURATION = re.compile(rf"[+-]?(0|({AMOUNT.pattern})+)", re.ASCII)
 LONGEST = 64
 
