@@ -19,7 +19,8 @@ OF_THE_CHART = frozenset(
     {
         "listen", "metrics_listen", "tls_cert", "tls_key", "client_ca", "plain_http", "workers",
         "policies", "interfaces", "assets", "crds", "cluster", "kubeconfig", "injected",
-        "trusted_mutators", "exceptions_namespace", "own_namespace", "traces",
+        "trusted_mutators", "trusted_controllers", "exempt", "exceptions_namespace", "own_namespace",
+        "traces",
     }
 )  # fmt: skip
 """Settings that the chart makes of its own values."""
@@ -31,6 +32,12 @@ DOCUMENTS = {
     "type": "object",
     "patternProperties": {r"^[A-Za-z0-9][-A-Za-z0-9_.]*\.(yaml|yml|json)$": TEXT},
     "additionalProperties": False,
+}
+KIND = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"group": TEXT, "kind": {"type": "string", "minLength": 1}},
+    "required": ["kind"],
 }
 LABELS = {"type": "object", "additionalProperties": TEXT}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
@@ -178,6 +185,21 @@ def schema() -> str:
         "interfaces": DOCUMENTS,
         "assets": DOCUMENTS,
         "trustedMutators": TEXT,
+        "trustedControllers": {
+            "type": "array",
+            "items": whole(
+                {
+                    "users": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"type": "string", "minLength": 1},
+                    },
+                    "kinds": {"type": "array", "minItems": 1, "items": KIND},
+                },
+                "users",
+                "kinds",
+            ),
+        },
         "injected": TEXT,
         "settings": whole(setting_schemas()),
         "networkPolicy": whole(

@@ -1,12 +1,16 @@
 """Settings come from flags and variables; whatever is wrong is told by name."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from webhook import settings
+from webhook.cli import loading
+from webhook.cli.main import app
 from webhook.core import wording
 from webhook.core.decision import Problem
 from webhook.settings import Settings
@@ -147,3 +151,39 @@ def test_serving_needs_a_pair_or_the_word_to_go_without() -> None:
 def test_addresses_have_a_host_and_a_port(text: str, expected: tuple[str, int]) -> None:
     assert settings.address(text) == expected
     assert read({"listen": text}).listen == text
+
+
+def controllers_file(folder: Path, *users: str) -> Path:
+    """A list of trusted controllers with these users."""
+    file = folder / "controllers.yaml"
+    listed = [{"users": list(users), "kinds": [{"group": "example.com", "kind": "Thing"}]}]
+    file.write_text(json.dumps(listed), "utf-8")
+    return file
+
+
+def test_a_list_of_controllers_with_a_governed_namespace_is_refused_at_start(
+    tmp_path: Path,
+) -> None:
+    """Whoever may make service accounts in a governed namespace would be a controller."""
+    for user in ("system:serviceaccount:team:*", "system:serviceaccount:kube-system:*"):
+        file = controllers_file(tmp_path, user)
+        for command in ("serve", "control"):
+            found = CliRunner().invoke(
+                app,
+                [command, *(["--plain-http"] if command == "serve" else [])],
+                env={"PODGATE_TRUSTED_CONTROLLERS": str(file), "PODGATE_EXEMPT": "other"},
+            )
+            assert found.exit_code == 2, (command, found.output)
+            assert str(file) in found.stderr
+            assert user.split(":")[2] in found.stderr
+
+
+def test_an_exempt_namespace_may_be_listed_whole(tmp_path: Path) -> None:
+    file = controllers_file(tmp_path, "system:serviceaccount:things:*")
+    settings = read({"trusted_controllers": file}, PODGATE_EXEMPT="things,more")
+    words = loading.words_of(settings)
+    assert words.controllers.trusts("system:serviceaccount:things:any", ("example.com", "Thing"))
+    own = read({"trusted_controllers": file, "own_namespace": "things"})
+    assert loading.words_of(own).controllers.entries
+    with pytest.raises(loading.BadInput):
+        loading.words_of(read({"trusted_controllers": file}))

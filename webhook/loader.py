@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from webhook.core.workload.injected_items import Injected, parse_injected
 from webhook.core.workload.kept_shape import Shapes
 from webhook.core.workload.kind_schema import KindSchema, read_schemas
 from webhook.core.workload.stated import Stated, V
+from webhook.core.workload.trusted_controllers import TrustedControllers, parse_controllers
 from webhook.core.workload.trusted_list import parse_trusted
 from webhook.core.workload.trusted_mutators import TrustedMutators
 
@@ -126,6 +127,18 @@ def trusted_list(path: object) -> tuple[TrustedMutators, tuple[Problem, ...]]:
     file = files.shipped_folder() / "trusted-mutators.yaml" if path is None else path
     document, problems = single(str(file), "trusted-mutators")
     return parse_trusted(document) if document is not None else (TrustedMutators(), problems)
+
+
+def controllers_list(
+    path: object, ungoverned: Iterable[str]
+) -> tuple[TrustedControllers, tuple[Problem, ...]]:
+    """The list of trusted controllers, and all its problems; `ungoverned` are namespaces."""
+    if path is None:
+        return TrustedControllers(), ()
+    document, problems = single(str(path), "trusted-controllers")
+    if document is None:
+        return TrustedControllers(), problems
+    return parse_controllers(document, frozenset(ungoverned))
 
 
 def single(path: str, code: str) -> tuple[SourceDocument | None, tuple[Problem, ...]]:

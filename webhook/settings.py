@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from webhook.core import wording
 from webhook.core.decision import Problem
 from webhook.core.workload.injected_items import Injected
+from webhook.core.workload.trusted_controllers import TrustedControllers
 from webhook.core.workload.trusted_mutators import TrustedMutators
 from webhook.core.workload.vocabulary import Vocabulary
 
@@ -173,6 +174,17 @@ class Settings(BaseModel):
         "the path of a list of controllers that may change named fields of workloads, instead of"
         " the shipped list",
     )
+    trusted_controllers: Path | None = setting(
+        None,
+        "the path of a list of controllers, by exact user and kind of owner, beside those that"
+        " profiles name",
+    )
+    exempt: tuple[Name, ...] = setting(
+        (),
+        "namespaces that are never governed beside the cluster's own, separated by commas; the same"
+        " as those that were registered",
+        listed=NAMES,
+    )
     exceptions_namespace: str = setting(
         "podgate-exceptions", "the only namespace whose PolicyExceptions count"
     )
@@ -211,7 +223,10 @@ class Settings(BaseModel):
         return problems or settings
 
     def vocabulary(
-        self, injected: Injected | None = None, trusted: TrustedMutators | None = None
+        self,
+        injected: Injected | None = None,
+        trusted: TrustedMutators | None = None,
+        controllers: TrustedControllers | None = None,
     ) -> Vocabulary:
         """The words of the installation, as the decision takes them, with the lists it names."""
         return Vocabulary(
@@ -232,6 +247,7 @@ class Settings(BaseModel):
             prefer_given=self.prefer_given,
             injected=injected or Injected(),
             trusted=trusted or TrustedMutators(),
+            controllers=controllers or TrustedControllers(),
         )
 
     def unfit_to_serve(self) -> tuple[Problem, ...]:

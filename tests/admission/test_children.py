@@ -261,8 +261,8 @@ def test_treatments_of_one_child_by_who_sends_it() -> None:
     rules = catalog(RULES)
     made = asking(child(), user=KSERVE)
     assert treatment(made, rules) is Treatment.CHILD
-    assert treatment(replace(made, user="alice"), rules) is Treatment.UNPATCHED
+    assert treatment(replace(made, user="alice"), rules) is Treatment.OWNED
     assert treatment(replace(made, subresource="scale"), rules) is Treatment.UNPATCHED
     later = asking(child(image="x:1"), child(), user=KSERVE)
     assert treatment(later, rules) is Treatment.CHILD
-    assert treatment(replace(later, user="alice"), rules) is Treatment.UNPATCHED
+    assert treatment(replace(later, user="alice"), rules) is Treatment.OWNED

@@ -176,7 +176,7 @@ def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
         assert treatment(asked, rules) is Treatment.EXEMPT
         for user in ("alice", "system:serviceaccount:team:deployment-controller", JOB_CONTROLLER):
             asked = request(replica_set(new), replica_set(old), user=user)
-            assert treatment(asked, rules) is Treatment.UNPATCHED
+            assert treatment(asked, rules) is Treatment.OWNED
     asked = request(replica_set(0), replica_set(2), user="alice")
     assert reasons(answer(rules, asked)) == [("scale.replicas", "min")]
     more = request(replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS)
@@ -217,7 +217,7 @@ def test_subresources_are_never_exempt(subresource: str) -> None:
     assert reasons(answer(rules, asked)) == REFUSED
 
 
-def test_what_a_controller_owns_is_judged_and_never_patched() -> None:
+def test_what_a_controller_owns_is_judged_and_gets_no_ordinary_defaults() -> None:
     soft = catalog("defaults: {workingDir: /w}")
     for document in (
         owned(served(deployment()), "Thing", "example.com/v1"),
@@ -242,7 +242,12 @@ def test_a_required_or_locked_item_cannot_be_dodged_by_a_forged_owner() -> None:
         "rules: {environmentVariables: {instances: {locked: [A]}}}"
     )
     document = owned(served(deployment()), "Thing", "example.com/v1")
-    assert reasons(answer(rules, request(document))) == [("environmentVariables", "locked")]
+    final = request(document, stage=Stage.VALIDATE)
+    assert reasons(answer(rules, final)) == [("environmentVariables", "locked")]
+    written = answer(rules, request(document))
+    assert isinstance(written, Allowed)
+    main = written.object["spec"]["template"]["spec"]["containers"][0]
+    assert main["env"] == [{"name": "A", "value": "b"}]
 
 
 def for_kind(group: str, kind: str, body: str, name: str = "owner", **more: Any) -> dict[str, Any]:

@@ -368,15 +368,21 @@ def test_an_owned_object_keeps_what_the_server_wrote() -> None:
 
 @pytest.mark.parametrize("user", ["eve", "system:serviceaccount:team:builder"])
 def test_who_only_says_that_a_controller_owns_it_may_not_leave_the_servers_value(user: str) -> None:
-    """Nobody writes the fixed default there, and nobody shows that the value is the user's."""
+    """The mutating pass writes the fixed default there; without it the object is refused."""
     document = served(deployment())
-    asked = {"treatment": Treatment.UNPATCHED, "user": user}
-    assert refused(catalog(PULL), document, **asked) == REFUSED
+    asked = {"treatment": Treatment.OWNED, "user": user}
+    assert reasons(validated(catalog(PULL), document, **asked)) == REFUSED
+    written = mutated(catalog(PULL), document, **asked)
+    assert isinstance(written, Allowed)
+    assert main(written.object)["imagePullPolicy"] == "Always"
     newer = edited(document, lambda each: main(each).update(image="registry.example.com/main:2"))
-    assert isinstance(validated(catalog(PULL), newer, document, **asked), Allowed)
+    changed = mutated(catalog(PULL), newer, document, **asked)
+    assert isinstance(changed, Allowed)
+    assert main(changed.object)["imagePullPolicy"] == "Always"
+    assert isinstance(validated(catalog(PULL), changed.object, document, **asked), Allowed)
     always = edited(document, pulling("Always"))
     assert isinstance(validated(catalog(PULL), always, **asked), Allowed)
-    assert refused(catalog(PULL), newer, always, **asked) == REFUSED
+    assert reasons(validated(catalog(PULL), newer, always, **asked)) == REFUSED
 
 
 def test_trusted_senders_meet_final_rules_only() -> None:

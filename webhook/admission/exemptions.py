@@ -10,6 +10,7 @@ from typing import Any, Final
 from webhook.core.catalog import Catalog
 from webhook.core.judgement.ratchet import body_changed
 from webhook.core.owners import controller_of
+from webhook.core.pointer import read
 from webhook.core.request import Request, Treatment
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.location import LocationError
@@ -38,21 +39,42 @@ ROLLOUTS: Final = (("spec", "strategy"), ("spec", "updateStrategy"))
 """How a set goes from one pod to the next: no field of a policy reads it."""
 
 
-def is_child_of_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """CREATE, and updates of metadata and replicas, by who makes what this owner controls."""
-    if not is_sent_by_controller(request, catalog, owner):
-        return False
+MIRROR: Final = "kubernetes.io/config.mirror"
+NODE: Final = "system:node:"
+
+
+def is_child_of_controller(request: Request, catalog: Catalog) -> bool:
+    """CREATE, and updates of metadata and replicas: what a controller may do to its children."""
     return request.operation != "UPDATE" or changes_replicas_only(request, catalog)
 
 
 def is_sent_by_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether the sender has an exact user name of the owner's profile.
+    """Whether the sender makes what such an owner controls, by its exact user name.
 
-    Never an owner reference alone, which anybody can write, and never a subresource.
+    The owner's profile names the users, or the installation's list (semantics §11.4). Never an
+    owner reference alone, which anybody can write, and never a subresource.
     """
     if request.subresource:
         return False
-    return any(request.user in each.controllers for each in profiles_of_owner(catalog, owner))
+    if any(request.user in each.controllers for each in profiles_of_owner(catalog, owner)):
+        return True
+    return catalog.vocabulary.controllers.trusts(request.user, owner)
+
+
+def is_governed(catalog: Catalog, owner: tuple[str, str]) -> bool:
+    """Whether objects of the owner's kind, or what they are made from, are evaluated."""
+    return any(each in catalog.definitions for each in catalog.governed_kinds(*owner))
+
+
+def is_mirror(request: Request) -> bool:
+    """Whether a kubelet shows a static pod of its node: what runs there is in no one's hands here.
+
+    Anybody can write the annotation, so that only a node's own user counts.
+    """
+    if (request.group, request.kind) != ("", "Pod") or not request.user.startswith(NODE):
+        return False
+    annotations = read(request.object, ("metadata", "annotations"))
+    return isinstance(annotations, dict) and MIRROR in annotations
 
 
 def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
@@ -103,17 +125,6 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
     )
 
 
-def is_brought_up_to_date(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether a controller changes the pods of what it made: the owner's policies go on holding.
-
-    That the workload's pods are made verbatim does not matter here: the labels and annotations by
-    which an operator follows its own rollouts are nobody's to add but the operator's.
-    """
-    if (request.group, request.kind) == ("", "Pod") or request.operation != "UPDATE":
-        return False
-    return is_sent_by_controller(request, catalog, owner)
-
-
 def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
     """Whether pods in objects of this kind may differ from what the workload says.
 
@@ -139,21 +150,27 @@ def definition_for(request: Request, catalog: Catalog) -> Definition | None:
 
 
 def treatment(request: Request, catalog: Catalog) -> Treatment:
-    """EXEMPT or CHILD for what controllers make, UNPATCHED for owned objects and subresources.
+    """EXEMPT or CHILD for what controllers make, OWNED for what others say that controllers own.
 
-    TRUSTED is who changes fields that the installation's list leaves to them, subresources too.
+    UNPATCHED are subresources and what nobody could complete. TRUSTED is who changes fields that
+    the installation's list leaves to them, subresources too.
     """
     owner = None if request.subresource else controller_of(request.object)
-    if owner is not None and is_child_of_controller(request, catalog, owner):
+    listed = owner is not None and is_sent_by_controller(request, catalog, owner)
+    made_of_governed = owner is not None and listed and is_governed(catalog, owner)
+    if owner is not None and made_of_governed and is_child_of_controller(request, catalog):
         made = request.operation == "CREATE" and is_merged(request, catalog, owner)
         return Treatment.CHILD if made else Treatment.EXEMPT
     if catalog.vocabulary.trusted.trusts(request, definition_for(request, catalog)):
         return Treatment.TRUSTED
-    if owner is not None and is_brought_up_to_date(request, catalog, owner):
+    is_pod = (request.group, request.kind) == ("", "Pod")
+    if made_of_governed and request.operation == "UPDATE" and not is_pod:
+        # The controller changes the pods of what it made: the owner's policies still apply. Only
+        # the operator may add the labels and annotations by which it follows its own rollouts.
         return Treatment.CHILD
-    if request.subresource:
+    if request.subresource or is_mirror(request):
         return Treatment.UNPATCHED
-    if owner is None:
+    if owner is None or is_pod:
+        # A Pod may be completed like any other; what controllers compare with a template may not.
         return Treatment.FULL
-    # A Pod may be completed like any other; what controllers compare with a template may not.
-    return Treatment.FULL if (request.group, request.kind) == ("", "Pod") else Treatment.UNPATCHED
+    return Treatment.UNPATCHED if listed else Treatment.OWNED

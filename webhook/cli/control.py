@@ -149,17 +149,18 @@ def control(
     telemetry.start_logging(settings.log_level, settings.log_format)
     try:
         loading.checked(governed, ("label", "all"), "--governed")
+        sources = sources_of(settings, loading.words_of(settings))
         listener = listener_of(metrics_listen)
         server = ApiServer(credentials_for(kubeconfig, os.environ), "podgate-controller")
         controller = Controller(
             server,
-            sources_of(settings),
+            sources,
             target_of(service, url, ca_file),
             Options(
                 governed,
                 timeout,
                 validate_failure="Ignore" if fail_open else "Fail",
-                exempt=tuple(exempt or ()),
+                exempt=(*(exempt or ()), *settings.exempt),
                 break_glass=tuple(break_glass or ()),
             ),
             Election(*pair(lease, "--lease"), identity or socket.gethostname()),

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from webhook.control.registration import NEVER_GOVERNED
 from webhook.core import wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
@@ -21,6 +22,7 @@ from webhook.core.workload.vocabulary import Vocabulary
 from webhook.loader import (
     DEFAULT_MINOR,
     Sources,
+    controllers_list,
     injected_list,
     load,
     schemas_of,
@@ -165,10 +167,12 @@ def words_of(settings: Settings) -> Vocabulary:
     """The words of the settings with the lists they name; BadInput once their faults are told."""
     injected, faults = injected_list(settings.injected)
     trusted, more = trusted_list(settings.trusted_mutators)
-    if faults or more:
-        tell((*faults, *more))
+    ungoverned = (*NEVER_GOVERNED, settings.own_namespace, *settings.exempt)
+    controllers, others = controllers_list(settings.trusted_controllers, ungoverned)
+    if faults or more or others:
+        tell((*faults, *more, *others))
         raise BadInput
-    return settings.vocabulary(injected, trusted)
+    return settings.vocabulary(injected, trusted, controllers)
 
 
 def known_schemas(crds: list[str] | None) -> tuple[KindSchema, ...]:

@@ -235,6 +235,8 @@ def serve(
     identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
     injected: Annotated[Path | None, option("injected")] = None,
     trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,
+    trusted_controllers: Annotated[Path | None, option("trusted_controllers")] = None,
+    exempt: Annotated[list[str] | None, option("exempt")] = None,
     exceptions_namespace: Annotated[str | None, option("exceptions_namespace")] = None,
     features: Annotated[list[str] | None, option("features")] = None,
     prefer_given: Annotated[list[str] | None, option("prefer_given")] = None,

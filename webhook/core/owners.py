@@ -64,15 +64,3 @@ def owner_reference(document: Any) -> OwnerReference | None:
             keys = ("apiVersion", "kind", "name", "uid")
             return OwnerReference(*(str(owner.get(key, "")) for key in keys))
     return None
-
-
-def claims_an_owner(request: Request) -> bool:
-    """Whether somebody who may be a tenant says that a controller owns the object.
-
-    Anybody can write that, and it must not be a way round fixed defaults. Controllers come from
-    the control plane or from another namespace.
-    """
-    if request.treatment is not Treatment.UNPATCHED or request.subresource:
-        return False
-    own = f"system:serviceaccount:{request.namespace}:"
-    return not request.user.startswith("system:") or request.user.startswith(own)

@@ -184,6 +184,7 @@ def without_forbidden(steps: Steps, effective: Effective, forbidden: set[str]) -
         steps,
         fill=(*(each for each in steps.fill if each.field.path not in forbidden), *told),
         fixed=tuple(each for each in steps.fixed if each.field.path not in forbidden),
+        needed=tuple(each for each in steps.needed if each.field.path not in forbidden),
     )
 
 

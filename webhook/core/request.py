@@ -28,13 +28,17 @@ class Stage(Enum):
 class Treatment(Enum):
     """What is done with the request: FULL, or a lesser form that semantics §6 gives its sender.
 
-    UNPATCHED objects are judged but never written (a controller owns them, or a subresource);
+    OWNED is an object whose author refers to a controller and is none: it is evaluated like any
+    other and gets required values only, as the controller may compare it with a template.
+    UNPATCHED objects are evaluated and never written (subresources, mirror pods, and what a trusted
+    controller makes of a kind without a definition);
     EXEMPT ones pass (children that an exempt controller makes); TRUSTED senders meet final rules
     only. CHILD is the first object with a whole pod spec that a controller makes of a workload that
     does not state it all: rules of safety, of images and of amounts hold, by its owner's policies.
     """
 
     FULL = "full"
+    OWNED = "owned"
     UNPATCHED = "unpatched"
     TRUSTED = "trusted"
     EXEMPT = "exempt"

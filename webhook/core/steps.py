@@ -19,13 +19,15 @@ from webhook.core.workload.bindings.priority import PriorityField
 class Steps:
     """The bindings of one component (or of the workload) by what they have to do.
 
-    `fixed` are those whose default must be there in the final object.
+    `needed` are those of `fill` without whose defaults the object may be refused, `fixed` those
+    whose default must be there in the final object.
     """
 
     intent: tuple[Any, ...] = ()
     fill: tuple[Any, ...] = ()
     final: tuple[Any, ...] = ()
     fixed: tuple[Any, ...] = ()
+    needed: tuple[Any, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -40,11 +42,13 @@ def steps_of(bindings: dict[str, Any], other: Callable[[str], Any]) -> Steps:
         computed_binding(path, bindings, other, computed, ())
     ordered = [each for path, each in bindings.items() if path not in computed]
     ordered += computed.values()
+    fill = tuple(sorted((each for each in ordered if fills(each)), key=fills_late))
     return Steps(
         tuple(each for each in ordered if judges_intent(each)),
-        tuple(sorted((each for each in ordered if fills(each)), key=fills_late)),
+        fill,
         tuple(each for each in ordered if judges_final(each)),
         tuple(each for each in ordered if is_fixed(each)),
+        tuple(each for each in fill if is_needed(each)),
     )
 
 
@@ -106,6 +110,16 @@ def is_fixed(binding: Any) -> bool:
     if isinstance(binding, ItemsField | AnnotationItemsField):
         return binding.is_fixed
     return fills(binding) and any(each.rule == "canEdit" for each in binding.rules.prohibitions)
+
+
+def is_needed(binding: Any) -> bool:
+    """Whether an object without the binding's defaults may be refused.
+
+    Items decide for themselves which of them are needed.
+    """
+    if isinstance(binding, ItemsField | AnnotationItemsField):
+        return True
+    return is_fixed(binding) or bool(binding.rules.required)
 
 
 def judges_final(binding: Any) -> bool:

@@ -63,7 +63,7 @@ securityContext:
 
 {{/* Whether documents or lists come with the release. */}}
 {{- define "podgate.hasFiles" -}}
-{{- if or .Values.policies .Values.interfaces .Values.assets .Values.trustedMutators .Values.injected }}true{{ end -}}
+{{- if or .Values.policies .Values.interfaces .Values.assets .Values.trustedMutators .Values.trustedControllers .Values.injected }}true{{ end -}}
 {{- end }}
 
 {{/* Settings that webhook and controller must agree on, as variables. */}}
@@ -79,6 +79,14 @@ securityContext:
 {{- if .Values.trustedMutators }}
 - name: PODGATE_TRUSTED_MUTATORS
   value: /etc/podgate/lists/trusted-mutators.yaml
+{{- end }}
+{{- if .Values.trustedControllers }}
+- name: PODGATE_TRUSTED_CONTROLLERS
+  value: /etc/podgate/lists/trusted-controllers.yaml
+{{- end }}
+{{- with .Values.exempt }}
+- name: PODGATE_EXEMPT
+  value: {{ join "," . | quote }}
 {{- end }}
 {{- if .Values.injected }}
 - name: PODGATE_INJECTED
@@ -104,7 +112,7 @@ securityContext:
   readOnly: true
 {{- end }}
 {{- end }}
-{{- if or .Values.trustedMutators .Values.injected }}
+{{- if or .Values.trustedMutators .Values.trustedControllers .Values.injected }}
 - name: lists
   mountPath: /etc/podgate/lists
   readOnly: true
@@ -119,7 +127,7 @@ securityContext:
     name: podgate-{{ $kind }}
 {{- end }}
 {{- end }}
-{{- if or .Values.trustedMutators .Values.injected }}
+{{- if or .Values.trustedMutators .Values.trustedControllers .Values.injected }}
 - name: lists
   configMap:
     name: podgate-lists
@@ -128,7 +136,7 @@ securityContext:
 
 {{/* Lists are read when a process starts: a change of them starts Pods anew. Documents are watched. */}}
 {{- define "podgate.listsChecksum" -}}
-{{- printf "%s%s" .Values.trustedMutators .Values.injected | sha256sum -}}
+{{- printf "%s%s%s" .Values.trustedMutators (toJson .Values.trustedControllers) .Values.injected | sha256sum -}}
 {{- end }}
 
 {{/* How to spread Pods of one component over nodes and zones; takes a component. */}}

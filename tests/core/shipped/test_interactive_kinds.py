@@ -194,7 +194,7 @@ def test_machines_that_machines_make_are_judged_too(owner: str, child: str) -> N
     data["metadata"]["ownerReferences"] = [reference]
     made = treatment(request(data, user=interactive.KUBEVIRT), catalog)
     assert made is Treatment.CHILD
-    assert treatment(request(data), catalog) is Treatment.UNPATCHED
+    assert treatment(request(data), catalog) is Treatment.OWNED
 
 
 ODD: list[Any] = [5, "text", [], {}, [1], '{"spec": 1}']

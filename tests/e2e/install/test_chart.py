@@ -63,6 +63,13 @@ VALUES: dict[str, Json] = {
         "policies": {"own.yaml": "apiVersion: podgate.dev/v1alpha1\nkind: ClusterWorkloadPolicy\n"},
         "trustedMutators": json.dumps(LISTS),
         "injected": "containers: []",
+        "trustedControllers": [
+            {
+                "users": ["system:serviceaccount:things:*"],
+                "kinds": [{"group": "example.com", "kind": "Thing"}],
+            }
+        ],
+        "exempt": ["things"],
         "settings": {"ruleCombination": "strictest", "gpuDevices": ["a/b", "c/d"]},
     },
     "traced": {
@@ -103,6 +110,10 @@ WRONG: dict[str, tuple[Json, str]] = {
         "at '/traces/endpoint': 'anyOf' failed",
     ),
     "a list for a map": ({"policies": ["a"]}, "at '/policies': got array, want object"),
+    "a controller of no kind": (
+        {"trustedControllers": [{"users": ["u"]}]},
+        "missing property 'kinds'",
+    ),
     "a document that is no YAML file": (
         {"policies": {"a.txt": ""}},
         "at '/policies': additional properties 'a.txt' not allowed",

@@ -27,13 +27,14 @@ def fill(ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[
         if not as_before and not held:
             fill_pod(ev, steps, view)
     if ev.differs:
-        for binding in plan.workload.fill:
+        steps = plan.workload
+        for binding in steps.needed if ev.writes_needed_only else steps.fill:
             binding.fill(views, ev)
 
 
 def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
     """Defaults of one pod; the containers that some bring along get those of the others too."""
-    bindings = iter(steps.fill)
+    bindings = iter(steps.needed if ev.writes_needed_only else steps.fill)
     for binding in bindings:
         binding.fill(view, ev)
         if not getattr(binding, "adds_containers", False):
@@ -47,9 +48,8 @@ def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
 def completed_before(request: Request, plan: Plan, references: References) -> Views:
     """The pods of the old object as our own writing completes them where a pod is changed."""
     definition = plan.definition
-    again = replace(
-        request, object=request.old, stage=Stage.MUTATE, treatment=Treatment.FULL, raw=None
-    )
+    treatment = Treatment.OWNED if request.treatment is Treatment.OWNED else Treatment.FULL
+    again = replace(request, object=request.old, stage=Stage.MUTATE, treatment=treatment, raw=None)
     ev = Evaluation(again, references, definition, plan.vocabulary.injected)
     views = [replace(view, old=view) for view in views_before(definition, request.old)]
     ev.immutable = immutable_places(request, definition, request.old)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.core.judgement.rules import JudgedPod
-from webhook.core.owners import claims_an_owner
 from webhook.core.plan import Plan
 from webhook.core.pointer import ABSENT, read
 from webhook.core.request import Stage, Treatment
@@ -15,12 +14,15 @@ from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
 UNWRITTEN = "Send the object again; the policy fills it in."
-OWNED = "Write it; objects that name a controller are not completed."
 
 
 def must_be_complete(ev: Evaluation) -> bool:
-    """Whether fixed defaults must stand in the object by now: nobody is going to write them."""
-    return (ev.final_object and not ev.updating) or claims_an_owner(ev.request)
+    """Whether locked defaults must already be present. The validating pass cannot add them.
+
+    An update by a person may not take them away from what a controller owns: the controller may
+    have made it before there was a policy, and nobody sends it again.
+    """
+    return ev.final_object and (not ev.updating or ev.request.treatment is Treatment.OWNED)
 
 
 def judge_unwritten(
@@ -45,7 +47,6 @@ def judge_unwritten(
     again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
     scratch = Evaluation(again, ev.references, ev.definition, ev.injected)
     scratch.immutable = ev.immutable
-    fix = UNWRITTEN if ev.request.treatment is Treatment.FULL else OWNED
     for binding, subject in todo:
         known = len(scratch.findings.changes)
         binding.fill(subject, scratch)
@@ -58,4 +59,4 @@ def judge_unwritten(
             if taken and (absent or not ev.final_object):
                 value = None if absent else binding.rules.show_native_at(change.path, present)
                 allowed = None if change.secret else binding.rules.show_native(change.value)
-                ev.violate(change.field, change.path, value, allowed, rules[0], fix=fix)
+                ev.violate(change.field, change.path, value, allowed, rules[0], fix=UNWRITTEN)

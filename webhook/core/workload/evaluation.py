@@ -47,7 +47,8 @@ Views = Mapping[tuple[str, str], PodView]
 
 
 class Evaluation:
-    """Shared by all bindings while one object is judged; `writes` says whether defaults land.
+    """Shared by all bindings while one object is judged; `writes` says whether defaults land, and
+    `writes_needed_only` whether only those whose lack the validating pass refuses.
 
     `as_before` are the pod specs that an update leaves alone, `differs` says whether it changes any
     place that the plan reads, `steered` whether metadata that decides what pods become.
@@ -75,6 +76,7 @@ class Evaluation:
         "updating",
         "workload_changes",
         "writes",
+        "writes_needed_only",
         "written",
     )
 
@@ -95,10 +97,12 @@ class Evaluation:
         self.old = request.old if request.operation == "UPDATE" else None
         self.updating = self.old is not None
         self.immutable: tuple[Immutable, ...] = ()
-        self.writes = request.stage is Stage.MUTATE and request.treatment is Treatment.FULL
+        completed = request.treatment in (Treatment.FULL, Treatment.OWNED)
+        self.writes = request.stage is Stage.MUTATE and completed
+        self.writes_needed_only = request.treatment is Treatment.OWNED
         self.judges_intent = request.treatment is not Treatment.TRUSTED
         is_child = request.treatment is Treatment.CHILD
-        validates = request.stage is Stage.VALIDATE and request.treatment is Treatment.FULL
+        validates = request.stage is Stage.VALIDATE and completed
         self.final_object = validates or is_child
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.as_before: frozenset[Path] = frozenset()

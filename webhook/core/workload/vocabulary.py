@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook.core.workload.injected_items import Injected
+from webhook.core.workload.trusted_controllers import TrustedControllers
 from webhook.core.workload.trusted_mutators import TrustedMutators
 
 
@@ -20,8 +21,9 @@ class Vocabulary:
     defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
     `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
     userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
-    what other webhooks add, `trusted` which controllers change fields of workloads, `prefer_given`
-    the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
+    what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
+    who makes what owners of which kinds control, beside the users that profiles name,
+    `prefer_given` the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -45,4 +47,5 @@ class Vocabulary:
     features: frozenset[str] = frozenset()
     injected: Injected = field(default_factory=Injected)
     trusted: TrustedMutators = field(default_factory=TrustedMutators)
+    controllers: TrustedControllers = field(default_factory=TrustedControllers)
     prefer_given: tuple[str, ...] = ()

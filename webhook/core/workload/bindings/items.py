@@ -76,13 +76,7 @@ class ItemsField(PolicyItems):
         if not self.items and not any(each.rules.default for each in self.attributes):
             return
         natives, before = self.store.read(view), self.old_items(view)
-        left_out = self.excluded(view, ev)
-        if left_out:
-            tell_unknown(self, view, ev, left_out)
-        for item in self.items:
-            locked = self.lock_of(item)[1]
-            if item.key in left_out and not locked:
-                continue
+        for item, locked in self.written_items(view, ev):
             held = [native for native in natives if self.same(item, native)]
             if held and isinstance(self.store, VolumeStore):
                 self.store.mend(view, ev, self.field, item, held[0], why(item))
@@ -98,7 +92,38 @@ class ItemsField(PolicyItems):
             self.store.add(view, ev, addition(self, item))
         if natives and self.row.attribute_defaults:
             for native, known, name, default in open_attributes(self, view, ev, natives):
-                self.fill_attribute(ev, native, name, default, known)
+                if self.fills_in(ev, known, name):
+                    self.fill_attribute(ev, native, name, default, known)
+
+    def written_items(self, view: PodView, ev: Evaluation) -> list[tuple[EffectiveItem, bool]]:
+        """The items to write where they are missing, each with whether it is locked."""
+        left_out = self.excluded(view, ev)
+        if left_out:
+            tell_unknown(self, view, ev, left_out)
+        optional = not ev.writes_needed_only or self.is_fixed
+        found = ((item, self.lock_of(item)[1]) for item in self.items)
+        return [
+            (item, locked)
+            for item, locked in found
+            if locked or (optional and item.key not in left_out)
+        ]
+
+    def fills_in(self, ev: Evaluation, item: EffectiveItem | None, name: str) -> bool:
+        """Whether an attribute that a user's item leaves open is written.
+
+        Where only what is needed is written, an item may be refused without it.
+        """
+        locked = item is not None and self.lock_of(item)[1]
+        return (
+            not ev.writes_needed_only
+            or locked
+            or any(
+                each.rules.required
+                or any(rule.rule == "canEdit" for rule in each.rules.prohibitions)
+                for each in self.attributes
+                if each.attribute.name == name
+            )
+        )
 
     def fill_attribute(
         self,
