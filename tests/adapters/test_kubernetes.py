@@ -731,3 +731,23 @@ def service_account(cluster: Cluster, folder: Path) -> Namespaces:
     host, _, port = cluster.server.removeprefix("https://").rpartition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     return Namespaces(credentials_of(None, environ, folder))
+
+
+@pytest.mark.parametrize("name", ["a b", "a\r\nHost: x", "a\n", "ä", "\x7f"])
+def test_no_name_ends_a_request_line(name: str) -> None:
+    access = kubernetes.Access("127.0.0.1", 6443, ssl.create_default_context(), "token")
+    with pytest.raises(ValueError, match="no path of a request"):
+        kubernetes.head_of(access, "GET", f"/api/v1/namespaces/{name}")
+    path = kubernetes.path_of("api", "v1", "namespaces", name)
+    assert kubernetes.head_of(access, "GET", path).count(b"\r\n") == 7
+    assert path.count("/") == 4
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_leads_elsewhere_is_no_path(name: str) -> None:
+    with pytest.raises(ValueError, match="no path"):
+        kubernetes.path_of("api", "v1", "namespaces", name)
+
+
+def test_separators_in_a_name_are_quoted() -> None:
+    assert kubernetes.path_of("api", "a/b?c#d%e") == "/api/a%2Fb%3Fc%23d%25e"

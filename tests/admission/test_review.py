@@ -404,3 +404,52 @@ def test_a_failure_of_ours_names_the_uid_to_look_for() -> None:
 )
 def test_the_callers_patience_is_read_from_the_query(query: bytes, seconds: float) -> None:
     assert budget.timeout_of(query) == seconds
+
+
+SPLIT = "a HTTP/1.1\r\nHost: b\r\n\r\nDELETE /api/v1/namespaces/b"
+
+
+@pytest.mark.parametrize(
+    "bad", [SPLIT, "../b", "A", "a_b", "a" * 64, "a.b", "a%2fb", "-a", "ä", "a\n"]
+)
+@pytest.mark.parametrize("key", ["namespace", "subResource"])
+def test_a_name_that_no_api_server_sends_is_malformed(key: str, bad: str) -> None:
+    found = fault(body(asked(**{key: bad})))
+    assert (found.http_status, found.reason) == (400, "malformed")
+    assert f"request.{key}" in found.message
+    assert "\r" not in found.message
+    assert len(found.message) < 400
+
+
+@pytest.mark.parametrize("bad", [SPLIT, "a/b", "..", "a%2fb", "a\nb"])
+def test_a_changed_object_has_a_name_that_a_path_can_have(bad: str) -> None:
+    found = fault(body(asked(name=bad, operation="UPDATE")))
+    assert "request.name" in found.message
+    # What is created may have any: the API server refuses it after the webhooks.
+    assert parsed(body(asked(name=bad))).name == bad
+
+
+@pytest.mark.parametrize(
+    "key, change",
+    [
+        ("kind", {"group": "a b"}),
+        ("kind", {"group": "A"}),
+        ("kind", {"version": SPLIT}),
+        ("kind", {"kind": "Pod\n"}),
+        ("kind", {"kind": "P" * 64}),
+        ("resource", {"resource": "pods/../secrets"}),
+        ("resource", {"group": "a." * 200 + "b"}),
+        ("resource", {"version": "v1?x=y"}),
+    ],
+)
+def test_a_kind_or_resource_that_no_api_server_has_is_malformed(
+    key: str, change: dict[str, str]
+) -> None:
+    given = {"group": "", "version": "v1", "kind": "Pod", "resource": "pods"} | change
+    found = fault(body(asked(**{key: given})))
+    assert f"request.{key}" in found.message
+
+
+@pytest.mark.parametrize("bad", ["u" * 65, "a b", "a\r\nb", "ü", '"'])
+def test_a_uid_that_no_api_server_sends_is_malformed(bad: str) -> None:
+    assert fault(body(asked(uid=bad))).uid == ""

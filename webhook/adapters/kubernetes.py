@@ -24,12 +24,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httptools
 import orjson
 import yaml
 
+from webhook.core import wording
 from webhook.core.policy.selectors import NAME_LABEL
 
 log = logging.getLogger("podgate.kubernetes")
@@ -45,6 +46,7 @@ LONGEST_ANSWER = 4 * 1024 * 1024
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 TOKEN = re.compile(r"[!-~]+")
+TARGET = re.compile(r"/[!-~]*")
 ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 NO_ACCESS = (
     "there are neither a kubeconfig nor the credentials of a service account to ask the API server"
@@ -413,7 +415,7 @@ async def asked_of(access: Access, name: str) -> Answer:
     It may look into its cache, which it can also while etcd stands still or is busy. A namespace that
     is not in there yet is asked for again, from etcd.
     """
-    path = f"/api/v1/namespaces/{name}"
+    path = path_of("api", "v1", "namespaces", name)
     answer = read_answer(name, *await get(access, f"{path}?resourceVersion=0"))
     if answer.outcome != "not-found":
         return answer
@@ -462,6 +464,13 @@ async def opened(access: Access) -> tuple[asyncio.StreamReader, asyncio.StreamWr
     )
 
 
+def path_of(*elements: str) -> str:
+    """The path of these elements, each quoted; ValueError for one that would name another path."""
+    if any(each in ("", ".", "..") for each in elements):
+        raise ValueError(f"{wording.shown('/'.join(elements))} is no path of the API server")
+    return "".join(f"/{quote(each, safe=':')}" for each in elements)
+
+
 def head_of(
     access: Access,
     method: str,
@@ -470,7 +479,12 @@ def head_of(
     content: str = "application/json",
     accept: str = "application/json",
 ) -> bytes:
-    """The head of a request that is the only one on its connection."""
+    """The head of a request that is the only one on its connection.
+
+    ValueError for a path that would end the request line, whoever forgot to quote a name in it.
+    """
+    if TARGET.fullmatch(path) is None:
+        raise ValueError(f"{wording.shown(path)} is no path of a request")
     host = f"[{access.host}]" if ":" in access.host else access.host
     lines = [
         f"{method} {access.prefix}{path} HTTP/1.1",

@@ -19,7 +19,7 @@ from typing import Any
 import httptools
 import orjson
 
-from webhook.adapters.kubernetes import AccessError, Credentials, reason_of, request
+from webhook.adapters.kubernetes import AccessError, Credentials, path_of, reason_of, request
 from webhook.core import wording
 from webhook.core.decision import Denied
 from webhook.core.request import Request
@@ -131,8 +131,8 @@ class OwnerEvents:
 
     async def post(self, credentials: Credentials, event: dict[str, Any]) -> None:
         """One POST; whatever becomes of it is counted, and the first failure logged."""
-        path = f"/api/v1/namespaces/{event['metadata']['namespace']}/events"
         try:
+            path = path_of("api", "v1", "namespaces", event["metadata"]["namespace"], "events")
             async with asyncio.timeout(PATIENCE):
                 access = await asyncio.to_thread(credentials.current)
                 status, _ = await request(access, "POST", path, orjson.dumps(event))

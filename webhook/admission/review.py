@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 import orjson
 
-from webhook.admission import budget
+from webhook.admission import budget, names
 from webhook.core import decision as decisions
 from webhook.core import wording
 from webhook.core.decision import Allowed, Decision, Denied, Problem, Violation
@@ -80,7 +80,7 @@ def parse_review(body: bytes, stage: Stage) -> Request | ReviewFault:
         return malformed(find_uid(body), f"the body is not JSON ({wording.cut(str(error))})")
     inner = review.get("request") if isinstance(review, dict) else None
     uid = inner.get("uid") if isinstance(inner, dict) else None
-    echo = uid if isinstance(uid, str) else ""
+    echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
     try:
         return request_of(envelope(review), stage)
     except Malformed as error:
@@ -112,6 +112,8 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
     uid = text(asked, "uid")
     if not uid:
         raise Malformed("request.uid is missing, so nothing could be answered")
+    if not names.is_uid(uid):
+        raise Malformed(f"request.uid is {shown(uid)}; a uid has letters, digits and -")
     operation = text(asked, "operation")
     if operation not in OPERATIONS:
         raise Malformed(f"request.operation is {shown(operation)}, not one of {OPERATIONS}")
@@ -121,6 +123,10 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
     old = mapping(asked, "oldObject", absent=None)
     if budget.too_deep(budget.without_texts(body), budget.without_texts(old)):
         raise DeepError
+    # The name of what is created is the object's own, which the API server has not checked yet.
+    name = text(asked, "name")
+    if operation != "CREATE" and not names.is_name(name):
+        raise Malformed(f"request.name is {shown(name)}, which no object can have")
     options, user = mapping(asked, "options"), mapping(asked, "userInfo")
     claims = mapping(user, "extra")
     return Request(
@@ -134,9 +140,9 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
         resource=resource,
         resource_group=resource_group,
         resource_version=resource_version,
-        subresource=text(asked, "subResource"),
-        namespace=text(asked, "namespace"),
-        name=text(asked, "name") or own_name(body),
+        subresource=label(asked, "subResource"),
+        namespace=label(asked, "namespace"),
+        name=name or own_name(body),
         user=text(user, "username"),
         groups=texts(user, "groups"),
         extra={key: texts(claims, key) for key in claims},
@@ -174,6 +180,14 @@ def text(parent: dict[str, Any], key: str) -> str:
     return ""
 
 
+def label(parent: dict[str, Any], key: str) -> str:
+    """The text at `key`, which is empty or a name without dots."""
+    value = text(parent, key)
+    if value and not names.is_label(value):
+        raise Malformed(f"{path_of(key)} is {shown(value)}, which is no name in Kubernetes")
+    return value
+
+
 def texts(parent: dict[str, Any], key: str) -> tuple[str, ...]:
     """The list of texts at `key`; null and absence are an empty one."""
     value = parent.get(key)
@@ -190,6 +204,10 @@ def triple(parent: dict[str, Any], key: str, last: str) -> tuple[str, str, str]:
     group, version, name = text(found, "group"), text(found, "version"), text(found, last)
     if not version or not name:
         raise Malformed(f"{path_of(key)} names no version or no {last}")
+    may_be = names.is_kind if last == "kind" else names.is_label
+    if not (names.is_group(group) and names.is_label(version) and may_be(name)):
+        found = shown(f"{name}.{version}.{group}")
+        raise Malformed(f"{path_of(key)} is {found}, which no API server has")
     return group, version, name
 
 

@@ -1,0 +1,36 @@
+"""What Kubernetes takes as a name: no API server sends a review with any other."""
+
+from __future__ import annotations
+
+import re
+
+from webhook.core.policy.object_names import LABEL, LONGEST, SUBDOMAIN
+
+LABEL_NAME = re.compile(LABEL)
+KIND = re.compile(r"[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+UID = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+def is_label(text: str) -> bool:
+    """Whether it may be a namespace, a version, a resource or a subresource."""
+    return LABEL_NAME.fullmatch(text) is not None
+
+
+def is_group(text: str) -> bool:
+    """Whether it may be a group of the API; the core group is empty."""
+    return not text or (len(text) <= LONGEST and SUBDOMAIN.fullmatch(text) is not None)
+
+
+def is_kind(text: str) -> bool:
+    """Whether it may be a kind."""
+    return KIND.fullmatch(text) is not None
+
+
+def is_uid(text: str) -> bool:
+    """Whether it may be the uid of a review, which is echoed and logged."""
+    return UID.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a path of the API may end with it: kinds have rules of their own beyond that."""
+    return text not in (".", "..") and "/" not in text and "%" not in text and text.isprintable()
