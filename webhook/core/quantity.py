@@ -12,10 +12,17 @@ NANO = 10**9
 """Nano units in one unit."""
 
 LONGEST_TEXT = 256
+"""Of decimals and of amounts in policies. Amounts in objects may be of any length."""
+
 LARGEST_EXPONENT = 400
-"""Beyond it Kubernetes wraps exponents at 32 bit, so that 5e-4294967296 would be 5 there."""
+LARGEST: int = 10**LARGEST_EXPONENT * NANO
+"""Every amount beyond it is read as this much, so that nobody makes us compute 1e2147483647."""
 
 LARGEST_BINARY = (2**63 - 1) * NANO
+DECIMALS_KEPT = 80
+"""A binary amount ends on a nano after at most 69 decimals; of later ones only their sum counts."""
+
+LONGEST_CACHED = 64
 
 DECIMAL_SUFFIXES = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
@@ -27,6 +34,14 @@ UNITS = {
 }
 
 WANTED = "a quantity such as 500M or 4Gi"
+BLANKS = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What Go trims, but for the blanks that JSON escapes: Kubernetes trims the escaped text."""
+
+# Kubernetes reads a number without any digit as 0, and takes any number of zeros.
+NATIVE = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*+)(?:\.(?P<decimals>[0-9]*+))?"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]++))?"
+)
 NUMBER = r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)\.?(?P<decimals>[0-9]*+)|\.(?P<point>[0-9]++))"
 EXPONENT = r"[eE](?P<exponent>[+-]?[0-9]+)"
 QUANTITY = re.compile(rf"{NUMBER}(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|{EXPONENT})?")
@@ -57,31 +72,43 @@ class QuantityError(ValueError):
 
 
 def parse(value: str | float) -> int:
-    """A Kubernetes quantity in nano units; plain numbers are units.
+    """The nano units that Kubernetes reads from an amount of an object; plain numbers are units.
 
-    Finer values are rounded away from zero, binary ones capped at 2^63-1 units, as Kubernetes
-    does. Raises QuantityError for everything else, booleans, null and containers included.
+    Accepts what apimachinery's Quantity.UnmarshalJSON accepts, with the same value: finer values
+    are rounded away from zero, binary ones end at 2^63-1 units, exponents wrap at 32 bit. No value
+    is beyond LARGEST. Raises QuantityError for everything else, booleans, null and containers
+    included.
     """
     if isinstance(value, str):
-        return parse_text(value)
+        return parse_short(value) if len(value) <= LONGEST_CACHED else parse_text(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        return value * NANO
+        return max(-LARGEST, min(value * NANO, LARGEST))
     if isinstance(value, float):
         return parse_text(repr(value))
     raise QuantityError(_shown(value), WANTED)
 
 
-@lru_cache(maxsize=8192)
+def parse_written(value: str | float) -> int:
+    """As `parse`, for an amount in a policy, where spellings that nobody means are refused.
+
+    Raises QuantityError for blanks, numbers without digits, and exponents beyond 400, too.
+    """
+    if isinstance(value, str) and _matched(QUANTITY, value) is None:
+        raise QuantityError(_shown(value), WANTED, suggest(value))
+    return parse(value)
+
+
 def parse_text(text: str) -> int:
     """As `parse`, for text."""
-    match = _matched(QUANTITY, text)
-    if match is None:
+    match = NATIVE.fullmatch(text.strip(BLANKS)) if text else None
+    nano = _size(match) if match and match[0] else None
+    if match is None or nano is None:
         raise QuantityError(_shown(text), WANTED, suggest(text))
-    numerator, denominator = _ratio(match)
-    nano = -(-numerator // denominator)
-    if match["suffix"] in BINARY_SUFFIXES:
-        nano = min(nano, LARGEST_BINARY)
     return -nano if match["sign"] == "-" else nano
+
+
+# Long texts stay out of it: users choose them, and there may be thousands.
+parse_short = lru_cache(maxsize=8192)(parse_text)
 
 
 def parse_decimal(value: str | float | Decimal) -> int | Fraction:
@@ -146,6 +173,46 @@ def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     if match and match["exponent"] and abs(int(match["exponent"])) > LARGEST_EXPONENT:
         return None
     return match
+
+
+def _size(match: re.Match[str]) -> int | None:
+    """The nano units of an amount without its sign, rounded up; None where Kubernetes errs."""
+    whole, decimals, suffix = match["whole"], match["decimals"] or "", match["suffix"] or ""
+    exponent = _exponent(match["exponent"] or "0")
+    if exponent is None:
+        return None
+    exponent += DECIMAL_SUFFIXES.get(suffix, 0)
+    if not whole and not decimals:
+        return 0 if exponent >= -9 and suffix not in ("Pi", "Ei") else None
+    # Kubernetes keeps the number of decimals less the exponent in an int32.
+    power = -_wrapped(len(decimals) - exponent)
+    digits = (whole + decimals).lstrip("0")
+    power += len(digits)
+    digits = digits.rstrip("0")
+    if not digits:
+        return 0
+    if power > LARGEST_EXPONENT:
+        return LARGEST_BINARY if suffix in BINARY_SUFFIXES else LARGEST
+    power -= len(digits)
+    if power < -DECIMALS_KEPT:
+        digits = digits[: max(len(digits) + power + DECIMALS_KEPT, 0)] + "1"
+        power = -DECIMALS_KEPT - 1
+    nano = int(digits) << BINARY_SUFFIXES.get(suffix, 0)
+    nano = nano * int(10 ** (power + 9)) if power >= -9 else -(-nano // int(10 ** (-9 - power)))
+    return min(nano, LARGEST_BINARY) if suffix in BINARY_SUFFIXES else min(nano, LARGEST)
+
+
+def _exponent(text: str) -> int | None:
+    """An exponent as Kubernetes reads it: 64 bit, of which the lower half counts."""
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > 19:
+        return None
+    number = -int(digits or "0") if text[0] == "-" else int(digits or "0")
+    return _wrapped(number) if -(2**63) <= number < 2**63 else None
+
+
+def _wrapped(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _ratio(match: re.Match[str]) -> tuple[int, int]:

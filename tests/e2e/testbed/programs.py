@@ -10,6 +10,7 @@ from tests.e2e.testbed.missing import MissingTestbed
 
 PINS = cache.HERE / "operators"
 ETCD = cache.HERE / "etcd"
+ORACLES = cache.HERE.parents[1] / "core"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,12 @@ PROGRAMS = {
     "kserve": Program(PINS / "kserve", "github.com/kserve/kserve/cmd/manager", 150),
     "knative": Program(PINS / "knative", "./serving", 150),
     "knative-webhook": Program(PINS / "knative", "knative.dev/serving/cmd/webhook", 30),
+    "quantity-oracle": Program(ORACLES / "quantity_oracle", ".", 20),
     "argocd": Program(PINS / "gitops-engine", "./argocd", 80),
     "flux": Program(PINS / "flux-ssa", "./flux", 30),
 }
 OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
-IN_CI = ("kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
+IN_CI = ("quantity-oracle", "kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
 """What `make test` runs besides the control plane; `make test-operators` runs all operators."""
 
 
@@ -105,7 +107,8 @@ def _program(name: str) -> Program:
 def _cached(name: str) -> Path:
     # The file keeps the program's name: kubectl tells it the server, as what changed an object.
     module = _program(name).module
-    ours = sorted(module.glob("*/*.go"))  # main packages of ours, where a project's own will not do
+    # Main packages of ours, where a project's own will not do.
+    ours = sorted([*module.glob("*.go"), *module.glob("*/*.go")])
     pins = b"".join(each.read_bytes() for each in (module / "go.sum", *ours))
     return folder() / hashlib.sha256(pins).hexdigest()[:12] / name
 

@@ -103,7 +103,7 @@ def parse_number(raw: Any, text: str | None) -> Number:
 
 def parse_quantity(raw: Any, text: str | None) -> int:
     """A Kubernetes quantity in nano units; bare numbers are plain units."""
-    return quantity.parse(text if text is not None else raw)
+    return quantity.parse_written(text if text is not None else raw)
 
 
 def read_quantity(raw: Any) -> int:
