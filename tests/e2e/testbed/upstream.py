@@ -128,14 +128,19 @@ PROJECTS = {
 }
 
 
-@functools.cache
 def module_dir(name: str) -> Path:
-    """Return the unpacked archive of project `name`, equal to what its `go.sum` pins.
+    """Return the unpacked archive of project `name`; raises MissingTestbed."""
+    return archive(PROJECTS[name])
+
+
+@functools.cache
+def archive(project: Project) -> Path:
+    """Return the unpacked archive of a project, equal to what its `go.sum` pins.
 
     Only that archive is fetched, none of the modules it requires. Raises MissingTestbed.
     """
-    module, pins = PROJECTS[name].module, PROJECTS[name].pins
-    version, pinned = _pin(pins, module, PROJECTS[name].version)
+    module, pins = project.module, project.pins
+    version, pinned = _pin(pins, module, project.version)
     told = golang.find().run("mod", "download", "-json", f"{module}@{version}", folder=pins)
     answer = json.loads(told)
     if answer["Sum"] != pinned:
