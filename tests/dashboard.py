@@ -112,6 +112,14 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             {"{{outcome}}": "sum by (outcome) (increase(podgate_owner_events_total[1h]))"},
         ),
         Panel(
+            "Connections",
+            {
+                "{{pod}} open": 'sum by (pod) (podgate_connections{pod=~"$pod"})',
+                "{{cause}} ended": "sum by (cause)"
+                " (increase(podgate_connections_refused_total[5m]))",
+            },
+        ),
+        Panel(
             "Namespaces looked up a second",
             {"{{outcome}}": "sum by (outcome) (rate(podgate_namespace_lookups_total[5m]))"},
             "reqps",
@@ -137,6 +145,10 @@ ROWS: dict[str, tuple[Panel, ...]] = {
                 "{{what}}": "sum by (what) (increase(podgate_reload_failures_total[1h]))",
                 "{{what}} fails now": "max by (what) (podgate_reload_failing)",
             },
+        ),
+        Panel(
+            "Documents in force",
+            {"{{kind}}": "min by (kind) (podgate_catalog_documents)"},
         ),
         Panel(
             "Documents by state", {"{{kind}} {{state}}": "max by (kind, state) (podgate_documents)"}

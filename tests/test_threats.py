@@ -150,15 +150,13 @@ def test_text_in_an_object_is_never_evaluated() -> None:
     assert (found["args"], found["image"]) == ([text], "registry.example.com/main:1")
 
 
-def test_more_callers_than_there_is_room_for_are_turned_away_and_the_rest_is_served(
+def test_more_callers_than_there_is_room_for_give_way_to_good_reviews(
     launch: Callable[..., Running],  # noqa: F811 - the fixture
 ) -> None:
     made = launch(concurrency=8)
     with contextlib.ExitStack() as held:
-        connections = [made.connect() for _ in range(12)]
-        for each in connections:
-            held.callback(each.close)
-            each.connect()
+        good, *connections = [made.connect() for _ in range(30)]
+        held.callback(good.close)
 
         def status(connection: http.client.HTTPSConnection) -> int:
             connection.request("POST", "/mutate", review(), JSON)
@@ -166,6 +164,53 @@ def test_more_callers_than_there_is_room_for_are_turned_away_and_the_rest_is_ser
             answer.read()
             return answer.status
 
-        assert {status(each) for each in connections[:3]} == {503}
-        assert made.probe("/livez")[0] == 200, "its own port is not part of the crowd"
-    assert eventually(lambda: made.post(review())[0] == 200)
+        assert status(good) == 200
+        for each in connections:
+            held.callback(each.close)
+            each.connect()
+            assert status(good) == 200, "who carried a good review keeps its connection"
+            assert made.post(review())[0] == 200, "and there is room for new ones"
+        with pytest.raises(OSError):
+            status(connections[0])
+        assert made.probe("/readyz")[0] == 200
+        assert ended(made, "full") > 0
+
+
+def ended(made: Running, cause: str) -> float:
+    """How many connections were ended for a cause."""
+    wanted = f'podgate_connections_refused_total{{cause="{cause}"}} '
+    lines = made.probe("/metrics")[1].splitlines()
+    return next(float(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
+
+
+def test_connections_that_carried_good_reviews_are_kept_and_others_told_to_try_again(
+    launch: Callable[..., Running],  # noqa: F811 - the fixture
+) -> None:
+    made = launch(concurrency=8)
+    with contextlib.ExitStack() as held:
+        good = [made.connect() for _ in range(8)]
+        for each in good:
+            held.callback(each.close)
+            each.request("POST", "/mutate", review(), JSON)
+            assert each.getresponse().read()
+        late = made.connect()
+        held.callback(late.close)
+        late.request("POST", "/mutate", review(), JSON)
+        answer = late.getresponse()
+        assert (answer.status, answer.getheader("retry-after")) == (503, "1")
+        for each in good:
+            each.request("POST", "/mutate", review(), JSON)
+            assert each.getresponse().read()
+
+
+def test_one_address_has_a_limit_for_connections_without_a_request(
+    launch: Callable[..., Running],  # noqa: F811 - the fixture
+) -> None:
+    made = launch(connections_per_address=4)
+    with contextlib.ExitStack() as held:
+        for _ in range(12):
+            each = made.connect()
+            held.callback(each.close)
+            each.connect()
+        assert eventually(lambda: ended(made, "address") == 8)
+        assert made.post(review())[0] == 200

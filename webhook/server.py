@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 import uvloop
@@ -22,7 +22,8 @@ import uvloop
 from webhook import jq
 from webhook.adapters import metrics as counts
 from webhook.adapters import telemetry, traces
-from webhook.adapters.connections import connection
+from webhook.adapters.connections import Connection, connection
+from webhook.adapters.gate import RECEIVED_BYTES, Acceptor, Gate, Peer
 from webhook.adapters.http import App, Judge, Limits, Observation, Reviews, State
 from webhook.adapters.kubernetes import (
     NO_ACCESS,
@@ -173,10 +174,12 @@ def bound(text: str) -> socket.socket:
     host, port = address(text)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise OSError(f"{text}: {reason}") from error
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
+    return made
 
 
 def named(listener: socket.socket) -> str:
@@ -189,11 +192,33 @@ def certificate_of(settings: Settings) -> Certificate:
     """The certificate of the settings; TlsError when it cannot be served."""
     assert settings.tls_cert is not None
     assert settings.tls_key is not None
-    return Certificate(Files(settings.tls_cert, settings.tls_key, settings.client_ca))
+    names = settings.tls_cert, settings.tls_key, settings.client_ca
+    return Certificate(Files(*names, settings.tls_min_version))
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process, which runs two of them."""
+    """A uvicorn server that accepts through a gate.
+
+    It leaves signals to the process, which runs two of them.
+    """
+
+    gate: Gate
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept."""
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def made(peer: Peer) -> asyncio.Protocol:
+            protocol = cast("type[Connection]", config.http_protocol_class)
+            made = protocol(config, self.server_state, {}, loop)
+            made.peer = peer
+            return made
+
+        acceptors = [Acceptor(each, self.gate, made, config.ssl) for each in sockets or ()]
+        for acceptor in acceptors:
+            acceptor.start()
+        self.servers = cast("list[Any]", acceptors)
+        self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -282,25 +307,41 @@ class Process:
     def build(self) -> tuple[Server, Server | None]:
         """The server of reviews, and the one of metrics and probes where it has its own port."""
         own, same = self.settings.metrics_listen, self.settings.metrics_listen == "same"
-        limits = Limits(self.settings.body_limit, self.settings.deadline)
+        limits = Limits(
+            self.settings.body_limit,
+            self.settings.deadline,
+            in_flight=self.settings.bytes_in_flight,
+        )
         traced = self.traces is not None
         reviews = Reviews(
             self.state, self.observe, limits, namespaces=self.namespaces, traced=traced
         )
         texts = self.metrics.text
         app = App(reviews, probes(self.state, texts if same else None))
-        servers = [self.server(app, self.certificate)]
+        gate = self.gate()
+        gate.refused, gate.opened = self.metrics.connection_refused, self.metrics.connected
+        servers = [self.server(app, self.certificate, gate)]
         if own and not same:
-            servers.append(self.server(probes(self.state, texts), None))
+            servers.append(self.server(probes(self.state, texts), None, self.gate()))
         self.servers = servers
         return servers[0], servers[1] if len(servers) > 1 else None
 
-    def server(self, app: Any, certificate: Certificate | None) -> Server:
+    def gate(self) -> Gate:
+        """The limits of connections of one port."""
+        settings = self.settings
+        return Gate(settings.concurrency, settings.connections_per_address)
+
+    def server(self, app: Any, certificate: Certificate | None, gate: Gate) -> Server:
         """One server in this loop, as `performance.md` §1 has it."""
         settings = self.settings
         config = uvicorn.Config(
             app,
-            http=connection(lambda: self.state.draining, settings.connection_age),
+            http=connection(
+                lambda: self.state.draining,
+                settings.connection_age,
+                gate,
+                settings.client_ca_name if certificate else (),
+            ),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -310,12 +351,13 @@ class Process:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            limit_concurrency=settings.concurrency,
             timeout_keep_alive=settings.keep_alive,
             timeout_graceful_shutdown=GRACE_SECONDS,
             ssl_context_factory=(lambda *_: certificate.context) if certificate else None,
         )
-        return Server(config)
+        made = Server(config)
+        made.gate = gate
+        return made
 
     def announce(self) -> None:
         """The one line that says what was started, told by the first worker."""
@@ -429,8 +471,11 @@ class Process:
         self.metrics.succeeded("catalog")
         if self.certificate is not None:
             self.note(self.certificate)
-        if self.state.generation > 1:
-            log.info("catalog %d is in use", self.state.generation)
+        counts = getattr(judge, "documents", {})
+        self.metrics.documents(counts)
+        told = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
+        if counts or self.state.generation > 1:
+            log.info("catalog %d is in use%s", self.state.generation, f": {told}" if told else "")
         selects = getattr(judge, "selects_namespaces", False)
         if selects and self.namespaces.credentials is None and not self.number:
             log.warning("policies select namespaces by their labels, but %s", NO_ACCESS)

@@ -62,6 +62,13 @@ class Settings(BaseModel):
     tls_cert: Path | None = setting(None, "the path of a PEM certificate chain")
     tls_key: Path | None = setting(None, "the path of the certificate's PEM key")
     client_ca: Path | None = setting(None, "the path of the CA that signs the API server's client")
+    client_ca_name: tuple[str, ...] = setting(
+        (),
+        "names of client certificates that are let in, separated by commas: exact common names, or"
+        " alternative names (DNS, URI, e-mail); without any, every certificate of the client CA is",
+        listed=NAMES,
+    )
+    tls_min_version: Literal["1.2", "1.3"] = setting("1.2", "1.2 or 1.3")
     plain_http: bool = setting(False, "true or false; true only to try things out without TLS")
     policies: tuple[Path, ...] = setting((), "paths of policies", listed=PATHS)
     interfaces: tuple[Path, ...] = setting((), "paths of resource interfaces", listed=PATHS)
@@ -110,7 +117,18 @@ class Settings(BaseModel):
         5.0, "seconds up to 300 to go on answering after SIGTERM"
     )
     concurrency: Annotated[int, Field(ge=8, le=65536)] = setting(
-        1024, "a number of connections per worker from 8 to 65536"
+        1024,
+        "a number of connections per worker from 8 to 65536; beyond it the oldest without a request"
+        " gives way",
+    )
+    connections_per_address: Annotated[int, Field(ge=1, le=65536)] = setting(
+        512,
+        "a number of connections per worker from 1 to 65536 that one address may have without a"
+        " finished request",
+    )
+    bytes_in_flight: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024 * 1024)] = setting(
+        64 * 1024 * 1024,
+        "a number of bytes that a worker holds of the bodies of all reviews together",
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "debug, info, warning or error"
@@ -258,6 +276,10 @@ class Settings(BaseModel):
             fix = "write it without --plain-http"
             found = "a client CA without TLS"
             return (Problem("flags", "--client-ca", found, fix, "setting"),) * bool(self.client_ca)
+        if self.client_ca_name and not self.client_ca:
+            fix = f"write {wanted('client_ca')} too"
+            found = "names of client certificates, and no CA of theirs"
+            return (Problem("flags", "--client-ca-name", found, fix, "setting"),)
         rows = ((flag(name), name) for name in ("tls_cert", "tls_key") if not getattr(self, name))
         return tuple(
             Problem("flags", shown, "nothing", f"write {wanted(name)} (or --plain-http)", "setting")

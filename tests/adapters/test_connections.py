@@ -9,12 +9,17 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from certs import authority
+from certs.pair import KeyPair
 from tests.adapters.test_http import (  # noqa: F401 - fixtures
+    NOW,
     UID,
     Running,
     ca,
@@ -23,7 +28,7 @@ from tests.adapters.test_http import (  # noqa: F401 - fixtures
     review,
     running,
 )
-from webhook.adapters import connections
+from webhook.adapters import connections, gate
 
 HEAD = b"POST /mutate?timeout=5s HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
 
@@ -174,3 +179,83 @@ def test_who_sends_no_request_is_not_kept(
         time.sleep(0.8)
         secured.sendall(whole(review()))
         assert one(secured)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "names, status",
+    [
+        ((), 200),
+        (("kube-apiserver", "front-proxy"), 200),
+        (("front-proxy",), 403),
+        (("kube-apiserver-2",), 403),
+        (("kube-*",), 403),
+    ],
+)
+def test_only_clients_of_the_given_names_are_let_in(
+    launch: Callable[..., Running],
+    ca: KeyPair,
+    tmp_path: Path,
+    names: tuple[str, ...],
+    status: int,
+) -> None:
+    (tmp_path / "ca.crt").write_bytes(ca.certificate_pem)
+    made = launch(client_ca=tmp_path / "ca.crt", client_ca_name=names)
+    client = authority.issue_client(ca, "kube-apiserver", NOW, timedelta(days=1))
+    pem = tmp_path / "client.pem"
+    pem.write_bytes(client.certificate_pem + client.key_pem)
+    context = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+    context.load_cert_chain(pem)
+    with (
+        socket.create_connection(("127.0.0.1", made.port), timeout=8) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secured,
+    ):
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            secured.sendall(whole(review()))
+        assert one(secured)[0] == status
+    counted = 'podgate_connections_refused_total{cause="client-name"} 1.0'
+    assert (counted in made.probe("/metrics")[1]) == (status == 403)
+
+
+def test_names_are_common_names_and_alternative_names_that_no_one_else_has() -> None:
+    certificate = {
+        "subject": ((("organizationName", "system:masters"),), (("commonName", "a"),)),
+        "subjectAltName": (("DNS", "b"), ("URI", "spiffe://c"), ("IP Address", "10.0.0.1")),
+    }
+    assert connections.names_of(certificate) == {"a", "b", "spiffe://c"}
+    assert connections.names_of({}) == frozenset()
+
+
+def test_a_handshake_that_never_ends_is_not_kept(
+    launch: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "HANDSHAKE_SECONDS", 0.5)
+    made = launch()
+    with socket.create_connection(("127.0.0.1", made.port), timeout=8) as plain:
+        assert plain.recv(1) == b""
+    assert eventually(lambda: 'cause="handshake"} 1.0' in made.probe("/metrics")[1])
+    assert eventually(lambda: "podgate_connections 0.0" in made.probe("/metrics")[1])
+
+
+def test_connections_without_descriptors_are_waited_for(
+    launch: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = launch()
+    assert made.post(review())[0] == 200
+    acceptor = made.process.servers[0].servers[0]
+    listener, failures = acceptor.listener, [OSError(24, "Too many open files")] * 3
+
+    class Failing:
+        """A listener that fails a few times."""
+
+        def accept(self) -> Any:
+            if failures:
+                raise failures.pop()
+            return listener.accept()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(listener, name)
+
+    monkeypatch.setattr(acceptor, "listener", Failing())
+    monkeypatch.setattr(gate, "PAUSE", 0.05)
+    assert made.post(review())[0] == 200
+    assert not failures

@@ -246,3 +246,38 @@ def test_with_a_client_ca_only_its_clients_come_in_and_it_can_be_exchanged(
     handshake(listener, certificate.context, stranger, "localhost")
     with pytest.raises((ssl.SSLError, ConnectionError)):
         handshake(listener, certificate.context, friendly, "localhost")
+
+
+@pytest.mark.parametrize("suite", ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384"])
+def test_suites_with_cbc_are_refused(ca: KeyPair, tmp_path: Path, suite: str) -> None:
+    server = Certificate(write(tmp_path, leaf(ca))).context
+    client = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert shake(client, server)
+    client.set_ciphers(suite)
+    with pytest.raises(ssl.SSLError, match=r"(?i)no shared cipher|handshake failure"):
+        shake(client, server)
+
+
+def test_1_2_can_be_refused(ca: KeyPair, tmp_path: Path) -> None:
+    pair = write(tmp_path, leaf(ca))
+    server = Certificate(Files(pair.certificate, pair.key, min_version="1.3")).context
+    client = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+    assert shake(client, server) == "TLSv1.3"
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError):
+        shake(client, server)
+
+
+def shake(client: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
+    """A handshake in memory: the version that both speak."""
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = server.wrap_bio(up, down, server_side=True)
+    theirs = client.wrap_bio(down, up, server_hostname="localhost")
+    for _ in range(5):
+        for side in (theirs, ours):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return theirs.version()

@@ -111,6 +111,10 @@ WITHOUT_CRD = {
     "statefulset.apps.kruise.io",
     "seldondeployment.machinelearning.seldon.io",
     "podcliqueset.grove.io",
+    "podclique.grove.io",
+    "podcliquescalinggroup.grove.io",
+    "dynamocomponentdeployment.nvidia.com@v1alpha1",
+    "dynamocomponentdeployment.nvidia.com@v1beta1",
     "dynamographdeployment.nvidia.com@v1alpha1",
     "dynamographdeployment.nvidia.com@v1beta1",
     *interactive.FULL_OBJECTS,
@@ -794,6 +798,12 @@ FULL_OBJECTS |= {
     "podcliqueset.grove.io": {
         "template": {"cliques": [{"name": "a", "labels": {}, "spec": {"podSpec": FULL_POD}}]}
     },
+    "podclique.grove.io": {"replicas": 1, "podSpec": FULL_POD},
+    "podcliquescalinggroup.grove.io": {"replicas": 1, "cliqueNames": ["a"]},
+    "dynamocomponentdeployment.nvidia.com@v1alpha1": {
+        "extraPodSpec": {**FULL_POD, "mainContainer": {"image": "a"}}
+    },
+    "dynamocomponentdeployment.nvidia.com@v1beta1": {"podTemplate": FULL},
     "dynamographdeployment.nvidia.com@v1alpha1": {
         "services": {"Front": {"extraPodSpec": {**FULL_POD, "mainContainer": {"image": "a"}}}}
     },
@@ -947,6 +957,14 @@ def with_conditions(*types: str) -> dict[str, Any]:
         ("cloneset.apps.kruise.io", {"readyReplicas": 1}, {"running"}),
         ("rollout.argoproj.io", {"phase": "Healthy"}, {"running"}),
         ("podcliqueset.grove.io", {}, set()),
+        ("podclique.grove.io", {}, {"initializing"}),
+        ("podclique.grove.io", {"readyReplicas": 1}, {"running"}),
+        ("podcliquescalinggroup.grove.io", {"availableReplicas": 1}, {"running"}),
+        (
+            "dynamocomponentdeployment.nvidia.com@v1alpha1",
+            with_conditions("Available"),
+            {"running"},
+        ),
         ("dynamographdeployment.nvidia.com@v1beta1", {"state": "successful"}, {"running"}),
         ("seldondeployment.machinelearning.seldon.io", {"state": "Available"}, {"running"}),
         *batch.STATUSES,

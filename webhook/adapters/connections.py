@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -14,7 +14,9 @@ import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-ARRIVED = "podgate.arrived"
+from webhook.adapters.gate import Gate, Peer, Stage
+
+ARRIVED, GOOD = "podgate.arrived", "podgate.good"
 TARGET_BYTES = 2 * 1024
 HEADER_BYTES = 8 * 1024
 HEAD_BYTES = 16 * 1024
@@ -24,8 +26,10 @@ LINGER_SECONDS = 1.0
 LINGER_BYTES = 4 * 1024 * 1024
 END_SECONDS = 10.0
 
-BAD, TARGET, HEAD = (
+BAD, FORBIDDEN, BUSY, TARGET, HEAD = (
     HTTPStatus.BAD_REQUEST,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.REQUEST_URI_TOO_LONG,
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 )
@@ -34,10 +38,11 @@ BAD, TARGET, HEAD = (
 class RefusedError(Exception):
     """A request that is answered before anything of it but its head is looked at."""
 
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        """`status` and `message` are the answer."""
+    def __init__(self, status: HTTPStatus, message: str, cause: str = "malformed") -> None:
+        """`status` and `message` are the answer; `cause` is counted."""
         super().__init__(message)
         self.status = status
+        self.cause = cause
 
 
 NOT_HTTP = RefusedError(BAD, "this server speaks HTTP/1.1, and this is something else")
@@ -57,6 +62,9 @@ class Connection(HttpToolsProtocol):
 
     draining: Callable[[], bool]
     age: float
+    gate: Gate
+    names: frozenset[str] = frozenset()
+    peer: Peer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note when to end, and do not wait for ever for a first request."""
@@ -66,12 +74,28 @@ class Connection(HttpToolsProtocol):
         self.in_head = self.in_message = self.is_refused = False
         self.head_timer: asyncio.TimerHandle | None = None
         self.end_timer: asyncio.TimerHandle | None = None
-        self.timeout_keep_alive_task = self.loop.call_later(FIRST_SECONDS, self.end)
+        self.timeout_keep_alive_task = self.loop.call_later(FIRST_SECONDS, self.end_late)
         self.first_until = self.loop.time() + FIRST_SECONDS
+        self.peer.connection = self
+        self.check_client()
+
+    def check_client(self) -> None:
+        """Trust a client that showed a certificate, and refuse one whose name is not let in.
+
+        Where a certificate is asked for, nobody comes here without one of the client CA.
+        """
+        shown = self.transport.get_extra_info("peercert")
+        if not shown:
+            return
+        if self.names and self.names.isdisjoint(names_of(shown)):
+            self.refuse(RefusedError(FORBIDDEN, "no client of this name is let in", "client-name"))
+            return
+        self.gate.move(self.peer, Stage.GOOD)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """No timer outlives the connection."""
         super().connection_lost(exc)
+        self.gate.leave(self.peer)
         self._unset_keepalive_if_required()
         self.end_head()
         if self.end_timer is not None:
@@ -98,7 +122,7 @@ class Connection(HttpToolsProtocol):
             self.refuse(too_many_headers())
         elif self.in_head and self.head_timer is None:
             until = min(self.first_until, self.loop.time() + HEAD_SECONDS)
-            self.head_timer = self.loop.call_at(until, self.end)
+            self.head_timer = self.loop.call_at(until, self.end_late)
 
     def eof_received(self) -> None:
         """A refused client that has nothing more to send has had its answer."""
@@ -121,21 +145,24 @@ class Connection(HttpToolsProtocol):
         """Take a part of the request target."""
         if len(self.url) + len(url) > TARGET_BYTES:
             told = f"the request target is longer than {TARGET_BYTES} bytes"
-            raise RefusedError(TARGET, told)
+            raise RefusedError(TARGET, told, "too-long")
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or a trailer, which nobody reads but which counts."""
         self.head_bytes += len(name) + len(value)
         if len(name) + len(value) > HEADER_BYTES:
-            raise RefusedError(HEAD, f"a header is longer than {HEADER_BYTES} bytes")
+            raise RefusedError(HEAD, f"a header is longer than {HEADER_BYTES} bytes", "too-long")
         if len(self.headers) >= HEAD_FIELDS or self.head_bytes > HEAD_BYTES:
             raise too_many_headers()
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Decide whether this answer is the connection's last."""
+        if self.gate.is_full():
+            raise RefusedError(BUSY, "there are too many connections; try again", "full")
         super().on_headers_complete()
+        self.gate.move(self.peer, Stage.SENDING)
         self.end_head()
         self.first_until = math.inf
         if self.draining() or time.monotonic() > self.expires:
@@ -156,6 +183,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, unless the rest of this one could go on for ever."""
         super().on_response_complete()
+        good = cast("dict[str, Any]", self.scope).get(GOOD)
+        self.gate.move(self.peer, Stage.GOOD if good else Stage.SERVED)
         if self.in_message and not self.transport.is_closing():
             self.linger()
 
@@ -172,6 +201,7 @@ class Connection(HttpToolsProtocol):
         Where the answer to an earlier request is due, that is the last one.
         """
         cycle, earlier = self.cycle, not self.in_message
+        self.gate.refused(error.cause)
         self.end_head()
         if cycle is not None and not cycle.response_complete:
             cycle.keep_alive = False
@@ -192,6 +222,22 @@ class Connection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(LINGER_SECONDS, self.end)
 
+    def is_idle(self) -> bool:
+        """Whether no answer is under way that somebody could still get."""
+        cycle = self.cycle
+        return self.in_message or cycle is None or bool(cycle.response_complete)
+
+    def give_way(self) -> None:
+        """End at once."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+        self.transport.abort()
+
+    def end_late(self) -> None:
+        """End a connection whose request did not come in time."""
+        self.gate.refused("slow")
+        self.end()
+
     def timeout_keep_alive_handler(self) -> None:
         """Close a connection without a request."""
         self.end()
@@ -204,24 +250,38 @@ class Connection(HttpToolsProtocol):
             self.end_timer = self.loop.call_later(END_SECONDS, self.transport.abort)
 
 
-def connection(draining: Callable[[], bool], age: float) -> type[HttpToolsProtocol]:
-    """The protocol class of one server whose connections end after about `age` seconds."""
-    return type(
-        "ConnectionOfServer", (Connection,), {"draining": staticmethod(draining), "age": age}
+def connection(
+    draining: Callable[[], bool], age: float, gate: Gate, names: Iterable[str] = ()
+) -> type[Connection]:
+    """The protocol class of one server whose connections end after about `age` seconds.
+
+    Only clients with one of the `names` in their certificate are let in, where there are any.
+    """
+    values = {"draining": staticmethod(draining), "age": age, "gate": gate}
+    return type("ConnectionOfServer", (Connection,), {**values, "names": frozenset(names)})
+
+
+def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
+    """The common names and the alternative names (DNS, URI, e-mail) of a client certificate."""
+    subject = (pair for part in certificate.get("subject", ()) for pair in part)
+    common = (value for key, value in subject if key == "commonName")
+    other = (
+        value
+        for key, value in certificate.get("subjectAltName", ())
+        if key in ("DNS", "URI", "email")
     )
+    return frozenset((*common, *other))
 
 
 def too_many_headers() -> RefusedError:
     """The refusal of a head or of trailers without end."""
     told = f"the headers are more than {HEAD_FIELDS} or longer than {HEAD_BYTES} bytes"
-    return RefusedError(HEAD, told)
+    return RefusedError(HEAD, told, "too-long")
 
 
 def refusal(error: RefusedError) -> bytes:
     """A whole answer that ends its connection."""
     body = orjson.dumps({"error": str(error)})
-    head = (
-        b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-        % len(body)
-    )
-    return STATUS_LINE[error.status] + head + body
+    head = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body)
+    again = b"retry-after: 1\r\n" if error.status is BUSY else b""
+    return STATUS_LINE[error.status] + head + again + b"connection: close\r\n\r\n" + body

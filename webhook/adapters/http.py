@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 from starlette.applications import Starlette
 
-from webhook.adapters.connections import ARRIVED
+from webhook.adapters import bodies
+from webhook.adapters.bodies import Body, Receive, Room
+from webhook.adapters.connections import ARRIVED, GOOD
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
 from webhook.core import wording
@@ -25,14 +27,11 @@ from webhook.core.request import Request, Stage
 Judge = Callable[[Request], Decision]
 Answered = tuple[int, bytes]
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("podgate.http")
 
 STAGES = {f"/{each.value}": each for each in Stage}
-DISCARD_BYTES = 32 * 1024 * 1024
-DISCARD_SECONDS = 2.0
 SIGHT_SECONDS = 0.3  # that a claim which was just made has to come through the watch
 SIGHT_STEP = 0.01
 
@@ -100,11 +99,15 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one review: bytes of its body, seconds it may wait, bytes judged in a thread."""
+    """Bounds of one review: bytes of its body, seconds it may wait, bytes judged in a thread.
+
+    `in_flight` are the bytes of all bodies that a process holds at a time.
+    """
 
     body: int = budget.BODY_LIMIT
     deadline: float = 1.0
     large: int = 64 * 1024
+    in_flight: int = 64 * 1024 * 1024
 
 
 class Namespaces(Protocol):
@@ -163,6 +166,11 @@ class Reviews:
     )
     namespaces: Namespaces | None = None
     traced: bool = False
+    room: Room = field(init=False)
+
+    def __post_init__(self) -> None:
+        """All bodies together have a limit too."""
+        self.room = Room(max(self.limits.in_flight, self.limits.body))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, stage: Stage) -> None:
         """One review, from its first byte to the answer."""
@@ -173,13 +181,22 @@ class Reviews:
             return
         until = arrived + budget.timeout_of(scope["query_string"])
         turn = Turn(stage, arrived, until, parent_of(scope) if self.traced else "")
-        body = await self.read(scope, receive, until)
+        held = Body()
+        try:
+            await self.read_and_answer(scope, receive, send, held, turn)
+        finally:
+            self.room.release(held)
+
+    async def read_and_answer(
+        self, scope: Scope, receive: Receive, send: Send, held: Body, turn: Turn
+    ) -> None:
+        """The rest of one review; `held` counts the bytes of its body."""
+        body = await self.read(scope, receive, held, turn.until)
         if body is None:
             return
         if isinstance(body, ReviewFault):
-            self.told(self.unjudged(turn, body, self.clock() - arrived))
-            close = ((b"connection", b"close"),)
-            await answer(send, body.http_status, review.fault_response(body), close)
+            self.told(self.unjudged(turn, body, self.clock() - turn.arrived))
+            await answer(send, body.http_status, review.fault_response(body), CLOSE)
             return
         large = len(body) > self.limits.large
         if large:
@@ -189,28 +206,19 @@ class Reviews:
         else:
             answered = self.judged(body, turn)
         if isinstance(answered, Pending):
-            answered = await self.completed(answered, until, large)
+            answered = await self.completed(answered, turn.until, large)
+        scope[GOOD] = answered[0] == 200
         await answer(send, *answered)
 
     async def read(
-        self, scope: Scope, receive: Receive, until: float
+        self, scope: Scope, receive: Receive, held: Body, until: float
     ) -> bytes | ReviewFault | None:
         """The body; a fault when it is too large or too slow; None when the caller went away."""
-        limit = self.limits.body
         declared, expects = declared_length(scope)
-        if declared > limit and expects:
-            return review.too_large("", limit)
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            return body if len(body) <= limit else review.too_large(review.find_uid(body), limit)
-        try:
-            async with asyncio.timeout(max(0.0, until - self.clock())):
-                return await read_on(receive, body, limit)
-        except TimeoutError:
-            return ReviewFault(review.find_uid(body), 408, "the body came too slowly", "slow-body")
+        if declared > self.limits.body and expects:
+            return review.too_large("", self.limits.body)
+        seconds = until - self.clock()
+        return await bodies.read(receive, self.room, held, self.limits.body, seconds)
 
     def judged(self, body: bytes, turn: Turn) -> Answered | Pending:
         """HTTP status and body of the answer to one whole review; it neither raises nor waits."""
@@ -369,39 +377,6 @@ def unknown_namespace(request: Request, why: str) -> ReviewFault:
     return ReviewFault(request.uid, 500, told, "unknown-namespace")
 
 
-async def read_on(receive: Receive, begun: bytes, limit: int) -> bytes | ReviewFault | None:
-    """The rest of a body that did not come at once, never holding more than `limit` bytes."""
-    body = bytearray(begun)
-    more = True
-    while more and len(body) <= limit:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    if len(body) <= limit:
-        return bytes(body)
-    uid = review.find_uid(body)
-    body.clear()
-    if more:
-        await discard(receive)
-    return review.too_large(uid, limit)
-
-
-async def discard(receive: Receive) -> None:
-    """Read past what is left of a body, for a while: a client mid-sentence misses the answer."""
-    seen = 0
-    try:
-        async with asyncio.timeout(DISCARD_SECONDS):
-            while seen < DISCARD_BYTES:
-                message = await receive()
-                seen += len(message.get("body", b""))
-                if not message.get("more_body"):
-                    return
-    except TimeoutError:
-        return
-
-
 def unfit(scope: Scope) -> tuple[int, bytes, tuple[tuple[bytes, bytes], ...]] | None:
     """Status, body and headers for a call that is refused before its body is read."""
     if scope["method"] != "POST":
@@ -448,8 +423,10 @@ def problem(message: str) -> bytes:
 async def answer(
     send: Send, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()
 ) -> None:
-    """Send one JSON answer."""
+    """Send one JSON answer; one that the caller may get by asking again says so."""
     length = b"%d" % len(body)
+    if status == 503:
+        headers = (*headers, (b"retry-after", b"1"))
     fields = [(b"content-type", b"application/json"), (b"content-length", length), *headers]
     await send({"type": "http.response.start", "status": status, "headers": fields})
     await send({"type": "http.response.body", "body": body})

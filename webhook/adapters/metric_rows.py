@@ -34,7 +34,7 @@ class Row:
     meaning: str
     labels: Mapping[str, Values] = field(default_factory=dict)
     buckets: tuple[float, ...] = BUCKETS
-    of_workers: Literal["livemin", "livemax"] = "livemin"
+    of_workers: Literal["livemin", "livemax", "livesum"] = "livemin"
 
     def counter(self, registry: CollectorRegistry) -> Counter:
         """The metric of a row that is a counter; a series that may be known is there from the start,
@@ -169,7 +169,41 @@ JQ_DEATHS = Row(
     "counter",
     "jq processes that ended by themselves, in a call or between two; a missed deadline is none.",
 )
+CONNECTIONS = Row(
+    "podgate_connections",
+    "gauge",
+    "Open connections to the port of reviews, those that shake hands included.",
+    of_workers="livesum",
+)
+REFUSED = Row(
+    "podgate_connections_refused_total",
+    "counter",
+    "Connections to the port of reviews that podgate ended: the limit of an address or of all, no"
+    " file descriptors left, a handshake that failed, a certificate of another name, a request that"
+    " did not come in time, that is too long or that is not HTTP.",
+    {
+        "cause": (
+            "address",
+            "full",
+            "descriptors",
+            "handshake",
+            "client-name",
+            "slow",
+            "too-long",
+            "malformed",
+        )
+    },
+)
+IN_FORCE = Row(
+    "podgate_catalog_documents",
+    "gauge",
+    "Documents of each kind in the catalog in use, shipped ones included; the lowest worker.",
+    {"kind": ("policy", "definition", "asset", "exception")},
+)
 ADMISSION = (
+    CONNECTIONS,
+    REFUSED,
+    IN_FORCE,
     REQUESTS,
     DURATION,
     WAIT,

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -95,6 +96,9 @@ class Metrics:
     lookups: Counter
     jq_calls: Counter
     jq_deaths: Counter
+    connections: Gauge
+    refused: Counter
+    in_force: Gauge
     kinds: set[str] = field(default_factory=set)
     policies: Bounded = field(default_factory=lambda: Bounded(MOST_NAMES))
     excusing: Bounded = field(default_factory=lambda: Bounded(MOST_NAMES))
@@ -123,6 +127,9 @@ class Metrics:
             lookups=rows.LOOKUPS.counter(registry),
             jq_calls=rows.JQ_CALLS.counter(registry),
             jq_deaths=rows.JQ_DEATHS.counter(registry),
+            connections=rows.CONNECTIONS.gauge(registry),
+            refused=rows.REFUSED.counter(registry),
+            in_force=rows.IN_FORCE.gauge(registry),
         )
 
     def answered(
@@ -205,6 +212,19 @@ class Metrics:
             self.jq_calls.labels(outcome).inc()
         if outcome in (ENDED, "died"):
             self.jq_deaths.inc()
+
+    def connected(self, change: int) -> None:
+        """A connection began (1) or ended (-1)."""
+        self.connections.inc(change)
+
+    def connection_refused(self, cause: str) -> None:
+        """A connection was ended for a cause."""
+        self.refused.labels(cause).inc()
+
+    def documents(self, counts: Mapping[str, int]) -> None:
+        """So many documents of each kind are in force."""
+        for kind, count in counts.items():
+            self.in_force.labels(kind).set(count)
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format, of all workers where there are several."""

@@ -47,6 +47,9 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
         text = told.get(error.status_code, error.detail)
         return said(error.status_code, {"error": text}, dict(error.headers or {}))
 
+    async def failed(request: Request, error: Exception) -> Response:
+        return said(500, {"error": "this failed, see podgate's log"})
+
     async def statusz(request: Request) -> Response:
         acknowledged = getattr(state.judge, "acknowledged", list)
         workers = await asyncio.to_thread(acknowledged)
@@ -56,7 +59,7 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
     routes = [Route("/livez", livez), Route("/readyz", readyz), Route("/statusz", statusz)]
     if metrics is not None:
         routes.append(Route("/metrics", counters))
-    return Starlette(routes=routes, exception_handlers={HTTPException: wrong})
+    return Starlette(routes=routes, exception_handlers={HTTPException: wrong, Exception: failed})
 
 
 def said(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:

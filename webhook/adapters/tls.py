@@ -30,6 +30,7 @@ class Files:
     certificate: Path
     key: Path
     client_ca: Path | None = None
+    min_version: str = "1.2"
 
     def mark(self) -> Mark:
         """What tells that a file was written or exchanged, kubelet's symlink swap included."""
@@ -119,7 +120,7 @@ class Loaded(NamedTuple):
 
 def loaded(files: Files) -> Loaded:
     """A context with what the files hold now; TlsError if they are bad."""
-    context = server_context(asks_clients=files.client_ca is not None)
+    context = server_context(files.min_version, asks_clients=files.client_ca is not None)
     chain, key = content(files.certificate), content(files.key)
     until = not_after(chain, files.certificate)
     with as_file(chain) as chain_path, as_file(key) as key_path:
@@ -141,13 +142,19 @@ def fingerprint_of(chain: bytes) -> str:
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
 
 
-def server_context(*, asks_clients: bool) -> ssl.SSLContext:
-    """A server context: TLS 1.2 or later, HTTP/1.1, no session tickets (each costs and none pays).
+# What Go's client offers of TLS 1.2 without CBC; suites of TLS 1.3 are not chosen by this.
+SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"
+VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def server_context(min_version: str = "1.2", *, asks_clients: bool) -> ssl.SSLContext:
+    """A server context: HTTP/1.1, no session tickets (each costs and none pays), no CBC suites.
 
     With `asks_clients` a client without a certificate of the client CA is turned away.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = VERSIONS[min_version]
+    context.set_ciphers(SUITES)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])

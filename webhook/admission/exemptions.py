@@ -133,11 +133,18 @@ def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
     `mergedWith` is set is not seen here, so that such components are always open.
     """
     profile = definition.profile
+    if profile.undefined_kinds or states_no_pods(definition):
+        return True
     named = profile.components.values()
     if not named:
         return any(each.pods for each in profile.references)
     own = [each for each in named if made in each.makes]
     return any(each.children == "merged" or each.merged_with is not None for each in own or named)
+
+
+def states_no_pods(definition: Definition) -> bool:
+    """Whether nothing of the pods is stated in objects of a kind, so that nothing was evaluated."""
+    return not definition.embedded and not any(each.plans for each in definition.everyone)
 
 
 def definition_for(request: Request, catalog: Catalog) -> Definition | None:

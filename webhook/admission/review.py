@@ -269,6 +269,12 @@ def too_large(uid: str, limit: int) -> ReviewFault:
     return ReviewFault(uid, 413, message, "too-large")
 
 
+def no_room(uid: str) -> ReviewFault:
+    """The fault for a body that there is no memory for at the moment."""
+    told = "podgate is overloaded: it holds as many bytes of reviews as it may, and read no more"
+    return ReviewFault(uid, 503, told, "no-room")
+
+
 def waited_too_long(uid: str, seconds: float) -> ReviewFault:
     """The fault for a request whose caller has given up, or is about to."""
     message = f"podgate is overloaded: this review waited {seconds:.1f} s and was not judged"

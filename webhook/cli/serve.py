@@ -71,6 +71,11 @@ class CatalogJudge:
         return len(self.catalog.policies)
 
     @property
+    def documents(self) -> dict[str, int]:
+        """How many documents of each kind are in force, shipped ones included."""
+        return self.catalog.documents()
+
+    @property
     def selects_namespaces(self) -> bool:
         """Whether there are namespaces whose labels it must know."""
         return bool(self.selecting)
@@ -200,6 +205,8 @@ def serve(
     tls_cert: Annotated[Path | None, option("tls_cert")] = None,
     tls_key: Annotated[Path | None, option("tls_key")] = None,
     client_ca: Annotated[Path | None, option("client_ca")] = None,
+    client_ca_name: Annotated[list[str] | None, option("client_ca_name")] = None,
+    tls_min_version: Annotated[str | None, option("tls_min_version")] = None,
     plain_http: Annotated[bool | None, option("plain_http")] = None,
     policies: Annotated[list[str] | None, option("policies", "-p")] = None,
     interfaces: Annotated[list[str] | None, option("interfaces")] = None,
@@ -217,6 +224,8 @@ def serve(
     deadline: Annotated[str | None, option("deadline")] = None,
     drain: Annotated[str | None, option("drain")] = None,
     concurrency: Annotated[str | None, option("concurrency")] = None,
+    connections_per_address: Annotated[str | None, option("connections_per_address")] = None,
+    bytes_in_flight: Annotated[str | None, option("bytes_in_flight")] = None,
     log_level: Annotated[str | None, option("log_level")] = None,
     log_format: Annotated[str | None, option("log_format")] = None,
     traces: Annotated[str | None, option("traces")] = None,

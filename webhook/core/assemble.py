@@ -21,6 +21,7 @@ from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.interface import Interface, is_interface, parse_interface
+from webhook.core.workload.intermediate import with_gaps
 from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.profile import Profile, is_profile, parse_profile
 from webhook.core.workload.proof import prove, uncovered_places, ungoverned
@@ -261,6 +262,9 @@ def assemble(
         if each.reason != "no-pods" or each.origin not in elsewhere
     ]
     words = choices.vocabulary
+    defined = {each.key for each in documents.interfaces}
+    documents.profiles, gaps = with_gaps(documents.profiles, defined)
+    documents.problems += gaps
     combined = combine(
         documents.interfaces, documents.profiles, words.prefer_given, documents.unusable
     )

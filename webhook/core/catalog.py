@@ -47,6 +47,16 @@ class Catalog:
     plans: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     reach: dict[tuple[object, ...], Plans] = field(default_factory=dict)
 
+    def documents(self) -> dict[str, int]:
+        """How many documents of each kind are in force, shipped ones included."""
+        excused = {id(each) for rows in self.exceptions.values() for each in rows}
+        return {
+            "policy": len(self.policies),
+            "definition": sum(map(len, self.definitions.values())),
+            "asset": len(self.assets),
+            "exception": len(excused),
+        }
+
     def definition(self, group: str, kind: str, version: str) -> Definition | None:
         """The definition of a kind that covers this version."""
         for each in self.definitions.get((group, kind), ()):

@@ -88,6 +88,7 @@ class Definition:
         return bool(
             profile.references
             or profile.pod_texts
+            or profile.undefined_kinds
             or any(each.children == "merged" for each in profile.components.values())
             or any(each.merged_with for each in profile.components.values())
         )

@@ -86,6 +86,7 @@ places are native jq paths from the object's root; a place may match several tim
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
       immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
+      # kinds between the workload and its pods; without a definition of each, all children are merged
       intermediateKinds: [{group: batch, kind: Job}]
       controllers: ["system:serviceaccount:kubeflow:training-operator"]   # exact user names
       # objects that are named; pods come of them unless `pods` is false or they are core kinds

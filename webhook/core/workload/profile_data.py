@@ -210,6 +210,8 @@ class Profile:
     `claim_templates` are the claims that it brings along as volumes of its pods,
     `pod_parts` are the pieces of pods that the kind states one by one, by component.
     `pod_texts` are texts that change pods, `cluster_scoped` kinds are in no namespace.
+    `undefined_kinds` are intermediate kinds without a definition, known once all documents are
+    there: with one of them, children of every component are merged.
     """
 
     group: str
@@ -245,6 +247,7 @@ class Profile:
     pod_texts: tuple[PodText, ...] = ()
     reserved: tuple[Reserved, ...] = ()
     cluster_scoped: bool = False
+    undefined_kinds: frozenset[tuple[str, str]] = frozenset()
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""
@@ -255,7 +258,8 @@ class Profile:
 
     def component(self, name: str) -> ComponentProfile:
         """How the component is treated; one that the profile does not name is a worker."""
-        return self.components.get(name) or UNNAMED
+        found = self.components.get(name) or UNNAMED
+        return replace(found, children="merged") if self.undefined_kinds else found
 
 
 UNNAMED = ComponentProfile()

@@ -1,0 +1,125 @@
+"""Bodies of reviews: read up to a limit each, and to a limit of all that a process holds at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.admission import review
+from webhook.admission.review import ReviewFault
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+DISCARD_BYTES = 32 * 1024 * 1024
+DISCARD_SECONDS = 2.0
+
+
+@dataclass(eq=False, slots=True)
+class Body:
+    """What is held of one body; `limit` is when to stop reading it."""
+
+    size: int = 0
+    limit: asyncio.Timeout | None = None
+    gave_way: bool = False
+
+
+@dataclass(slots=True)
+class Room:
+    """Bytes of bodies that a process holds, those of reviews that are evaluated included.
+
+    When there is no room for more, the body that has been unfinished for longest gives way: an API
+    server sends a body at once, so that who holds many of them for long is no API server.
+    """
+
+    most: int
+    used: int = 0
+    unfinished: dict[Body, None] = field(default_factory=dict)
+
+    def take(self, body: Body, count: int) -> bool:
+        """Hold more bytes of a body; False where there is no room for them."""
+        while self.used + count > self.most:
+            oldest = next(iter(self.unfinished), body)
+            if oldest is body:
+                return False
+            oldest.gave_way = True
+            self.release(oldest)
+            if oldest.limit is not None:
+                oldest.limit.reschedule(0.0)
+        self.used += count
+        body.size += count
+        return True
+
+    def release(self, body: Body) -> None:
+        """Hold nothing of a body any more."""
+        self.unfinished.pop(body, None)
+        self.used -= body.size
+        body.size = 0
+
+
+async def read(
+    receive: Receive, room: Room, held: Body, limit: int, seconds: float
+) -> bytes | ReviewFault | None:
+    """A whole body, held in `room` until its owner releases it.
+
+    A fault when it is too large, too slow, or when there is no room; None when the caller left.
+    """
+    message = await receive()
+    if message["type"] != "http.request":
+        return None
+    begun: bytes = message.get("body", b"")
+    if not message.get("more_body"):
+        if len(begun) > limit:
+            return review.too_large(review.find_uid(begun), limit)
+        return begun if room.take(held, len(begun)) else review.no_room(review.find_uid(begun))
+    body = bytearray(begun)
+    room.unfinished[held] = None
+    try:
+        async with asyncio.timeout(max(0.0, seconds)) as held.limit:
+            return await read_on(receive, room, held, body, limit)
+    except TimeoutError:
+        if held.gave_way:
+            return review.no_room(review.find_uid(body))
+        return ReviewFault(review.find_uid(body), 408, "the body came too slowly", "slow-body")
+    finally:
+        room.unfinished.pop(held, None)
+
+
+async def read_on(
+    receive: Receive, room: Room, held: Body, body: bytearray, limit: int
+) -> bytes | ReviewFault | None:
+    """The rest of a body that did not come at once, never more than `limit` bytes of it."""
+    more, added = True, len(body)
+    while True:
+        if len(body) > limit:
+            uid = review.find_uid(body)
+            body.clear()
+            room.release(held)
+            if more:
+                await discard(receive)
+            return review.too_large(uid, limit)
+        if not room.take(held, added):
+            return review.no_room(review.find_uid(body))
+        if not more:
+            return bytes(body)
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        piece = message.get("body", b"")
+        body += piece
+        added = len(piece)
+        more = message.get("more_body", False)
+
+
+async def discard(receive: Receive) -> None:
+    """Read past what is left of a body, for a while: a client mid-sentence misses the answer."""
+    seen = 0
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while seen < DISCARD_BYTES:
+                message = await receive()
+                seen += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
+    except TimeoutError:
+        return
