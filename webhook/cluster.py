@@ -40,10 +40,8 @@ AGAIN = 5.0  # seconds before a watcher that has ended is started again
 
 
 def new_folder() -> Path:
-    """A folder for snapshots, in memory where there is room for them."""
-    shared = Path("/dev/shm")  # noqa: S108 - a private folder in it
-    writable = shared.is_dir() and os.access(shared, os.W_OK)
-    return Path(tempfile.mkdtemp(prefix="podgate-", dir=shared if writable else None))
+    """A folder for snapshots, on the volume for temporary files: the chart mounts memory there."""
+    return Path(tempfile.mkdtemp(prefix="podgate-"))
 
 
 @dataclass(slots=True)
@@ -153,7 +151,11 @@ class ClusterSources:
         """Say which generation of every document is in force here."""
         rows = [[*key, each.in_force] for key, each in sorted(standings.items())]
         body: dict[str, Any] = {"serial": self.serial, "process": os.getpid(), "in_force": rows}
-        self.snapshot.acknowledge(os.getpid(), body)
+        try:
+            self.snapshot.acknowledge(os.getpid(), body)
+        except OSError as error:
+            # The controller waits for this; reviews do not.
+            log.warning("cannot report the documents in force: %s", error.strerror)
 
 
 def fixed_of(sources: Sources) -> tuple[Fixed | None, tuple[Problem, ...]]:

@@ -51,6 +51,8 @@ Changed = Callable[[], bool]
 WATCH_SECONDS = 2.0
 RETRY_SECONDS = 15.0
 GRACE_SECONDS = 10
+# Files are looked at every two seconds, so that nobody has to ask for that. Workers inherit it.
+IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 COLLECTION = (50_000, 20, 100)
 COLLECTED_EVERY = 20
 
@@ -80,6 +82,9 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
     for it; where `selects_namespaces` is true and nobody can be asked, that is told too.
     """
     telemetry.start_logging(settings.log_level, settings.log_format)
+    if threading.current_thread() is threading.main_thread():
+        for number in IGNORED:
+            signal.signal(number, signal.SIG_IGN)
     problems = settings.unfit_to_serve()
     if problems:
         return refuse(problems)

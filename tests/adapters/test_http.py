@@ -398,6 +398,34 @@ def test_a_refusal_is_logged_with_rules_and_places_and_without_values(
     assert SECRET not in str(line)
 
 
+@pytest.mark.parametrize("formatter", [telemetry.JsonLines(), telemetry.TextLines()])
+def test_no_line_of_the_log_is_long(formatter: logging.Formatter) -> None:
+    record = logging.LogRecord("a", logging.INFO, "", 1, "%s", ("m" * 10**6,), None)
+    record.__dict__[telemetry.FACTS] = {
+        "user": "u" * 10**6,
+        "rules": [{"path": "p" * 10**6}] * 10**4,
+        "k" * 10**6: Path("/" + "x" * 10**6),
+        "number": 1.5,
+    }
+    line = formatter.format(record)
+    assert len(line) < 64 * 1024
+    assert "1.5" in line
+
+
+def test_signals_that_mean_nothing_end_nobody(tmp_path: Path, ca: KeyPair) -> None:
+    with command(tmp_path, ca, 2) as (made, child):
+        assert eventually(lambda: ready(made))
+        workers = children(child.pid)
+        for process in (child.pid, *workers):
+            for number in server.IGNORED:
+                os.kill(process, number)
+        for _ in range(3):
+            assert made.post(review())[0] == 200
+            time.sleep(0.2)
+        assert child.poll() is None
+        assert children(child.pid) == workers
+
+
 def test_a_connection_is_used_again_and_again(running: Running) -> None:
     with contextlib.closing(running.connect()) as connection:
         connection.connect()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
+import os
 import re
 import socket
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from prometheus_client import values
 
-from webhook.adapters import metric_rows, side_port
+from webhook.adapters import metric_rows, metrics, side_port
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.jq_worker import JqDeadlineError, JqDiedError, JqRefusedError, JqWorker
 from webhook.adapters.metric_rows import Row
@@ -169,3 +174,60 @@ def test_a_side_port_answers_probes_and_metrics(port: tuple[Get, list[str]]) -> 
     assert status == 200
     assert "podgate_requests_total" in NAME.findall(text)
     assert get("/other")[0] == 404
+
+
+def test_a_full_volume_ends_no_worker_and_no_scrape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    room = [True]
+
+    def allocate(descriptor: int, offset: int, length: int) -> None:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        os.ftruncate(descriptor, offset + length)
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+    folder = metrics.share()
+    assert folder is not None
+    assert folder.parent == tmp_path
+    try:
+        shown = metrics.Metrics.new()
+        shown.looked_up("found")
+        room[0] = False
+        for number in range(500):  # more series than the file has blocks for
+            shown.broken(f"policy-{number}", "rule" * 50)
+        shown.looked_up("found")
+        assert b'podgate_namespace_lookups_total{outcome="found"} 1.0' in shown.text()
+        with monkeypatch.context() as patch:  # a worker that starts while the volume is full
+            patch.setattr(values, "ValueClass", values.MultiProcessValue(lambda: 999_999_999))
+            late = metrics.Metrics.new()
+            late.looked_up("found")
+        assert not list(folder.glob("*999999999*"))
+        assert b'outcome="found"} 1.0' in shown.text()
+    finally:
+        metrics.unshare(folder)
+
+
+def test_without_a_folder_each_worker_counts_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    folder = metrics.share()
+    assert folder is None
+    shown = metrics.Metrics.new()
+    shown.looked_up("found")
+    metrics.forget(1)
+    assert b'outcome="found"} 1.0' in shown.text()
+    metrics.unshare(folder)
+
+
+def test_a_file_of_counters_has_all_its_blocks(tmp_path: Path) -> None:
+    made = metrics.Allocated(str(tmp_path / "a.db"))
+    for number in range(3_000):
+        made.read_value(f"series {number}")
+    made.close()  # type: ignore[no-untyped-call]
+    seen = (tmp_path / "a.db").stat()
+    assert seen.st_size > metrics.INITIAL
+    assert seen.st_blocks * 512 >= seen.st_size

@@ -6,6 +6,9 @@ multiprocess mode) and whoever is scraped adds them up; with one they are plain 
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import mmap
 import os
 import shutil
 import tempfile
@@ -25,6 +28,7 @@ from prometheus_client import (
     generate_latest,
     values,
 )
+from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from webhook.adapters import metric_rows as rows
@@ -34,28 +38,84 @@ MOST_KINDS, MOST_NAMES = 200, 1000
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 OTHER = "other"
 ENDED = "ended"
+INITIAL = 1 << 16
+MEMORY = ""
+
+log = logging.getLogger("podgate.metrics")
 
 
-def share() -> Path:
-    """Make the folder that workers share, before metrics are made and workers are forked."""
-    memory = Path("/dev/shm")  # noqa: S108 - memory is the right place for what ends with us
-    where = memory if os.access(memory, os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="podgate-metrics-", dir=where))
+class Allocated(MmapedDict):
+    """A worker's numbers in a file whose blocks are there before it is mapped.
+
+    To write to a mapped page that a full volume has no block for ends the process (SIGBUS). Where
+    there is no room the numbers are in memory, and nobody sees them.
+    """
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:
+        """Allocate a new file; one that cannot be leaves nothing behind."""
+        if not read_mode and not allocated(filename, INITIAL):
+            log.warning("there is no room for counters in %s: they are not shown", filename)
+            filename = f"/proc/self/fd/{os.memfd_create('podgate-counters', os.MFD_CLOEXEC)}"
+        super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+    def _init_value(self, key: str) -> None:
+        """Allocate more before the file grows; without room go on in memory."""
+        needed = self._used + 4 * len(key) + 64
+        if needed > self._capacity and not allocated(self._fname, self._capacity * 2):
+            log.warning(
+                "there is no room for more counters in %s: no new ones are shown", self._fname
+            )
+            memory = mmap.mmap(-1, self._capacity * 2)
+            memory[: self._capacity] = self._m[: self._capacity]
+            self._m, self._capacity = memory, self._capacity * 2
+            self._fname = MEMORY
+        super()._init_value(key)  # type: ignore[no-untyped-call]
+
+
+def allocated(filename: str, size: int) -> bool:
+    """Give a file all blocks of a size; False where there is no room, and no empty file then."""
+    if filename == MEMORY:
+        return False
+    try:
+        with Path(filename).open("a+b") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+    except OSError:
+        with contextlib.suppress(OSError):
+            if Path(filename).stat().st_size == 0:
+                Path(filename).unlink()
+        return False
+    return True
+
+
+def share() -> Path | None:
+    """Make the folder that workers share, before metrics are made and workers are forked.
+
+    It is on the volume for temporary files. None where that has no room: each worker then shows
+    its own numbers.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="podgate-metrics-"))
+    except OSError as error:
+        log.warning("workers do not share their counters: %s", error.strerror)
+        return None
     os.environ[SHARED] = str(folder)
+    values.MmapedDict = Allocated  # type: ignore[attr-defined]
     values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
     return folder
 
 
-def unshare(folder: Path) -> None:
+def unshare(folder: Path | None) -> None:
     """Remove the shared folder; metrics made later are plain numbers again."""
     os.environ.pop(SHARED, None)
     values.ValueClass = values.MutexValue
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget(process: int) -> None:
     """A worker ended: its gauges go, its counts stay."""
-    mark_process_dead(process)  # type: ignore[no-untyped-call]
+    if os.environ.get(SHARED):
+        mark_process_dead(process)  # type: ignore[no-untyped-call]
 
 
 @dataclass(slots=True)

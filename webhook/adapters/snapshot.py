@@ -120,8 +120,14 @@ class Snapshot:
     def put_bytes(self, name: str, body: bytes) -> None:
         """The same for what is encoded already."""
         fresh = self.folder / f".{name}.{os.getpid()}"
-        fresh.write_bytes(body)
-        fresh.replace(self.folder / name)
+        try:
+            fresh.write_bytes(body)
+            fresh.replace(self.folder / name)
+        except OSError:
+            # A full volume stays full of what was begun, unless it goes.
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+            raise
 
     def take(self, file: Path) -> dict[str, Any] | None:
         """What a file holds, None where it is not there."""

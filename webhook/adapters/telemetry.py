@@ -10,6 +10,33 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 FACTS = "facts"
+LONGEST_MESSAGE, LONGEST_FACT, MOST_FACTS = 8_192, 512, 64
+
+
+def bounded(value: Any, longest: int = LONGEST_FACT) -> Any:
+    """A value of a log line without what would fill a disk: who is logged chooses names and texts."""
+    match value:
+        case str():
+            return value if len(value) <= longest else f"{value[: longest - 1]}…"
+        case dict():
+            return {bounded(key): bounded(each) for key, each in list(value.items())[:MOST_FACTS]}
+        case list() | tuple():
+            return [bounded(each) for each in value[:MOST_FACTS]]
+        case bool() | int() | float() | None:
+            return value
+        case _:
+            return bounded(str(value))
+
+
+def facts_of(record: logging.LogRecord) -> dict[str, Any]:
+    """The further fields of a record."""
+    facts: dict[str, Any] = bounded(getattr(record, FACTS, {}))
+    return facts
+
+
+def message_of(record: logging.LogRecord) -> str:
+    """The message of a record."""
+    return str(bounded(record.getMessage(), LONGEST_MESSAGE))
 
 
 def stack(error: BaseException) -> list[str]:
@@ -32,8 +59,8 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, FACTS, {}),
+            "message": message_of(record),
+            **facts_of(record),
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["stack"] = stack(record.exc_info[1])
@@ -46,8 +73,8 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as text, control characters escaped."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
-        facts = " ".join(f"{name}={value}" for name, value in getattr(record, FACTS, {}).items())
-        text = f"{at} {record.levelname.lower():7} {record.getMessage()} {facts}".rstrip()
+        facts = " ".join(f"{name}={value}" for name, value in facts_of(record).items())
+        text = f"{at} {record.levelname.lower():7} {message_of(record)} {facts}".rstrip()
         line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
         if record.exc_info and record.exc_info[1] is not None:
             line += "".join(f"\n    {frame}" for frame in stack(record.exc_info[1]))

@@ -19,7 +19,9 @@ log = logging.getLogger("podgate.workers")
 BEAT = struct.Struct("d")
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 WATCHED = {*STOPPING, signal.SIGCHLD}
-SILENCE = 30.0
+SILENCE = 30.0  # seconds after which a worker is replaced, whatever it does
+STANDSTILL = 6.0  # seconds after which one is that also takes no CPU time
+ASLEEP = 5.0  # seconds between two looks after which this process was the one that stood still
 SHORT_LIFE = 10.0
 SHORT_LIVES = 5
 
@@ -64,6 +66,15 @@ class Heartbeats:
         return time.monotonic() - moment
 
 
+def work_of(process: int) -> tuple[int, bool]:
+    """The clock ticks of CPU that a process took, and whether it runs or waits for a CPU."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12]), fields[0] == "R"
+    except (OSError, ValueError, IndexError):
+        return 0, False
+
+
 @dataclass(slots=True)
 class Worker:
     """One place for a process: which one fills it, since when, and how often it ended early."""
@@ -72,6 +83,8 @@ class Worker:
     process: int = 0
     since: float = 0.0
     short_lives: int = 0
+    ticks: int = 0
+    worked: float = 0.0
 
 
 @dataclass(slots=True)
@@ -87,6 +100,7 @@ class Pool:
     ended: Callable[[int], None] = lambda process: None
     patience: float = 30.0
     silence: float = SILENCE
+    standstill: float = STANDSTILL
     workers: list[Worker] = field(default_factory=list)
     beats: Heartbeats = field(init=False)
 
@@ -125,17 +139,38 @@ class Pool:
 
     def watch(self) -> int:
         """Replace workers that end or fall silent, until told to stop."""
+        looked = time.monotonic()
         while True:
             told = signal.sigtimedwait(WATCHED, 1.0)
             if told is not None and told.si_signo in STOPPING:
                 return 0
+            now, before = time.monotonic(), looked
+            looked = now
             for worker in self.workers:
-                if self.beats.silent(worker.number) > self.silence:
+                if now - before > ASLEEP:
+                    # All of the Pod stood still, and its workers have had no time to beat yet.
+                    self.beats.beat(worker.number)
+                    worker.worked = now
+                elif self.is_hung(worker, now):
                     log.error("worker %d does not answer and is replaced", worker.number)
                     os.kill(worker.process, signal.SIGKILL)
                     self.beats.beat(worker.number)
                 if self.gone(worker) and not self.replace(worker):
                     return 1
+
+    def is_hung(self, worker: Worker, now: float) -> bool:
+        """Whether a worker is silent for too long, or silent and neither works nor waits for a CPU.
+
+        Where the machine is busy a worker may not come to beat, and is left alone for longer.
+        """
+        silent = self.beats.silent(worker.number)
+        if silent <= self.standstill:
+            worker.worked = now
+            return False
+        ticks, is_running = work_of(worker.process)
+        if is_running or ticks != worker.ticks:
+            worker.ticks, worker.worked = ticks, now
+        return silent > self.silence or now - worker.worked > self.standstill / 2
 
     def gone(self, worker: Worker) -> bool:
         """Whether a worker's process has ended; tells what it leaves behind."""
