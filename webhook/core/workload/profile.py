@@ -102,7 +102,8 @@ places are native jq paths from the object's root; a place may match several tim
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
       claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods, or
                                         # {mountPath, volumeClaimName or volumeClaim} for all
-                                        # containers, or {claimName or size, storageClassName, …}
+                                        # containers, or {claimName or size, storageClassName, …},
+                                        # none where enabled is false
       podSecurityContext: false         # defaults of it go to containers; absent: true
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;

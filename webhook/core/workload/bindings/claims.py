@@ -24,13 +24,26 @@ SIZE, STORAGE_CLASS, VOLUME_MODE = (
     "claimInfo.storageClass",
     "claimInfo.volumeMode",
 )
-BRIEF = ("claimName", "size", "storageClassName", "accessModes")
+BRIEF = ("storageClassName", "accessModes", "resources")
 OF_CLAIM = frozenset({SIZE, STORAGE_CLASS, *(f"claimInfo.accessModes.{mode}" for mode in MODES)})
 
 
 def native_mode(mode: str) -> str:
     """An access mode as Kubernetes spells it."""
     return f"{mode[0].upper()}{mode[1:]}"
+
+
+def name_in_brief(body: Mapping[str, Any]) -> tuple[str, Path] | None:
+    """Return the name of a claim that is there, with its path; None where one is to be made."""
+    ref = body.get("ref")
+    for at, name in (
+        (("claimName",), body.get("claimName")),
+        (("existingClaim",), body.get("existingClaim")),
+        (("ref", "name"), ref.get("name") if isinstance(ref, dict) else None),
+    ):
+        if name:
+            return str(name), at
+    return None
 
 
 def of_spec(spec: dict[str, Any], path: Path) -> Stated:
@@ -154,14 +167,16 @@ class ClaimStore(VolumeStore):
     def brief(self, view: PodView, place: Path, body: dict[str, Any]) -> NativeItem:
         """The item of a claim, there or to be made, that the operator mounts where it needs it."""
         unseen = {"path", "readOnly", VOLUME_MODE}
-        if claimed := body.get("claimName"):
+        if named := name_in_brief(body):
+            claimed, at = named
             stated: Stated = {"existingPvc": (True, ()), "ephemeral": (False, ())}
-            stated["claimName"] = (claimed, (*place, "claimName"))
+            stated["claimName"] = (claimed, (*place, *at))
             volume = {"name": str(claimed), **body}
             return self.claim(view, volume, place, (), stated, OF_CLAIM | unseen)
         stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
         stated |= of_spec({key: body.get(key) for key in BRIEF}, place)
-        stated[SIZE] = (body.get("size"), (*place, "size"))
+        if "size" in body:
+            stated[SIZE] = (body["size"], (*place, "size"))
         volume = {"name": str(place[-1]), **body}
         return self.claim(view, volume, place, (), stated, frozenset({"claimName", *unseen}))
 

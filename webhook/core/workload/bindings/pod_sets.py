@@ -44,6 +44,15 @@ def volume_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
         yield Element(name, place, body, f"{body.get('name')}/{name}", body.get(name))
 
 
+def claim_element(body: dict[str, Any], path: Path) -> Element:
+    """The type of the volume that a workload's claim template brings into its pods."""
+    metadata = body.get("metadata")
+    known = {**body, **metadata} if isinstance(metadata, dict) else body
+    names = (known.get(key) for key in ("name", "claimName", "volumeClaimName", "mountPath"))
+    name = next((each for each in names if isinstance(each, str)), path[-1])
+    return Element(CLAIM, path, body, f"{name}/claim template", body)
+
+
 def named_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
     """The name of one entry."""
     name = str(body.get("name") or "")
@@ -54,6 +63,7 @@ ELEMENTS: dict[str, Callable[[dict[str, Any], Path], Iterator[Element]]] = {
     "security.volumeTypes": volume_elements,
     "security.sysctls": named_elements,
 }
+CLAIM = "persistentVolumeClaim"
 
 
 class PodSetField:
@@ -71,17 +81,23 @@ class PodSetField:
         self.store = str(field.at[-1])
 
     def elements(self, view: PodView, ev: Evaluation) -> list[Element]:
-        """Every name in use but those that Kubernetes itself brings; MalformedPod for no list."""
+        """Every name in use but those that Kubernetes itself brings; MalformedPod for no list.
+
+        The workload's claim templates are volumes of its pods, whether something mounts them or not.
+        """
         path = (*view.spec_path, *self.at)
         found: list[Element] = []
         for index, entry in enumerate(sequence(self.get(view.spec), path)):
             found += self.elements_of(mapping(entry, (*path, index)), (*path, index))
-        return [
+        found = [
             each
             for each in found
             if not is_injected(self.store, each, view, ev.request)
             and not ev.injected.has_content(each.raw)
         ]
+        if self.store == "volumes" and view.claims:
+            found += [claim_element(body, path) for path, body in view.claims]
+        return found
 
     def elements_before(self, view: PodView, ev: Evaluation) -> list[Element] | None:
         """The same before the update, None on creation; what cannot be read excuses nothing."""

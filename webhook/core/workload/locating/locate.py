@@ -78,13 +78,14 @@ def instance_beside(definition: Definition, number: int, component: str, instanc
 
 
 def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[str, Any]], ...]:
-    """The claim templates of the workload, each with its place."""
+    """The claim templates of the workload, each with its place; one that is switched off is none."""
     found = []
     for path, value, _ in matches(profile.claim_templates, document):
         if value is not None and path is not None:
             if value.__class__ is not dict:
                 raise wrong_type(path, "a claim template", value)
-            found.append((path, value))
+            if value.get("enabled") is not False:
+                found.append((path, value))
     return tuple(found)
 
 
