@@ -133,8 +133,13 @@ PODS = [
         2,
         {"claim"},
     ),
-    (pod(container(), resourceClaims=[{"name": "c", "resourceClaimName": "odd"}]), 1, {"claim"}),
-    (pod(container(), resourceClaims=[7, None]), 0, set()),
+    (limited({"deviceclass.resource.kubernetes.io/vfio.gpu.nvidia.com": 8}), 8, {"whole"}),
+    (noted(plain(), gpu_fraction="2.5", gpu_fraction_num_devices="2"), 6, {"gpu-fraction"}),
+    (
+        noted(plain(), **{"nvidia.com/container.a.gpu-memory.portion.request": "3"}),
+        3,
+        {"gpu-fraction"},
+    ),
 ]
 
 
@@ -151,6 +156,87 @@ def use_of(document: Any) -> Any:
 def test_a_pod_counts_in_all_its_forms(document: Any, count: int, forms: set[str]) -> None:
     use = use_of(document)
     assert (use.count, use.forms, use.unbounded) == (count, forms, "")
+
+
+NOT_COUNTED = [
+    pod(container(), resourceClaims=[{"name": "c", "resourceClaimName": "odd"}]),
+    pod(container(), resourceClaims=[7]),
+    pod(container(), resourceClaims=[{"claimCreationSpec": {"devices": {"count": 8}}}]),
+    pod(container(), resourceClaims=[{"claimCreationSpec": {"devices": [{"count": 8.5}]}}]),
+    limited({GPU: "8x"}),
+    limited({GPU: 1, "amd.com/gpu": ""}),
+    limited({"nvidia.com/mig-1g.5gb": [8]}),
+    noted(plain(), gpu_fraction="0x1p3"),
+    noted(plain(), gpu_fraction="0.5", gpu_fraction_num_devices="8.0"),
+    noted(plain(), gpu_memory="2000", gpu_fraction_num_devices=[]),
+    noted(plain(), **{"kai.scheduler/container.a.gpu-memory.portion.request": "inf"}),
+]
+
+
+@pytest.mark.parametrize("document", NOT_COUNTED)
+def test_what_cannot_be_read_has_no_bound(document: Any) -> None:
+    assert use_of(document).unbounded
+
+
+UNREAD: list[Any] = ["8x", "", " ", "1e9223372036854775808", "٨", True, [8], {"a": 8}, "0x8"]
+BOUNDS = [
+    "gpuDevicesRequest: {max: 4}",
+    "gpuDevicesRequest: {min: 1}",
+    "gpuDevicesRequest: {step: 2}",
+    "gpuDevicesRequest: {canEdit: false}",
+    "gpuDevicesRequest: {blocked: true}",
+    "gpuPortionRequest: {max: 4}",
+]
+
+
+@pytest.mark.parametrize("part", ["limits", "requests"])
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("value", UNREAD)
+def test_an_amount_that_cannot_be_read_breaks_every_rule(part: str, bound: str, value: Any) -> None:
+    rules = catalog(f"rules: {{compute: {{{bound}}}}}")
+    for name in (GPU, "nvidia.com/mig-1g.5gb"):
+        document = deployment(container(resources={part: {name: value}}))
+        assert (f"compute.{bound.partition(':')[0]}", "invalid-value") in refused(rules, document)
+
+
+@pytest.mark.parametrize("value", UNREAD)
+def test_a_total_with_an_amount_that_cannot_be_read_breaks_every_rule(value: Any) -> None:
+    for bound in ("max: 4", "min: 1"):
+        rules = catalog(f"rules: {{total: {{gpuDevices: {{{bound}}}}}}}")
+        for replicas in (0, 3):
+            document = deployment(container(resources={"limits": {GPU: value}}), replicas=replicas)
+            assert refused(rules, document) == [("total.gpuDevices", "invalid-value")]
+
+
+AMOUNTS = "compute: {cpuMemoryLimit: {max: 4Gi}, gpuDevicesRequest: {max: 4}}, total: {gpuDevices: {max: 4}}"
+
+
+def test_an_amount_that_cannot_be_read_may_stay_but_nothing_grows_beside_it() -> None:
+    rules = catalog(f"rules: {{{AMOUNTS}}}")
+    old = deployment(container(resources={"limits": {GPU: "8x", "memory": "2Q"}}))
+    same = copy.deepcopy(old)
+    same["metadata"]["labels"] = {"a": "b"}
+    assert isinstance(mutated(rules, same, old), Allowed)
+    same["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "b"}]
+    assert isinstance(mutated(rules, same, old), Allowed)
+    other = deployment(container(resources={"limits": {GPU: "9x", "memory": "2Q"}}))
+    invalid = [
+        ("compute.gpuDevicesRequest", "invalid-value"),
+        ("total.gpuDevices", "invalid-value"),
+    ]
+    assert refused(rules, other, old) == invalid
+    more = deployment(
+        container(resources={"limits": {GPU: "8x", "memory": "2Q", "amd.com/gpu": 8}})
+    )
+    grown = [("compute.gpuDevicesRequest", "unbounded"), ("total.gpuDevices", "unbounded")]
+    assert refused(rules, more, old) == grown
+    scaled = deployment(*old["spec"]["template"]["spec"]["containers"], replicas=2)
+    assert refused(rules, scaled, old) == [("total.gpuDevices", "unbounded")]
+    read = deployment(container(resources={"limits": {GPU: 64, "memory": "2Gi"}}))
+    assert refused(rules, read, old) == [
+        ("compute.gpuDevicesRequest", "max"),
+        ("total.gpuDevices", "max"),
+    ]
 
 
 HOSTILE: list[Any] = [

@@ -82,7 +82,7 @@ def read_text(raw: Any) -> str:
 
 def parse_integer(raw: Any, text: str | None) -> int:
     """A whole number of 64 bit, also quoted."""
-    if isinstance(raw, str) and re.fullmatch(r"[+-]?\d{1,19}", raw):
+    if isinstance(raw, str) and re.fullmatch(r"[+-]?[0-9]{1,19}", raw):
         raw = int(raw)
     if isinstance(raw, int) and not isinstance(raw, bool) and -(2**63) <= raw < 2**63:
         return raw

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from webhook.core import quantity
 from webhook.core.pointer import ABSENT, Path, display, read
 from webhook.core.workload.container_forms import (
     put_amounts,
@@ -254,9 +255,13 @@ def put_devices(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> N
         if isinstance(each, dict) and isinstance(name := each.get("deviceName"), str) and name
     ]
     for name in dict.fromkeys(names):
-        before = str(read(pod, (*CONTAINER, "resources", "limits", name)))
-        known = int(before) if before.isdecimal() else 0
-        put_resource(parts, pod, ("limits", name), place, known + names.count(name))
+        before: Any = read(pod, (*CONTAINER, "resources", "limits", name))
+        try:
+            known = 0 if before in (ABSENT, None) else quantity.parse(before)
+        except ValueError:
+            continue  # What the map says cannot be read: rules refuse it.
+        amount = -(-known // quantity.NANO) + names.count(name)
+        put_resource(parts, pod, ("limits", name), place, amount)
     if value is not None and not isinstance(value, list):
         parts.refuse(place, "a list of devices", value)
 

@@ -6,47 +6,53 @@ import re
 from fractions import Fraction
 from typing import Any, Final
 
+from webhook.core import quantity
+
 UNITS: Final = {"": 2**20, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 LEAST_OVERHEAD: Final = 384 * 2**20
 OVERHEAD: Final = {"Java": Fraction(1, 10), "Scala": Fraction(1, 10)}
 OTHER_OVERHEAD: Final = Fraction(4, 10)
-SIZE: Final = re.compile(r"(\d+)([bkmgtp]?)b?")
-FACTOR: Final = re.compile(r"\d{1,4}(\.\d{1,9})?")
-LONGEST: Final = 20
+SIZE: Final = re.compile(r"0*+([0-9]{0,20})([bkmgtp]?)b?")
 
 
-def memory_of(spec: Any, role: str) -> str | int | None:
+def memory_of(spec: Any, role: str) -> Any:
     """The pod's memory in bytes for `driver` or `executor`, None where Spark's default holds.
 
-    `spec` is an application's spec. A limit or a size that is no size of Java is given as written.
+    `spec` is an application's spec. A limit is given as written; so is the first of size, overhead
+    and factor that cannot be read, for rules to refuse.
     """
     held = spec.get(role) if isinstance(spec, dict) else None
     if not isinstance(held, dict):
         return None
     if held.get("memoryLimit") is not None:
-        memory: str | int | None = held["memoryLimit"]
-        return memory
+        return held["memoryLimit"]
     written = held.get("memory")
     heap = java_size(written)
     if heap is None:
-        return written if isinstance(written, (str, int)) else None
-    overhead = java_size(held.get("memoryOverhead"))
-    return str(heap + (overhead if overhead is not None else overhead_of(spec, heap)))
+        return written
+    stated = held.get("memoryOverhead")
+    overhead = java_size(stated) if stated is not None else overhead_of(spec, heap)
+    if overhead is None:
+        return stated if stated is not None else spec.get("memoryOverheadFactor")
+    return str(heap + overhead)
 
 
 def java_size(text: Any) -> int | None:
     """Bytes of a size as Java options have it: `512m`, `4g`, MiB without a unit."""
-    if not isinstance(text, str) or len(text) > LONGEST:
+    found = SIZE.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+    if found is None or not text.strip()[0].isdigit():
         return None
-    found = SIZE.fullmatch(text.strip().lower())
-    return int(found[1]) * UNITS[found[2]] if found else None
+    return int(found[1] or "0") * UNITS[found[2]]
 
 
-def overhead_of(spec: dict[str, Any], heap: int) -> int:
-    """What Spark adds to the heap where the object names no overhead."""
+def overhead_of(spec: dict[str, Any], heap: int) -> int | None:
+    """What Spark adds to the heap where no overhead is named; None for an unreadable factor."""
     factor = spec.get("memoryOverheadFactor")
-    if isinstance(factor, str) and FACTOR.fullmatch(factor):
-        share = Fraction(factor)
+    if factor is not None:
+        try:
+            share = Fraction(quantity.parse_decimal(factor)) / quantity.NANO
+        except ValueError:
+            return None
     else:
         # A server of Spark Connect has no type: it is a program for the JVM.
         kind = spec.get("type", "Java")

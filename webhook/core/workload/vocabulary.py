@@ -32,7 +32,7 @@ class Vocabulary:
         "nvidia.com/mig-*",
         "amd.com/gpu",
     )
-    gpu_classes: tuple[str, ...] = ("gpu.nvidia.com", "mig.nvidia.com")
+    gpu_classes: tuple[str, ...] = ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com")
     gpu_memory_unit: Literal["MiB", "MB"] = "MiB"
     gpu_limit: Literal["env", "annotation"] = "env"
     several_devices: bool = False

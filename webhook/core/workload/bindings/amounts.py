@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from webhook.core import quantity
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.row import Field
-from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, reader, rules_of
+from webhook.core.workload.bindings.scalar import INVALID, Before, ScalarRules, rules_of
 from webhook.core.workload.bindings.totals import amount_of, pod_total
 from webhook.core.workload.evaluation import Evaluation, ratchets, view_before
 from webhook.core.workload.podspec import Container, PodView
+
+
+def reader(at: Path) -> Callable[[Any], Any]:
+    """A getter of one amount below a map; None when absent or null. An empty text is no amount."""
+
+    def read(body: Any) -> Any:
+        for step in at:
+            if body.__class__ is not dict:
+                return None
+            body = body.get(step)
+        return body
+
+    return read
 
 
 class AmountField:
@@ -191,8 +205,11 @@ class AmountField:
     def stood_there(self, view: PodView, container: Container, native: Any) -> bool:
         """Whether an unreadable amount was there before the update and may stay."""
         before = view_before(view, container, self.at)
-        tolerated = all(ratchets(each) for each, _ in self.rules.final)
-        return before is not None and before[1] == native and tolerated
+        return before is not None and before[1] == native and self.tolerant()
+
+    def tolerant(self) -> bool:
+        """Whether what was there before the update may stay, whatever the rules say."""
+        return all(ratchets(each) for each, _ in self.rules.final)
 
     def refuse_bound(
         self, view: PodView, ev: Evaluation, each: Constraint, native: Any, value: Any
@@ -246,8 +263,11 @@ class AmountField:
             if self.rules.read(native) is INVALID and not self.stood_there(view, container, native):
                 self.rules.refuse_invalid(ev, (*container.path, *self.at), native)
         for at in (self.at, ("overhead", self.resource)):
-            native = reader(at)(view.spec)
-            if native is not None and self.rules.read(native) is INVALID:
+            read = reader(at)
+            native = read(view.spec)
+            if native is None or self.rules.read(native) is not INVALID:
+                continue
+            if view.old is None or read(view.old.spec) != native or not self.tolerant():
                 self.rules.refuse_invalid(ev, (*view.spec_path, *at), native)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:

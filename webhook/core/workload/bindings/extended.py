@@ -105,7 +105,7 @@ def stated(container: Container, name: str) -> list[Any]:
     resources = container.body.get("resources")
     held = [resources.get(part) for part in PARTS] if isinstance(resources, dict) else []
     natives = [each.get(name) for each in held if isinstance(each, dict)]
-    return [each for each in natives if each not in (None, "")]
+    return [each for each in natives if each is not None]
 
 
 def pod_amount(view: PodView, name: str) -> int | Unreadable | None:

@@ -128,6 +128,8 @@ class PortionField(PartField):
         whole = not self.stated_values(view)
         if whole and counted and not use.none and use.forms <= {WHOLE, CLAIM}:
             return
+        if whole and self.refuse_unread(view, ev, use):
+            return
         if whole and use.unbounded:
             self.judge_unbounded(view, ev, use)
             return

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
 from webhook.core import quantity
 from webhook.core.pointer import Path
-from webhook.core.workload.bindings.gpu_annotations import DEVICES, FRACTION, MEMORY, annotations_of
+from webhook.core.workload.bindings.gpu_annotations import (
+    DEVICES,
+    FRACTION,
+    MEMORY,
+    annotation_path,
+    annotations_of,
+)
 from webhook.core.workload.bindings.totals import effective_total
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView, may_name
@@ -17,6 +26,7 @@ from webhook.core.workload.vocabulary import Vocabulary
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
 # The device class of a created claim that names none, by the CRD's default.
 CREATED_CLASS = "gpu.nvidia.com"
+CREATED = "a claim to be created"
 PARTS: Final = (FRACTION, MEMORY)
 # Any newer key for one container asks for a GPU, known or not, but for limits and modes.
 ASKING = re.compile(
@@ -29,15 +39,36 @@ NOTHING_VISIBLE = ("", "void", "none")
 NAMES_KEPT = 1024
 
 
-class GpuUse:
-    """What one pod asks for: a count in devices, forms in use, and what has no bound ("": none)."""
+# What an amount that cannot be read counts: more than any rule allows.
+UNREADABLE: Final = quantity.LARGEST // quantity.NANO
 
-    __slots__ = ("count", "forms", "unbounded")
+
+class Unread(NamedTuple):
+    """An amount that cannot be read: where it is, and what is there."""
+
+    path: Path
+    native: Any
+
+
+class GpuUse:
+    """What one pod asks for: a count in devices, forms in use, and what has no bound ("": none).
+
+    `unread` are the amounts that cannot be read, by what identifies each across an update; one
+    makes the use unbounded.
+    """
+
+    __slots__ = ("count", "forms", "unbounded", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.forms: set[str] = set()
         self.unbounded = ""
+        self.unread: dict[str, Unread] = {}
+
+    def add_unread(self, key: str, path: Path, native: Any) -> None:
+        """Record an amount that cannot be read."""
+        self.unread[key] = Unread(path, native)
+        self.unbounded = self.unbounded or key
 
     @property
     def none(self) -> bool:
@@ -46,15 +77,27 @@ class GpuUse:
 
     def like(self, other: GpuUse | None) -> bool:
         """Whether another pod asks for as much in the same forms."""
-        return other is not None and (self.count, self.forms, self.unbounded) == (
-            other.count,
-            other.forms,
-            other.unbounded,
+        return (
+            other is not None
+            and (self.count, self.forms, self.unbounded)
+            == (other.count, other.forms, other.unbounded)
+            and not self.newly_unread(other)
         )
+
+    def newly_unread(self, before: GpuUse | None) -> list[Unread]:
+        """The amounts that cannot be read and were not there before the update."""
+        return new_among(self.unread, before.unread if before is not None else {})
 
     def shown(self) -> str:
         """The total for people."""
         return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
+
+
+def new_among(now: dict[str, Unread], before: dict[str, Unread]) -> list[Unread]:
+    """Of amounts that cannot be read those that did not hold the same before."""
+    return [
+        each for key, each in now.items() if key not in before or before[key].native != each.native
+    ]
 
 
 class GpuNames:
@@ -89,8 +132,11 @@ class GpuNames:
         return found
 
 
-def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
-    """Whole devices by resource name: limits or requests, the larger of the two (plain units)."""
+def devices_of(container: Container, names: GpuNames, use: GpuUse | None = None) -> dict[str, int]:
+    """Whole devices by resource name: limits or requests, the larger of the two (plain units).
+
+    An amount that cannot be read counts UNREADABLE, and is recorded in `use`.
+    """
     found: dict[str, int] = {}
     resources = container.body.get("resources")
     if not isinstance(resources, dict):
@@ -98,17 +144,21 @@ def devices_of(container: Container, names: GpuNames) -> dict[str, int]:
     for part in ("limits", "requests"):
         held: Any = resources.get(part)
         for name in names.among(held):
+            native = held[name]
             try:
-                amount = quantity.parse(held[name])
+                amount = -(-quantity.parse(native) // quantity.NANO) if native is not None else 0
             except ValueError:
-                continue
-            found[name] = max(found.get(name, 0), -(-amount // quantity.NANO), 0)
+                amount = UNREADABLE
+                if use is not None:
+                    key = f"{part} of {name} in {container.name or container.list}"
+                    use.add_unread(key, (*container.path, "resources", part, name), native)
+            found[name] = max(found.get(name, 0), amount, 0)
     return found
 
 
 def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
     """GPUs of a claim's device requests; True when one asks for all devices of a class."""
-    total, unbounded = 0, False
+    total, unbounded = 0, bool(requests) and not isinstance(requests, list | tuple)
     for each in requests if isinstance(requests, list) else ():
         body = each if isinstance(each, dict) else {}
         choices = body.get("firstAvailable")
@@ -118,8 +168,12 @@ def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
             if isinstance(option, dict) and option.get("deviceClassName") in classes:
                 if option.get("allocationMode") == "All":
                     unbounded = True
-                count = option.get("count", 1)
-                counts.append(count if isinstance(count, int) else 1)
+                count = option.get("count")
+                if isinstance(count, int) and not isinstance(count, bool):
+                    counts.append(count)
+                else:
+                    counts.append(1)
+                    unbounded = unbounded or count is not None
         total += max(counts)
     return total, unbounded
 
@@ -170,7 +224,7 @@ class GpuCounter:
         use = GpuUse()
 
         def whole(container: Container) -> int:
-            devices = devices_of(container, self.names)
+            devices = devices_of(container, self.names, use)
             for name, amount in devices.items():
                 if amount:
                     use.forms.add(MIG if MIG_MARK in name else WHOLE)
@@ -186,8 +240,9 @@ class GpuCounter:
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Claims count through what they refer to; what cannot be seen has no bound."""
         claims = view.spec.get("resourceClaims")
-        for claim in claims if isinstance(claims, list) else ():
+        for index, claim in enumerate(claims if isinstance(claims, list) else ()):
             if not isinstance(claim, dict):
+                use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), claim)
                 continue
             name, requests = requested(claim, ev)
             if requests is None:
@@ -228,11 +283,10 @@ def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
     """
     created = claim.get("claimCreationSpec")
     if isinstance(created, dict):
-        devices = created.get("devices")
-        listed = devices if isinstance(devices, list) else []
-        return "a claim to be created", [
-            {"deviceClassName": CREATED_CLASS, **each} for each in listed if isinstance(each, dict)
-        ]
+        devices = created.get("devices") or []
+        if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+            return CREATED, None
+        return CREATED, [{"deviceClassName": CREATED_CLASS, **each} for each in devices]
     kind, name = "ResourceClaim", claim.get("resourceClaimName")
     if claim.get("resourceClaimTemplateName"):
         kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
@@ -248,22 +302,42 @@ def add_parts(view: PodView, use: GpuUse) -> None:
     annotations = annotations_of(view)
     if not annotations:
         return
-    forms = [mark for mark in PARTS if annotations.get(mark)]
+
+    def number(key: str, read: Callable[[Any], int]) -> int:
+        try:
+            return max(read(annotations[key]), 1)
+        except ValueError:
+            use.add_unread(f"annotation {key}", annotation_path(view, key), annotations[key])
+            return UNREADABLE
+
+    forms = [mark for mark in PARTS if annotations.get(mark) not in ("", None)]
     devices = 0
     if forms:
         use.forms.update(forms)
-        text = str(annotations.get(DEVICES) or "1")
-        if re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
-            devices = max(int(text), 1)
-        else:
-            use.unbounded = f"annotation {DEVICES}"
-    named = set()
+        devices = number(DEVICES, read_count) if annotations.get(DEVICES) not in ("", None) else 1
+        devices *= number(FRACTION, read_share) if FRACTION in forms else 1
+    named: dict[str, int] = {}
     for key in annotations:
         match = ASKING.fullmatch(key) if isinstance(key, str) else None
         if match is not None:
-            named.add(match["container"])
-            use.forms.add(FRACTION if ".gpu-memory.portion." in key else MEMORY)
-    use.count += max(devices, len(named))
+            form = FRACTION if ".gpu-memory.portion." in key else MEMORY
+            use.forms.add(form)
+            each = number(key, read_share) if form == FRACTION else 1
+            named[match["container"]] = max(named.get(match["container"], 1), each)
+    use.count += max(devices, sum(named.values()))
+
+
+def read_count(native: Any) -> int:
+    """A number of devices in an annotation; raises ValueError."""
+    text = str(native)
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
+        raise ValueError(DEVICES)
+    return int(text)
+
+
+def read_share(native: Any) -> int:
+    """The devices that a share comes to, a part of one being one; raises ValueError."""
+    return math.ceil(Fraction(quantity.parse_decimal(native)) / quantity.NANO)
 
 
 def counter_of(words: Vocabulary) -> GpuCounter:

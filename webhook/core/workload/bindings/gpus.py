@@ -73,6 +73,15 @@ class GpuField(ABC):
         """The pod as it stands in the copy."""
         return ev.as_it_stands(view) if ev.draft.changed else view
 
+    def refuse_unread(self, view: PodView, ev: Evaluation, use: GpuUse) -> bool:
+        """Refuse amounts that cannot be read; those that were there before the update may stay."""
+        before = self.before(view, ev)
+        tolerant = all(ratchets(each) for each, _ in self.rules.final)
+        refused = use.newly_unread(before if tolerant else None)
+        for each in refused:
+            self.rules.refuse_invalid(ev, each.path, each.native)
+        return bool(refused)
+
     def place(self, view: PodView) -> Path:
         """Where the total is told: the container with GPUs, the pod's claims, the main container."""
         places = resource_places(view, self.counter.names)
@@ -246,6 +255,8 @@ class GpuDevicesField(GpuField):
             if rules.required:
                 rules.judge_required(ev, self.place(view), unchanged=unchanged)
             return
+        if self.refuse_unread(view, ev, use):
+            return
         for each, holds in rules.final:
             if use.unbounded:
                 self.judge_unbounded(view, ev, each, use, before)
@@ -264,7 +275,7 @@ class GpuDevicesField(GpuField):
         before: GpuUse | None,
     ) -> None:
         """What cannot be counted breaks any maximum."""
-        if each.rule != "max" or (before and before.unbounded and ratchets(each)):
+        if each.rule != "max" or (before and ratchets(each) and no_further("max", use, before)):
             return
         ev.violate(
             self.field.path,
@@ -287,8 +298,12 @@ class GpuDevicesField(GpuField):
 
 def no_further(rule: str, use: GpuUse, before: GpuUse) -> bool:
     """Whether an update does not move the total further from the rule."""
+    if rule == "max" and before.unbounded and not before.unread:
+        return True
     if rule == "max":
-        return bool(before.unbounded) or use.count <= before.count
+        # What cannot be read is as much as it was; what is beside it may not grow.
+        same = use.unread.keys() == before.unread.keys()
+        return same and use.count <= before.count and (bool(use.unread) or not use.unbounded)
     if rule == "min":
         return use.count >= before.count
     return use.count == before.count

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.row import Field
-from webhook.core.workload.bindings.gpu_use import GpuCounter
+from webhook.core.workload.bindings.gpu_use import GpuCounter, Unread, new_among
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.bindings.scales import closer
 from webhook.core.workload.evaluation import Evaluation, ratchets
@@ -21,13 +21,17 @@ KEY = "total"
 
 
 class Total:
-    """The GPUs of a workload, and what of it has no bound ("" when all has)."""
+    """The GPUs of a workload, and what of it has no bound ("" when all has).
 
-    __slots__ = ("count", "unbounded")
+    `unread` are the amounts of its pods that cannot be read, by pod and amount.
+    """
+
+    __slots__ = ("count", "unbounded", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.unbounded = ""
+        self.unread: dict[str, Unread] = {}
 
     def shown(self) -> str:
         """The total for people."""
@@ -49,7 +53,10 @@ class TotalGpusField:
     def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
         """The total of a document."""
         total = self.total(ev, document, views)
-        return [Place((), total.unbounded or total.count, KEY)]
+        # The number of pods counts even where nobody can read what one of them asks for.
+        unread = [(key, each.native) for key, each in total.unread.items()]
+        known = (unread, total.count) if unread else total.unbounded or total.count
+        return [Place((), known, KEY)]
 
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """The sum over pods of what one asks for times how many of it there may be."""
@@ -61,7 +68,12 @@ class TotalGpusField:
                 continue
             number = self.replicas(ev, view, scales, held)
             number = max(number, stated_around(ev, document, view))
-            if use.unbounded and number:
+            where = f"{view.location.component}/{view.location.instance}"
+            total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
+            if use.unread:
+                total.unbounded = total.unbounded or use.unbounded
+                total.count += max(number, 1) * use.count
+            elif use.unbounded and number:
                 total.unbounded = total.unbounded or use.unbounded
             elif number >= UNLIMITED and use.count:
                 name = view.location.instance or view.location.component
@@ -98,7 +110,13 @@ class TotalGpusField:
         now = [ev.as_it_stands(view) for view in views] if ev.draft.changed else views
         total = self.total(ev, document, now)
         broken = [each for each, holds in self.rules.final if breaks(each, holds, total)]
-        before = self.before(ev) if broken else None
+        before = self.before(ev) if broken or total.unread else None
+        tolerant = all(ratchets(each) for each, _ in self.rules.final)
+        refused = new_among(total.unread, before.unread if before and tolerant else {})
+        for unread in refused:
+            self.rules.refuse_invalid(ev, unread.path, unread.native)
+        if refused:
+            return
         for each in broken:
             if before is not None and ratchets(each) and passes(each.rule, total, before):
                 continue
@@ -148,8 +166,13 @@ def breaks(each: Constraint, holds: Any, total: Total) -> bool:
 
 def passes(rule: str, total: Total, before: Total) -> bool:
     """Whether a total is no further from the rule than the old one."""
-    if before.unbounded:
+    if before.unbounded and not before.unread:
         return rule == "max"
+    if before.unread:
+        # What cannot be read is as much as it was; what is beside it may not grow.
+        return total.unread.keys() == before.unread.keys() and closer(
+            rule, total.count, before.count
+        )
     return not total.unbounded and closer(rule, total.count, before.count)
 
 

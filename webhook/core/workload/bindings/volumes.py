@@ -7,6 +7,7 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.policy.row import Attribute
+from webhook.core.policy.values import AMOUNT_TEXT
 from webhook.core.workload.bindings.attribute_values import comparable
 from webhook.core.workload.bindings.mounts import (
     DEVICES,
@@ -99,7 +100,8 @@ class VolumeStore(VolumeWriter):
                 at[each.name] = tuple((*path, self.key_of(each, body)) for _, path, body in mounts)
             elif each.name in stated:
                 raw, where = stated[each.name]
-                values[each.name] = () if raw in (None, "") else (comparable(each, raw),)
+                unset = raw is None or (raw == "" and each.codec is not AMOUNT_TEXT)
+                values[each.name] = () if unset else (comparable(each, raw),)
                 at[each.name] = (where,) if where else ()
         values["name"] = (name,)
         at["name"] = ((*place, "name"),)
