@@ -10,7 +10,7 @@ from webhook.core.policy import rules as rule_table
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
-from webhook.core.policy.values import Codec
+from webhook.core.policy.values import Codec, read_quantity
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.secret_places import is_hidden, is_secret_place
 
@@ -206,7 +206,9 @@ class ScalarRules:
         allowed = None
         if self.default is not None and each.rule == "canEdit":
             allowed = self.show(self.default.value)
-        ev.violate(self.name, path, self.show_native_at(path, native), allowed, each)
+        is_amount = self.codec.read is read_quantity
+        reason = "invalid-value" if is_amount and self.read(native) is INVALID else ""
+        ev.violate(self.name, path, self.show_native_at(path, native), allowed, each, reason=reason)
 
     def passes(self, native: Any) -> bool:
         """Whether a native value is readable and breaks no final rule; texts are remembered."""
