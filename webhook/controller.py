@@ -226,22 +226,23 @@ class Controller:
             self.target = replace(
                 self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file)
             )
-        registered = await self.register()
-        if self.certificates is not None:
-            self.certificates.published(self.target.ca, datetime.now(UTC))
         force = in_force(said.workers)
-        await self.write_statuses(outcome, force)
-        self.tell(outcome, force)
-        return registered and all(
+        current = force.workers > 0 and all(
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
         )
+        registered = await self.register(current=current)
+        if self.certificates is not None:
+            self.certificates.published(self.target.ca, datetime.now(UTC))
+        await self.write_statuses(outcome, force)
+        self.tell(outcome, force)
+        return registered and current
 
-    async def register(self) -> bool:
+    async def register(self, *, current: bool) -> bool:
         """Bring the registration up to date; whether it is as it should be."""
         if self.catalog is None:
             return False
         briefs = (each.brief for each in self.crds.found.values())
-        return await self.registrar.register(self.catalog, self.target, briefs)
+        return await self.registrar.register(self.catalog, self.target, briefs, current=current)
 
     def read_ca(self, file: Path) -> bytes:
         """The CA as it is now, the one before while there is none to read."""
@@ -328,7 +329,8 @@ class Controller:
                 continue
             known = body.get("status") or {}
             reach = self.reaches.get(origin_of(key), Reach())
-            status = status_of(standing, force, key, reach, known, now)
+            spread = self.registrar.is_spread
+            status = status_of(standing, force, key, reach, known, now, spread=spread)
             if key[0] in OWNED_ELSEWHERE:
                 # Their owner's schema has conditions and drops the rest.
                 status = {"conditions": status["conditions"]}

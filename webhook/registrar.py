@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,8 @@ from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.discovery import discovered
 from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off
-from webhook.control.registration import (
-    PROBE_LABEL,
-    Definitions,
-    Options,
-    Target,
-    configurations,
-)
+from webhook.control.match_conditions import PROBE_LABEL, Definitions, skips_of
+from webhook.control.registration import Options, Target, configurations
 from webhook.control.served import Served, served_of
 from webhook.control.undefined import Undefined, undefined
 from webhook.core.catalog import Catalog
@@ -27,6 +23,8 @@ log = logging.getLogger("podgate.registrar")
 
 Json = dict[str, Any]
 STAGES = ("mutate", "validate")
+SPREAD = 2.0
+"""Seconds after which every API server has a configuration that was written, by its watch."""
 
 
 @dataclass(slots=True)
@@ -45,21 +43,35 @@ class Registrar:
     is_proven: bool = False
     applied: dict[str, Json] = field(default_factory=dict)
     undefined: tuple[Undefined, ...] = ()
+    written: float = float("-inf")
 
-    async def register(self, catalog: Catalog, target: Target, briefs: Iterable[Brief]) -> bool:
-        """Bring the webhook configurations up to date; whether they are as they should be."""
+    @property
+    def is_spread(self) -> bool:
+        """Whether every API server has what was written; before, nothing becomes Ready."""
+        return time.monotonic() - self.written >= SPREAD
+
+    async def register(
+        self, catalog: Catalog, target: Target, briefs: Iterable[Brief], *, current: bool = True
+    ) -> bool:
+        """Bring the webhook configurations up to date; whether they are as they should be.
+
+        `current`: every process evaluates by this catalog. Before, what API servers need not send
+        can become less, but not more.
+        """
         known = list(briefs)
         served = await self.served(known)
         self.note(undefined(catalog.definitions, served, known))
         self.metrics.proven.set(self.is_proven)
-        documents = configurations(governed(catalog), target, self.options, served)
-        await self.apply_all(documents)
+        strict = any(not each.tolerates_existing for each in catalog.policies)
+        skips = skips_of(catalog.definitions, strict=strict)
+        documents = configurations(governed(catalog), target, self.options, served, skips)
+        await self.apply_all(documents, current=current)
         if not self.is_proven:
             self.is_proven = await self.prove()
             self.metrics.proven.set(self.is_proven)
             if self.is_proven:
-                await self.apply_all(documents)
-        return self.is_proven
+                await self.apply_all(documents, current=current)
+        return self.is_proven and self.is_spread
 
     async def served(self, briefs: Sequence[Brief]) -> Served | None:
         """What the cluster serves, None where that cannot be known: then nothing is left out."""
@@ -84,15 +96,16 @@ class Registrar:
         self.undefined = found
         self.metrics.undefined_are(each.converted for each in found)
 
-    async def apply_all(self, documents: Sequence[Json]) -> None:
+    async def apply_all(self, documents: Sequence[Json], *, current: bool) -> None:
         """Apply what differs."""
         for body in documents:
-            wanted = Wanted(body, proven=self.is_proven)
+            wanted = Wanted(body, self.is_proven, current)
             found = await self.server.find(wanted.path)
             right = desired(wanted, found)
             name = f"{body['kind'].lower()}/{body['metadata']['name']}"
             if differs(right, found):
                 await self.server.apply(wanted.path, right)
+                self.written = time.monotonic()
                 log.info("%s was brought up to date", name)
                 self.metrics.wrote(name, self.cause(wanted.path, right, found))
             self.applied[wanted.path] = right

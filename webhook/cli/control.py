@@ -123,7 +123,7 @@ def control(
     leaf_days: LeafDays = 90,
     ca_overlap: Overlap = 600,
     governed: Governed = "label",
-    timeout: Timeout = 10,
+    timeout: Timeout = 3,
     exempt: Exempt = None,
     break_glass: BreakGlass = None,
     admission: Admission = None,

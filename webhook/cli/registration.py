@@ -48,7 +48,7 @@ def registration(
     interfaces: loading.Interfaces = None,
     crds: loading.Crds = None,
     governed: Governed = "label",
-    timeout: Timeout = 10,
+    timeout: Timeout = 3,
     exempt: Exempt = None,
     break_glass: BreakGlass = None,
 ) -> None:

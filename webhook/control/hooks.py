@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.control.match_conditions import FROM_DEFINITIONS
+
 Json = dict[str, Any]
 SWITCHED_OFF = "podgate.dev/switched-off"
 """The annotation by which everything fails open until it is taken away."""
@@ -21,10 +23,13 @@ FILLED_IN: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One configuration as it should be. It begins to fail closed only once it was `proven` to work."""
+    """One configuration as it should be. It begins to fail closed only once it was `proven` to work,
+    and to leave out more requests only once every process is `current`.
+    """
 
     body: Json
     proven: bool = True
+    current: bool = True
 
     @property
     def path(self) -> str:
@@ -45,12 +50,30 @@ def desired(wanted: Wanted, found: Json | None) -> Json:
     nothing is opened.
     """
     body = copy.deepcopy(wanted.body)
+    if not wanted.current:
+        widen(body, found)
     closed = {entry.get("name") for entry in entries_of(found) if is_closed(entry)}
     off = is_switched_off(found)
     for entry in body["webhooks"]:
         if off or not (wanted.proven or entry["name"] in closed):
             entry["failurePolicy"] = "Ignore"
     return body
+
+
+def widen(body: Json, found: Json | None) -> None:
+    """Leave out the match conditions that the cluster does not have yet and that definitions give.
+
+    A condition is an exact text: one that changes is sent without it first, and added later.
+    """
+    known = {entry.get("name"): entry.get("matchConditions") or () for entry in entries_of(found)}
+    for entry in body["webhooks"]:
+        kept = [
+            each
+            for each in entry.pop("matchConditions", ())
+            if each["name"] not in FROM_DEFINITIONS or each in known.get(entry["name"], ())
+        ]
+        if kept:
+            entry["matchConditions"] = kept
 
 
 def is_switched_off(found: Json | None) -> bool:

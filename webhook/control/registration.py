@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.control.match_conditions import Definitions, Skips, conditions, skips_of
 from webhook.control.served import Served
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP
@@ -18,7 +18,6 @@ NAME = "podgate"
 GOVERNED_LABEL = "podgate.dev/governed"
 NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-system")
 POD_SUBRESOURCES = ("pods/ephemeralcontainers", "pods/resize")
-Definitions = Mapping[tuple[str, str], tuple[Definition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,45 +50,11 @@ class Options:
     """
 
     governed: str = "label"
-    timeout_seconds: int = 10
+    timeout_seconds: int = 3
     mutate_failure: str = "Ignore"
     validate_failure: str = "Fail"
     exempt: tuple[str, ...] = ()
     break_glass: tuple[str, ...] = ()
-
-
-LETS_GO = " || ".join(
-    (
-        "request.operation != 'UPDATE'",
-        "request.kind.?group.orValue('') != ''",
-        "request.kind.kind != 'Pod'",
-        "request.?subResource.orValue('') != ''",
-        "object.spec != oldObject.spec",
-        "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
-        "object.metadata.?annotations.orValue({}) != oldObject.metadata.?annotations.orValue({})",
-    )
-)
-"""False for a Pod of which only finalizers, owners or the status change: such an update passes in
-any case, and without podgate a Pod could not go."""
-
-
-PROBE_LABEL = "podgate.dev/probe"
-NOT_FOR_VALIDATION = (
-    "!(request.?dryRun.orValue(false) && request.operation == 'CREATE'"
-    f" && object.metadata.?labels['{PROBE_LABEL}'].orValue('') == 'validate')"
-)
-"""False for a dry run that is meant for validation alone: nothing comes of it, so that whoever
-else writes the label escapes nothing."""
-
-
-def match_conditions(options: Options) -> list[dict[str, str]]:
-    """What the API server itself decides without asking."""
-    found = [{"name": "more-than-letting-a-pod-go", "expression": LETS_GO}]
-    if options.break_glass:
-        groups = ", ".join(json.dumps(each) for each in sorted(options.break_glass))
-        expression = f"!request.userInfo.groups.exists(each, each in [{groups}])"
-        found.append({"name": "not-break-glass", "expression": expression})
-    return found
 
 
 def rules_of(
@@ -157,6 +122,7 @@ def webhook(
     rules: list[dict[str, Any]],
     target: Target,
     options: Options,
+    matching: list[dict[str, str]],
 ) -> dict[str, Any]:
     """One webhook entry."""
     entry = {
@@ -167,7 +133,7 @@ def webhook(
         "namespaceSelector": namespace_selector(
             options.governed, {*never_governed(target), *options.exempt}
         ),
-        "matchConditions": match_conditions(options),
+        **({"matchConditions": matching} if matching else {}),
         "matchPolicy": "Equivalent",
         # Either pass may refuse what a controller makes, and then posts an event on the owner.
         "sideEffects": "NoneOnDryRun",
@@ -176,8 +142,6 @@ def webhook(
     }
     if kind == "mutate":
         entry["reinvocationPolicy"] = "IfNeeded"
-        skipped = {"name": "not-a-probe-of-validation", "expression": NOT_FOR_VALIDATION}
-        entry["matchConditions"] = [*match_conditions(options), skipped]
     return entry
 
 
@@ -186,24 +150,27 @@ def configurations(
     target: Target,
     options: Options | None = None,
     served: Served | None = None,
+    skips: Skips | None = None,
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, ready to apply.
 
-    Subresources are only validated, since nothing is written there.
+    Subresources are only validated, since nothing is written there. `skips` say what the API server
+    need not send; they follow from these definitions where they are not given.
     """
-    options = options or Options()
+    options, skips = options or Options(), skips or skips_of(definitions)
     found = []
     for kind, path, failure, name in (
         ("mutate", "/mutate", options.mutate_failure, "MutatingWebhookConfiguration"),
         ("validate", "/validate", options.validate_failure, "ValidatingWebhookConfiguration"),
     ):
         rules = rules_of(definitions, subresources=kind == "validate", served=served)
+        matching = conditions(skips, definitions, options.break_glass, mutating=kind == "mutate")
         found.append(
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": name,
                 "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}},
-                "webhooks": [webhook(kind, path, failure, rules, target, options)],
+                "webhooks": [webhook(kind, path, failure, rules, target, options, matching)],
             }
         )
     return [*found, documents_configuration(target, options)]

@@ -94,9 +94,19 @@ def state_of(standing: Standing, force: InForce, key: Key, *, ended: bool = Fals
 
 
 def status_of(
-    standing: Standing, force: InForce, key: Key, reach: Reach, found: Json, now: str
+    standing: Standing,
+    force: InForce,
+    key: Key,
+    reach: Reach,
+    found: Json,
+    now: str,
+    *,
+    spread: bool = True,
 ) -> Json:
-    """The whole status, with times of transition kept where nothing changed."""
+    """The whole status, with times of transition kept where nothing changed.
+
+    Until the webhook configurations are `spread` to all API servers, nothing becomes Ready.
+    """
     number = force.lowest.get(key, 0)
     errors = [each for each in standing.problems if each.severity == "error"]
     accepted = not errors
@@ -104,6 +114,13 @@ def status_of(
     ended = reach.has_ended(now)
     ready = accepted and force.workers > 0 and number == standing.seen and not ended
     because = ready_because(standing, force, number)
+    was = before.get("Ready") or {}
+    if (
+        ready
+        and not spread
+        and (was.get("status"), was.get("observedGeneration")) != ("True", number)
+    ):
+        ready, because = False, ("Registering", "API servers do not all call podgate for it yet")
     if ended:
         because = "Ended", f"it has ended at {reach.until}; delete it, or give it another date"
     conditions = [

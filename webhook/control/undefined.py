@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from webhook.control.registration import Definitions
+from webhook.control.match_conditions import Definitions
 from webhook.control.served import Served
 from webhook.core.workload.crd_brief import Brief
 

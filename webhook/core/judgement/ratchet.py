@@ -10,6 +10,7 @@ from webhook.core.plan import Plan
 from webhook.core.pointer import read
 from webhook.core.request import Request
 from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.members_read import members_read
 from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.restore import immutable_places
 
@@ -17,14 +18,30 @@ STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
 
 
 def is_unchanged(request: Request, plan: Plan) -> bool:
-    """Whether an update leaves the object as it is; `existing: strict` looks at the whole sent."""
-    if request.object != request.old:
+    """Whether an update leaves everything that can be read; `existing: strict` looks at all sent.
+
+    Match conditions say the same to the API server (webhook/control/match_conditions.py).
+    """
+    if request.object != request.old and (body_changed(request) or beside_changed(request, plan)):
         return False
     within = request.within
     if within is None:
         return True
     strictly = plan.strict and body_changed(request.outermost)
     return not strictly and within.pod_sets == within.old_pod_sets
+
+
+def beside_changed(request: Request, plan: Plan) -> bool:
+    """Whether metadata or status differs where rules, steering or the definition read it."""
+    new, old = request.object, request.old
+    read_beside = {("metadata", "labels"), ("metadata", "annotations")}
+    return any(
+        (read(new, path) or {}) != (read(old, path) or {})
+        for path in (
+            (part, member) if member else (part,)
+            for part, member in read_beside | members_read(plan.definition)
+        )
+    )
 
 
 def compare_with_before(

@@ -26,6 +26,7 @@ class Definition:
         "embedded",
         "foreign",
         "interface",
+        "members",
         "others",
         "plans",
         "pods_elsewhere",
@@ -48,6 +49,8 @@ class Definition:
         self.others = others
         self.embedded = tuple(part for each in self.everyone for part in each.profile.embedded)
         self.proofs: dict[str, Proof] = {}
+        # Found when first asked for (members_read.py), since proofs come later.
+        self.members: frozenset[tuple[str, str]] | None = None
         self.foreign: tuple[ForeignProgram, ...] = tuple(
             program
             for each in (interface, *(other.interface for other in others))
