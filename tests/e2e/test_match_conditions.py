@@ -18,6 +18,7 @@ from webhook.loader import Sources, load
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
 SPACE, EXEMPT = "unanswered", "network"
+JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
 MERGE = "application/merge-patch+json"
 
 
@@ -48,6 +49,7 @@ def api(bare: Cluster) -> Iterator[Api]:
             while made.find(account) is None and time.monotonic() < until:
                 time.sleep(0.1)
         made.request("POST", pods(SPACE), pod("held", finalizers=["example.com/held"]))
+        made.request("POST", JOBS, job("held", finalizers=["example.com/held"]))
         bare.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(documents))
         try:
             until = time.monotonic() + 20
@@ -60,6 +62,13 @@ def api(bare: Cluster) -> Iterator[Api]:
                 bare.kubectl("delete", kind, name)
             for name in (SPACE, EXEMPT):
                 made.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def job(name: str, **metadata: object) -> Json:
+    found = pod(name, **metadata)
+    template = {"spec": {**found["spec"], "restartPolicy": "Never"}}
+    spec = {"suspend": True, "template": template}
+    return {**found, "apiVersion": "batch/v1", "kind": "Job", "spec": spec}
 
 
 def refused(api: Api, namespace: str) -> bool:
@@ -76,21 +85,35 @@ def test_a_new_pod_waits_for_podgate_but_not_where_the_cluster_boots_from(api: A
     assert not refused(api, EXEMPT)
 
 
-def test_a_pod_that_only_goes_needs_nobody(api: Api) -> None:
-    place = f"{pods(SPACE)}/held"
+@pytest.mark.parametrize(
+    ("place", "spec"),
+    [
+        (f"{pods(SPACE)}/held", {"activeDeadlineSeconds": 9}),
+        (f"{JOBS}/held", {"suspend": False}),
+    ],
+)
+def test_what_only_goes_needs_nobody(api: Api, place: str, spec: Json) -> None:
+    api.request("PATCH", place, {"metadata": {"finalizers": ["example.com/other"]}}, MERGE)
     for change in ({"labels": {"x": "y"}}, {"annotations": {"x": "y"}}):
         with pytest.raises(StatusError) as error:
             api.request("PATCH", place, {"metadata": change}, MERGE)
         assert "failed calling webhook" in str(error.value)
     with pytest.raises(StatusError):
-        api.request("PATCH", place, {"spec": {"activeDeadlineSeconds": 9}}, MERGE)
-    api.request("DELETE", place)
+        api.request("PATCH", place, {"spec": spec}, MERGE)
+    api.request("DELETE", f"{place}?propagationPolicy=Background")
     assert api.find(place) is not None, "its finalizer holds it"
     api.request("PATCH", place, {"metadata": {"finalizers": None}}, MERGE)
     until = time.monotonic() + 40
     while api.find(place) is not None and time.monotonic() < until:
         time.sleep(0.2)
     assert api.find(place) is None
+
+
+def test_a_request_without_any_group_is_no_error(bare: Cluster, api: Api) -> None:
+    """Every condition is total: with an error the API server would not say who failed to answer."""
+    create = ("create", "--dry-run=server", "-n", SPACE, "-f", "-")
+    held = bare.kubectl(*create, "--as", "jane", input=json.dumps(pod("glass")), check=False)
+    assert "match condition" not in held.stderr
 
 
 def test_who_breaks_the_glass_is_not_asked_about(bare: Cluster, api: Api) -> None:

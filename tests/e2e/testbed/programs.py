@@ -11,6 +11,7 @@ from tests.e2e.testbed.missing import MissingTestbed
 PINS = cache.HERE / "operators"
 ETCD = cache.HERE / "etcd"
 ORACLES = cache.HERE.parents[1] / "core"
+CONDITIONS = cache.HERE / "conditions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ KUBERNETES = {
 }
 PROGRAMS = {
     "etcd": Program(ETCD, "go.etcd.io/etcd/server/v3", 45),
+    "condition-oracle": Program(CONDITIONS, "./oracle", 70),
     "helm": Program(PINS / "helm", "helm.sh/helm/v3/cmd/helm", 100),
     "kwok": Program(PINS / "kwok", "sigs.k8s.io/kwok/cmd/kwok", 100),
     "training-operator": Program(
@@ -65,7 +67,7 @@ PROGRAMS = {
     "flux": Program(PINS / "flux-ssa", "./flux", 30),
 }
 OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
-ORACLES_IN_CI = ("quantity-oracle", "pod-security-oracle")
+ORACLES_IN_CI = ("condition-oracle", "quantity-oracle", "pod-security-oracle")
 IN_CI = (*ORACLES_IN_CI, "kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
 """What `make test` runs besides the control plane; `make test-operators` runs all operators."""
 
