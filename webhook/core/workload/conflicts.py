@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.workload.bindings.container_security import added_capabilities
 from webhook.core.workload.bindings.scalar import reader
@@ -137,9 +136,10 @@ CONFLICTING = frozenset(field for fields, _ in PAIRS for field in fields)
 
 def pairs_written(ev: Evaluation) -> list[tuple[set[str], Find]]:
     """What finds the pairs of which a default has been written, with the fields written so far."""
-    if not ev.written & CONFLICTING:
+    written = ev.written.keys()
+    if not written & CONFLICTING:
         return []
-    return [(ev.written & fields, find) for fields, find in PAIRS if ev.written & fields]
+    return [(written & fields, find) for fields, find in PAIRS if written & fields]
 
 
 def judge_conflicts(view: PodView, ev: Evaluation, pairs: Sequence[tuple[set[str], Find]]) -> None:
@@ -154,10 +154,5 @@ def judge_conflicts(view: PodView, ev: Evaluation, pairs: Sequence[tuple[set[str
                 each.allowed,
                 None,
                 reason="conflicting-default",
-                source=source_of(ev, at_fault),
+                source=ev.written[at_fault],
             )
-
-
-def source_of(ev: Evaluation, field: str) -> Source | None:
-    """The policy whose default was written for a field."""
-    return next((c.source for c in ev.findings.changes if c.field == field), None)

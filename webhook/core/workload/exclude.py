@@ -51,4 +51,8 @@ def meant(path: str) -> str:
 
 def excluded_before(view: PodView, ev: Evaluation) -> bool:
     """Whether a pod that was there before the update has had the same annotation."""
-    return view.old is not None and read(ev.old, ANNOTATION) == read(ev.request.object, ANNOTATION)
+    if view.old is None:
+        return False
+    if ev.excluded_before is None:
+        ev.excluded_before = read(ev.old, ANNOTATION) == read(ev.request.object, ANNOTATION)
+    return ev.excluded_before

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from webhook.core import pointer
+from webhook.core.lookup import FEW
 from webhook.core.pointer import Path
 from webhook.core.workload.locating.location import PodLocation
 from webhook.core.workload.parts import found_in
@@ -17,6 +18,7 @@ MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default
 GPU_MARKS = ("nvidia.com/", "amd.com/gpu", "gpu.intel.com/")
 EXTRA = "extra"
 RESOURCES: Path = ("resources",)
+T = TypeVar("T")
 NAME = itemgetter("name")
 LISTS = frozenset(
     {
@@ -103,9 +105,21 @@ class PodView:
         lasting = [each for each in self.everyone if each.list != "ephemeralContainers"]
         return bool(lasting) and all(get(each.body) is not None for each in lasting)
 
+    def once(self, key: Any, find: Callable[[], T]) -> T:
+        """What `find` gives, found once: something of this view that no write to the copy changes."""
+        known = self.kept.get(key)
+        if known is None:
+            known = self.kept[key] = (0, find())
+        found: T = known[1]
+        return found
+
     @property
     def mains(self) -> list[Container]:
         """The main container, then the one that is it without the user's choice, if another."""
+        return self.once("mains", self.find_mains)
+
+    def find_mains(self) -> list[Container]:
+        """What `mains` gives."""
         if self.main is None:
             return []
         unchosen = self.main
@@ -119,10 +133,16 @@ class PodView:
 
     def container_like(self, container: Container) -> Container | None:
         """The container of the same list and name here."""
+        if len(self.everyone) > FEW:
+            return self.once("by name", self.by_name).get((container.list, container.name))
         for each in self.everyone:
             if each.list == container.list and each.name == container.name:
                 return each
         return None
+
+    def by_name(self) -> dict[tuple[str, str], Container]:
+        """The first container of each list and name."""
+        return {(each.list, each.name): each for each in reversed(self.everyone)}
 
 
 def mapping(value: Any, path: Path) -> dict[str, Any]:

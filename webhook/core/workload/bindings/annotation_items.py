@@ -67,10 +67,9 @@ class ListedItems(ItemsField):
 
     def excluded(self, view: PodView, ev: Evaluation) -> frozenset[str]:
         """Item keys that the workload's annotation takes out, at whatever level."""
-        held = [
-            keys for name, keys in ev.excluded.items() if name.rpartition(":")[2] == self.field.path
-        ]
-        return frozenset().union(*held)
+        return ev.excluded_at(
+            tuple(name for name in ev.excluded if name.rpartition(":")[2] == self.field.path)
+        )
 
     def shown(self, ev: Evaluation, native: NativeItem, name: str, position: int) -> bool:
         """Whether the user is shown to have written the annotation."""

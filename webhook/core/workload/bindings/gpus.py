@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from webhook.core.pointer import Path
+from webhook.core.pointer import Path, real
 from webhook.core.policy.combine import Constraint, Effective, Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_annotations import (
@@ -117,7 +117,7 @@ class GpuField(ABC):
         before, path = self.before(view, ev), self.place(view)
         if before is not None and before.forms == use.forms:
             return
-        if any(e.reason == "two-gpu-forms" and e.path == path for e in ev.findings.violations):
+        if ("two-gpu-forms", real(path)) in ev.told:
             return
         rules = (*self.rules.prohibitions, *(each for each, _ in self.rules.final))
         source = next((each.source for each in rules), None)

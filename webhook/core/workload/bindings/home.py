@@ -185,6 +185,7 @@ class MountedField:
             source=source,
             key=taken,
         )
+        ev.told.add(("name-clash", self.field.path, view.spec_path))
         return True
 
     def clash(
@@ -192,9 +193,14 @@ class MountedField:
     ) -> tuple[Path, str, str] | None:
         """The place that is taken, what of ours it takes, and by what; None when nothing is."""
         name = self.volume["name"]
-        for place, volume in entries(spec.get("volumes"), (*view.spec_path, "volumes")):
-            ours = self.accepts(volume) and not self.used_elsewhere(view, name)
-            if volume.get("name") == name and not ours:
+        named = [
+            (place, volume)
+            for place, volume in entries(spec.get("volumes"), (*view.spec_path, "volumes"))
+            if volume.get("name") == name
+        ]
+        used = bool(named) and self.used_elsewhere(view, name)
+        for place, volume in named:
+            if used or not self.accepts(volume):
                 return (*place, "name"), name, f"volume {name}"
         wanted = clean_path(self.mount_path)
         for place, mount in entries(body.get("volumeMounts"), (*main.path, "volumeMounts")):
@@ -223,12 +229,7 @@ class MountedField:
 
     def told_of_clash(self, view: PodView, ev: Evaluation) -> bool:
         """Whether it has been said what keeps the directory out of this pod."""
-        return any(
-            each.field == self.field.path
-            and each.reason == "name-clash"
-            and each.path[: len(view.spec_path)] == view.spec_path
-            for each in ev.findings.violations
-        )
+        return ("name-clash", self.field.path, view.spec_path) in ev.told
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """True where the main container has the directory now; None when unset."""

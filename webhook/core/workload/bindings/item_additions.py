@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from webhook.core.workload.bindings.item_reach import is_brought, reaches, stood_before
+from webhook.core.workload.bindings.item_reach import Reading, reaches
 from webhook.core.workload.bindings.policy_items import PolicyItems
-from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView
 
 
 def judge_additions(
-    policy: PolicyItems,
-    view: PodView,
-    ev: Evaluation,
-    natives: list[NativeItem],
-    before: list[NativeItem],
+    policy: PolicyItems, view: PodView, ev: Evaluation, reading: Reading
 ) -> None:
     """canAdd: false: only items whose key is among the default or imposed items."""
-    for native in natives:
+    for native in reading.natives:
         if policy.store.belongs_elsewhere(native):
             continue
-        if any(policy.same(item, native) for item in policy.items):
+        if policy.find(native) or reading.is_brought(native):
             continue
-        if is_brought(policy, native, view, ev):
-            continue
-        old = stood_before(policy, view, ev, native, before)
+        old = reading.stood_before(native)
         for each in policy.can_add:
             if not (old and ratchets(each)) and reaches(policy, each, native, view):
-                allowed = ", ".join(item.key for item in policy.items) or "none"
                 told, identity = native.told, policy.identity_of(native)
                 ev.violate(
-                    policy.field.path, native.path, told, allowed, each, key=told, identity=identity
+                    policy.field.path,
+                    native.path,
+                    told,
+                    policy.listed,
+                    each,
+                    key=told,
+                    identity=identity,
                 )
     if policy.row.store == "environment":
         judge_env_from(policy, view, ev)

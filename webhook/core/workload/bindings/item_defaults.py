@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.model import Default
-from webhook.core.workload.bindings.item_reach import is_brought
+from webhook.core.workload.bindings.item_reach import Reading
 from webhook.core.workload.bindings.policy_items import PolicyItems
 from webhook.core.workload.bindings.scalar import INVALID
 from webhook.core.workload.bindings.stores import Addition, NativeItem
@@ -41,7 +41,7 @@ def mount_again(
     ev: Evaluation,
     item: EffectiveItem,
     native: NativeItem,
-    before: list[NativeItem],
+    reading: Reading,
     *,
     locked: bool,
 ) -> None:
@@ -50,7 +50,8 @@ def mount_again(
     if locked:
         policy.store.add_mount(view, ev, addition(policy, item), native.key)
         return
-    old = next((each for each in before if each.key == native.key and each.in_main), None)
+    known = reading.before_by_key().get(native.key, ())
+    old = next((each for each in known if each.in_main), None)
     if old is not None and not ev.intent.shown_before(old.path):
         policy.store.restore_mounts(view, ev, policy.field, old)
 
@@ -60,12 +61,10 @@ def restored(
     view: PodView,
     ev: Evaluation,
     item: EffectiveItem,
-    before: list[NativeItem],
+    reading: Reading,
 ) -> bool:
     """Whether a default item that the update dropped came back as it was before."""
-    if not before:
-        return False
-    old = next((each for each in before if policy.same(item, each)), None)
+    old = next(iter(reading.held_before(item)), None)
     if old is None or ev.intent.shown_before(old.path) or not passes(policy, item, old):
         return False
     return policy.store.restore(view, ev, policy.field, old)
@@ -87,7 +86,7 @@ def passes(policy: PolicyItems, item: EffectiveItem, native: NativeItem) -> bool
 
 
 def open_attributes(
-    policy: PolicyItems, view: PodView, ev: Evaluation, natives: list[NativeItem]
+    policy: PolicyItems, reading: Reading
 ) -> Iterator[tuple[NativeItem, EffectiveItem | None, str, Default]]:
     """What completes the user's items: the same-key default item, else the attribute defaults."""
     defaults = {
@@ -95,10 +94,10 @@ def open_attributes(
         for each in policy.attributes
         if each.rules.default is not None
     }
-    for native in natives:
-        if is_brought(policy, native, view, ev):
+    for native in reading.natives:
+        if reading.is_brought(native):
             continue
-        item = next((each for each in policy.items if policy.same(each, native)), None)
+        item = next(iter(policy.find(native)), None)
         wanted = policy.completed(item) if item is not None else defaults
         for name, default in wanted.items():
             yield native, item, name, default

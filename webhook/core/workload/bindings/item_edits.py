@@ -7,7 +7,7 @@ from typing import Any
 from webhook.core.policy.combine import Constraint
 from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_rules import AttributeRules
-from webhook.core.workload.bindings.item_reach import binds, is_brought, stood_before
+from webhook.core.workload.bindings.item_reach import Reading, binds
 from webhook.core.workload.bindings.policy_items import EXCLUDE, PolicyItems
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.bindings.volumes import VolumeStore
@@ -18,25 +18,26 @@ from webhook.core.workload.podspec import PodView
 
 def judge_exclusion(policy: PolicyItems, view: PodView, ev: Evaluation) -> None:
     """Prohibitions on `exclude`: no default item may be taken out by the annotation."""
-    if not ev.excluded:
+    if not ev.excluded or not policy.exclusion:
         return
+    excluded = policy.excluded(view, ev)
     for each in policy.exclusion:
         if ratchets(each) and excluded_before(view, ev):
             continue
         for item in policy.items:
-            if item.key in policy.excluded(view, ev):
+            if item.key in excluded:
                 name = f"{policy.field.path}.{EXCLUDE}"
                 ev.violate(name, ANNOTATION, "true", "false", each, key=item.key)
 
 
 def judge_attribute_edits(
-    policy: PolicyItems, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
+    policy: PolicyItems, view: PodView, ev: Evaluation, native: NativeItem, reading: Reading
 ) -> None:
     """canEdit and blocked on attributes: against the same-key item, else the default."""
-    item = next((each for each in policy.items if policy.same(each, native)), None)
-    if is_brought(policy, native, view, ev):
+    if reading.is_brought(native):
         return
-    old = stood_before(policy, view, ev, native, before)
+    item = next(iter(policy.find(native)), None)
+    old = reading.stood_before(native)
     for each in policy.attributes:
         name = each.attribute.name
         default = policy.attribute_default(item, each)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, EffectiveItem
 from webhook.core.workload.bindings.item_difference import difference
-from webhook.core.workload.bindings.item_reach import stood_before
+from webhook.core.workload.bindings.item_reach import Reading
 from webhook.core.workload.bindings.policy_items import PolicyItems
 from webhook.core.workload.bindings.room import has_room
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.bindings.volumes import VolumeStore
 from webhook.core.workload.evaluation import Evaluation, ratchets
-from webhook.core.workload.exclude import ANNOTATION, excluded_before
+from webhook.core.workload.exclude import ANNOTATION
 from webhook.core.workload.podspec import PodView
 
 
@@ -20,19 +22,15 @@ def judge_locked(
     view: PodView,
     ev: Evaluation,
     item: EffectiveItem,
-    natives: list[NativeItem],
-    before: list[NativeItem],
+    reading: Reading,
 ) -> None:
     """The user may not change, exclude, shadow or rename a locked item."""
     constraint, _ = policy.lock_of(item)
     tolerant = tolerates(item, constraint)
-    excused = tolerant and excluded_before(view, ev)
-    if item.key in policy.excluded(view, ev) and not excused:
+    if item.key in reading.excluded and not (tolerant and reading.excluded_before()):
         refuse_locked(policy, ev, item, constraint, ANNOTATION, "excluded")
-    for native in natives:
-        if not policy.same(item, native):
-            continue
-        if tolerant and stood_before(policy, view, ev, native, before):
+    for native in reading.held(item):
+        if tolerant and reading.stood_before(native):
             continue
         differing = difference(policy, item, native, ev)
         if differing:
@@ -66,13 +64,7 @@ def judge_shadow(
         refuse_locked(policy, ev, item, constraint, shadow, "shadowed by another mount")
 
 
-def judge_presence(
-    policy: PolicyItems,
-    view: PodView,
-    ev: Evaluation,
-    natives: list[NativeItem],
-    before: list[NativeItem],
-) -> None:
+def judge_presence(policy: PolicyItems, view: PodView, ev: Evaluation, reading: Reading) -> None:
     """In the final object a locked item is there, in the main container where it has one."""
     if not policy.guarded:
         return
@@ -80,14 +72,11 @@ def judge_presence(
         return
     if policy.row.store == "labels" and view.location.metadata_path is None:
         return
-    told = {
-        each.key
-        for each in ev.findings.violations
-        if each.field == policy.field.path and each.reason == "name-clash"
-    }
     known = view.main is None or view.old_container(view.main) is not None
     for item in policy.guarded:
-        if item.key in told or is_present(policy, item, view, natives):
+        if ("name-clash", policy.field.path, item.key) in ev.told:
+            continue
+        if is_present(view, reading.held(item)):
             continue
         constraint, _ = policy.lock_of(item)
         if not has_room(policy.row.store, view):
@@ -95,19 +84,16 @@ def judge_presence(
             lacking = ev.lacking(view.spec_path)
             ev.warn("unmapped-rule", policy.field.path, lacking, ev.request.kind, source=origin)
             continue
-        lacked = view.old is not None and known and not is_present(policy, item, view.old, before)
+        had = view.old is not None and is_present(view.old, reading.held_before(item))
+        lacked = view.old is not None and known and not had
         if not (lacked and tolerates(item, constraint)):
             main = view.main.path if view.main is not None else view.spec_path
             refuse_locked(policy, ev, item, constraint, main, "missing")
 
 
-def is_present(
-    policy: PolicyItems, item: EffectiveItem, view: PodView, natives: list[NativeItem]
-) -> bool:
+def is_present(view: PodView, natives: Sequence[NativeItem]) -> bool:
     """Whether an item is among these, in the main container if there is one."""
-    return any(
-        (native.in_main or view.main is None) and policy.same(item, native) for native in natives
-    )
+    return any(native.in_main or view.main is None for native in natives)
 
 
 def refuse_locked(

@@ -2,41 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
+
 from webhook.core.injected import is_injected
-from webhook.core.policy.combine import Constraint
+from webhook.core.lookup import Lookup
+from webhook.core.policy.combine import Constraint, EffectiveItem
 from webhook.core.workload.bindings.policy_items import PolicyItems
 from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.exclude import excluded_before
 from webhook.core.workload.podspec import PodView
 
 
-def is_brought(policy: PolicyItems, native: NativeItem, view: PodView, ev: Evaluation) -> bool:
-    """Whether Kubernetes put an item there, or who may by the installation's own list."""
-    if is_injected(policy.row.store, native, view, ev.request):
-        return True
-    if ev.injected.items and ev.injected.has_item(policy.field.path, native.key, native.raw):
-        return True
-    if not ev.injected.containers or len(native.owners) != 1:
-        return False
-    return any(
-        (each.list, each.name) == native.owners[0] and ev.injected.has_container(each.body, view)
-        for each in view.everyone
+class Reading:
+    """The items of one field in one pod, read once, and what every one of them is asked.
+
+    Users decide how many items there are, so each question is answered by a lookup.
+    """
+
+    __slots__ = (
+        "before",
+        "ev",
+        "excluded",
+        "known",
+        "meant",
+        "meant_before",
+        "natives",
+        "policy",
+        "ran",
+        "view",
     )
 
+    def __init__(self, policy: PolicyItems, view: PodView, ev: Evaluation) -> None:
+        self.policy = policy
+        self.view = view
+        self.ev = ev
+        self.natives = policy.store.read(view)
+        self.before = policy.store.read(view.old) if view.old is not None else []
+        self.excluded = policy.excluded(view, ev)
+        self.known: Lookup[NativeItem] | None = None
+        self.ran: Lookup[NativeItem] | None = None
+        self.meant: dict[str, list[NativeItem]] | None = None
+        self.meant_before: dict[str, list[NativeItem]] | None = None
 
-def stood_before(
-    policy: PolicyItems, view: PodView, ev: Evaluation, native: NativeItem, before: list[NativeItem]
-) -> bool:
-    """Whether the item stood there before the update just so, or as we have completed it."""
-    if not before or not any(each.key == native.key for each in before):
-        return False
-    if any(each.like(native) for each in before):
-        return True
-    completed = ev.completed(view)
-    if completed is None:
-        return False
-    return any(each.like(native) for each in policy.store.read(completed))
+    def held(self, item: EffectiveItem) -> Sequence[NativeItem]:
+        """The items of the pod that are this one of the policy."""
+        if self.meant is None:
+            self.meant = self.grouped(self.natives)
+        return self.meant.get(item.key, ())
+
+    def held_before(self, item: EffectiveItem) -> Sequence[NativeItem]:
+        """The items before the update that are this one of the policy."""
+        if self.meant_before is None:
+            self.meant_before = self.grouped(self.before)
+        return self.meant_before.get(item.key, ())
+
+    def grouped(self, natives: Sequence[NativeItem]) -> dict[str, list[NativeItem]]:
+        """Native items by the key of the policy's."""
+        found: dict[str, list[NativeItem]] = {}
+        for native in natives:
+            for each in self.policy.find(native):
+                found.setdefault(each.key, []).append(native)
+        return found
+
+    def is_brought(self, native: NativeItem) -> bool:
+        """Whether Kubernetes put an item there, or who may by the installation's own list."""
+        policy, view, ev = self.policy, self.view, self.ev
+        if is_injected(policy.row.store, native, view, ev.request):
+            return True
+        if ev.injected.items and ev.injected.has_item(policy.field.path, native.key, native.raw):
+            return True
+        if not ev.injected.containers or len(native.owners) != 1:
+            return False
+        return native.owners[0] in view.once("injected", self.injected_containers)
+
+    def injected_containers(self) -> frozenset[tuple[str, str]]:
+        """List and name of the containers that others add by the installation's own list."""
+        has = self.ev.injected.has_container
+        view = self.view
+        return frozenset((each.list, each.name) for each in view.everyone if has(each.body, view))
+
+    def stood_before(self, native: NativeItem) -> bool:
+        """Whether the item stood there before the update just so, or as we have completed it."""
+        if not self.before:
+            return False
+        if native.key not in self.before_by_key():
+            return False
+        if self.known is not None and self.known.has(native.key, native):
+            return True
+        if self.ran is None:
+            completed = self.ev.completed(self.view)
+            self.ran = lookup(self.policy.store.read(completed) if completed is not None else ())
+        return self.ran.has(native.key, native)
+
+    def before_by_key(self) -> Mapping[Hashable, Sequence[NativeItem]]:
+        """The items before the update, by their keys."""
+        if self.known is None:
+            self.known = lookup(self.before)
+        return self.known.by_key
+
+    def excluded_before(self) -> bool:
+        """Whether a pod that was there before the update has had the same annotation."""
+        return excluded_before(self.view, self.ev)
+
+
+def lookup(items: Sequence[NativeItem]) -> Lookup[NativeItem]:
+    """Items by key and content."""
+    return Lookup(items, lambda each: each.key, NativeItem.like, NativeItem.content)
 
 
 def reaches(policy: PolicyItems, each: Constraint, native: NativeItem, view: PodView) -> bool:

@@ -17,7 +17,7 @@ from webhook.core.workload.bindings.item_defaults import (
 )
 from webhook.core.workload.bindings.item_edits import judge_attribute_edits, judge_exclusion
 from webhook.core.workload.bindings.item_locks import judge_locked, judge_presence
-from webhook.core.workload.bindings.item_reach import is_brought, stood_before
+from webhook.core.workload.bindings.item_reach import Reading
 from webhook.core.workload.bindings.policy_items import PolicyItems
 from webhook.core.workload.bindings.stores import NativeItem
 from webhook.core.workload.bindings.volumes import VolumeStore
@@ -62,42 +62,43 @@ class ItemsField(PolicyItems):
         judge_exclusion(self, view, ev)
         if not self.can_add and not closed and not locked:
             return
-        natives, before = self.store.read(view), self.old_items(view)
+        reading = Reading(self, view, ev)
         if self.can_add:
-            judge_additions(self, view, ev, natives, before)
+            judge_additions(self, view, ev, reading)
         for item in locked:
-            judge_locked(self, view, ev, item, natives, before)
+            judge_locked(self, view, ev, item, reading)
         if closed:
-            for native in natives:
-                judge_attribute_edits(self, view, ev, native, before)
+            for native in reading.natives:
+                judge_attribute_edits(self, view, ev, native, reading)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write missing default and imposed items, then the attributes that items leave open."""
         if not self.items and not any(each.rules.default for each in self.attributes):
             return
-        natives, before = self.store.read(view), self.old_items(view)
-        for item, locked in self.written_items(view, ev):
-            held = [native for native in natives if self.same(item, native)]
+        reading = Reading(self, view, ev)
+        for item, locked in self.written_items(view, ev, reading.excluded):
+            held = reading.held(item)
             if held and isinstance(self.store, VolumeStore):
                 self.store.mend(view, ev, self.field, item, held[0], why(item))
             if held and any(native.in_main for native in held):
                 continue
             if held and isinstance(self.store, VolumeStore):
-                mount_again(self, view, ev, item, held[0], before, locked=locked)
+                mount_again(self, view, ev, item, held[0], reading, locked=locked)
                 continue
             if held and not locked:
                 continue
-            if not locked and restored(self, view, ev, item, before):
+            if not locked and restored(self, view, ev, item, reading):
                 continue
             self.store.add(view, ev, addition(self, item))
-        if natives and self.row.attribute_defaults:
-            for native, known, name, default in open_attributes(self, view, ev, natives):
+        if reading.natives and self.row.attribute_defaults:
+            for native, known, name, default in open_attributes(self, reading):
                 if self.fills_in(ev, known, name):
                     self.fill_attribute(ev, native, name, default, known)
 
-    def written_items(self, view: PodView, ev: Evaluation) -> list[tuple[EffectiveItem, bool]]:
+    def written_items(
+        self, view: PodView, ev: Evaluation, left_out: frozenset[str]
+    ) -> list[tuple[EffectiveItem, bool]]:
         """The items to write where they are missing, each with whether it is locked."""
-        left_out = self.excluded(view, ev)
         if left_out:
             tell_unknown(self, view, ev, left_out)
         optional = not ev.writes_needed_only or self.is_fixed
@@ -162,14 +163,14 @@ class ItemsField(PolicyItems):
         bound = self.bound
         if not bound and not self.guarded:
             return
-        natives, before = self.store.read(view), self.old_items(view)
+        reading = Reading(self, view, ev)
         if not ev.judges_intent:
             for item in self.guarded:
-                judge_locked(self, view, ev, item, natives, before)
-        judge_presence(self, view, ev, natives, before)
-        for native in natives if bound else ():
-            if is_brought(self, native, view, ev):
+                judge_locked(self, view, ev, item, reading)
+        judge_presence(self, view, ev, reading)
+        for native in reading.natives if bound else ():
+            if reading.is_brought(native):
                 continue
-            unchanged = stood_before(self, view, ev, native, before)
+            unchanged = reading.stood_before(native)
             for each in self.attributes:
                 each.judge(ev, native, unchanged=unchanged)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import product
+from math import prod
 from typing import Any
 
+from webhook.core.lookup import FEW, frozen
 from webhook.core.pointer import ABSENT
 from webhook.core.policy.combine import Constraint, EffectiveItem, Leaf
 from webhook.core.policy.model import Default
 from webhook.core.policy.row import Field, Items
 from webhook.core.workload.bindings.attribute_rules import AttributeRules
+from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.computed import scaled
 from webhook.core.workload.bindings.ports import PortStore
 from webhook.core.workload.bindings.stores import NativeItem, Store
@@ -27,6 +31,16 @@ def native_name(store: Store, name: Any) -> Any:
     return store.native_name(name) if isinstance(store, PortStore) else name
 
 
+def identity(names: tuple[str, ...], values: Iterable[Any]) -> Hashable:
+    """By what an item is looked up: the values of these attributes; its name under none."""
+    return names, tuple(map(frozen, values))
+
+
+def readable(values: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    """The values that a policy's item can have too."""
+    return tuple(each for each in values or () if not isinstance(each, Unreadable))
+
+
 class PolicyItems:
     """One itemized field of a pod, with the effective items and rules of one component.
 
@@ -37,6 +51,7 @@ class PolicyItems:
     __slots__ = (
         "attributes",
         "bound",
+        "by_identity",
         "called",
         "can_add",
         "closed",
@@ -46,6 +61,7 @@ class PolicyItems:
         "guarded",
         "items",
         "leaf",
+        "listed",
         "locked",
         "locks",
         "row",
@@ -80,6 +96,8 @@ class PolicyItems:
         self.locks = {item.key: self.find_lock(item) for item in self.items}
         self.guarded = [item for item in self.items if self.locks[item.key][1]]
         self.closed = any(each.rules.prohibitions for each in self.attributes)
+        self.listed = ", ".join(item.key for item in self.items) or "none"
+        self.by_identity = self.index() if len(self.items) > FEW else {}
         # Whether items of the result have rules on their attributes.
         self.bound = any(each.rules.final or each.rules.required for each in self.attributes)
 
@@ -124,6 +142,44 @@ class PolicyItems:
         fallbacks = self.row.fallbacks
         return bool(fallbacks) and any(self.same_by(names, item, native) for names in fallbacks)
 
+    def find(self, native: NativeItem) -> list[EffectiveItem]:
+        """The items of the policy that a native item is, in their order."""
+        items: Iterable[EffectiveItem] = self.items
+        if len(self.items) > FEW:
+            items = self.candidates(native)
+        return [item for item in items if self.same(item, native)]
+
+    def candidates(self, native: NativeItem) -> Iterable[EffectiveItem]:
+        """The items that it may be: those of its name, and those with one of its identities."""
+        named = native.values.get("name" if isinstance(self.store, VolumeStore) else self.row.key)
+        asked = [identity((), (name,)) for name in named or ()]
+        for names in self.row.fallbacks:
+            held = [readable(native.values.get(name)) or (self.absent(name),) for name in names]
+            if prod(map(len, held)) > len(self.items):
+                return self.items
+            asked += [identity(names, values) for values in product(*held)]
+        found = {at for each in asked for at in self.by_identity.get(each, ())}
+        return [self.items[at] for at in sorted(found)]
+
+    def index(self) -> dict[Hashable, list[int]]:
+        """Where items stand by what they are known by: their name, and each of their identities."""
+        found: dict[Hashable, list[int]] = {}
+        for at, item in enumerate(self.items):
+            keys = [identity((), (self.called[item.key][0],))]
+            for names in self.row.fallbacks:
+                given = ((name, self.completed(item).get(name)) for name in names)
+                values = (each.value if each else self.absent(name) for name, each in given)
+                keys.append(identity(names, values))
+            for key in keys:
+                found.setdefault(key, []).append(at)
+        return found
+
+    def absent(self, name: str) -> Any:
+        """What an attribute means that is not there; None for nothing."""
+        attribute = self.row.attribute(name)
+        assert attribute is not None
+        return None if attribute.absent is ABSENT else attribute.absent
+
     def identity_of(self, native: NativeItem) -> str:
         """What a volume or port is whatever its name: its last identity, parts joined with +.
 
@@ -152,9 +208,7 @@ class PolicyItems:
     def same_by(self, names: tuple[str, ...], item: EffectiveItem, native: NativeItem) -> bool:
         """Whether one fallback identity is complete on both sides and equal."""
         for name in names:
-            attribute = self.row.attribute(name)
-            assert attribute is not None
-            absent = None if attribute.absent is ABSENT else attribute.absent
+            absent = self.absent(name)
             held = self.completed(item).get(name)
             wanted = held.value if held is not None else absent
             seen = native.values.get(name, ())
@@ -180,12 +234,7 @@ class PolicyItems:
         if not ev.excluded:
             return frozenset()
         levels = (*(f"{role}:" for role in view.location.roles), f"{view.location.component}:", "")
-        keys = [ev.excluded.get(f"{level}{self.field.path}", frozenset()) for level in levels]
-        return frozenset().union(*keys)
-
-    def old_items(self, view: PodView) -> list[NativeItem]:
-        """The items of the same pod before the update."""
-        return self.store.read(view.old) if view.old is not None else []
+        return ev.excluded_at(tuple(f"{level}{self.field.path}" for level in levels))
 
     def attribute_default(self, item: EffectiveItem | None, each: AttributeRules) -> Default | None:
         """What an attribute is compared with under a prohibition."""

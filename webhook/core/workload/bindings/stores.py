@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from webhook.core.decision import Source
+from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.model import Default
@@ -59,6 +60,15 @@ class NativeItem:
         known, *others = other.raw
         return bool(volume == known) and in_order(self.owners, mounts) == in_order(
             other.owners, others
+        )
+
+    def content(self) -> Hashable:
+        """What items that are alike have in common, to be looked up by."""
+        if len(self.owners) < 2:
+            return self.owners, frozen(self.raw)
+        volume, *mounts = self.raw
+        return frozen(volume), tuple(
+            (owner, frozen(mount)) for owner, mount in in_order(self.owners, mounts)
         )
 
     def has(self, name: str, wanted: Any) -> bool:
