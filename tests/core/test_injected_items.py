@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,10 @@ class Pod:
     """What is looked at of a pod."""
 
     spec: dict[str, Any]
+
+    def once(self, key: Any, find: Callable[[], frozenset[str]]) -> frozenset[str]:
+        """What `find` gives."""
+        return find()
 
 
 def parsed(text: str) -> tuple[Injected, list[str]]:

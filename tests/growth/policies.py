@@ -38,9 +38,7 @@ def items(count: int = 0) -> dict[str, Any]:
     for path, given in everything.ITEMS.items():
         everything.put(defaults, path, {"instances": [*given, *more_items(path, count)]})
         if path.startswith("storage.") or path in ("environmentVariables", "labels"):
-            locked = [
-                each["name"] for each in [*given, *more_items(path, count)] if "name" in each
-            ]
+            locked = [each["name"] for each in [*given, *more_items(path, count)] if "name" in each]
             everything.put(rules, f"{path}.instances", {"canAdd": False, "locked": locked})
     return {"defaults": defaults, "rules": rules}
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.core.building import KINDS, container, deployment, job, pod_spec, shell, template
+from tests.core.building import KINDS, container, deployment, pod_spec, shell, template
 from webhook.core.intent import LAST_APPLIED
 
 Change = Callable[[dict[str, Any], int], None]
@@ -233,30 +233,41 @@ POD: dict[str, Change] = {
     "mounts of one volume": one_volume,
     "devices": devices,
     "resource claims": claimed,
-    "tolerations": in_spec(
-        "tolerations", lambda index: {"key": f"k{index}", "operator": "Exists"}
-    ),
+    "tolerations": in_spec("tolerations", lambda index: {"key": f"k{index}", "operator": "Exists"}),
     "tolerations of one key": in_spec(
         "tolerations", lambda index: {"key": "k", "value": f"v{index}", "effect": "NoSchedule"}
     ),
     "tolerations of devices": in_spec(
         "tolerations",
-        lambda index: {"key": f"x.example.com/{index}", "operator": "Exists", "effect": "NoSchedule"},
+        lambda index: {
+            "key": f"x.example.com/{index}",
+            "operator": "Exists",
+            "effect": "NoSchedule",
+        },
     ),
     "pull secrets": in_spec("imagePullSecrets", lambda index: {"name": f"s{index}"}),
     "spread": in_spec(
         "topologySpreadConstraints",
-        lambda index: {"maxSkew": 1, "topologyKey": f"k{index}", "whenUnsatisfiable": "DoNotSchedule"},
+        lambda index: {
+            "maxSkew": 1,
+            "topologyKey": f"k{index}",
+            "whenUnsatisfiable": "DoNotSchedule",
+        },
     ),
     "aliases": in_spec("hostAliases", lambda index: {"ip": f"10.0.0.{index}", "hostnames": ["h"]}),
     "gates": in_spec("schedulingGates", lambda index: {"name": f"g{index}"}),
     "node selector": map_at("spec", "nodeSelector", key="key-{}", value="v"),
     "node affinity": at(*NODE, REQUIRED, "nodeSelectorTerms", entry=term),
-    "expressions": lambda pod, size: at(*NODE, REQUIRED, "nodeSelectorTerms", entry=lambda _: {
-        "matchExpressions": [
-            {"key": f"k{index}", "operator": "In", "values": ["a"]} for index in range(size)
-        ]
-    })(pod, 1),
+    "expressions": lambda pod, size: at(
+        *NODE,
+        REQUIRED,
+        "nodeSelectorTerms",
+        entry=lambda _: {
+            "matchExpressions": [
+                {"key": f"k{index}", "operator": "In", "values": ["a"]} for index in range(size)
+            ]
+        },
+    )(pod, 1),
     "preferences": at(
         *NODE, PREFERRED, entry=lambda index: {"weight": 1, "preference": term(index)}
     ),
@@ -280,7 +291,7 @@ def metadata(part: str, key: str, value: Any) -> Change:
 def excluded(body: dict[str, Any], size: int) -> None:
     """An annotation that leaves out items, most of them unknown."""
     names = [f"n{index}" for index in range(size)]
-    text = json.dumps({each: names for each in ("environmentVariables", "storage.hostPath")})
+    text = json.dumps(dict.fromkeys(("environmentVariables", "storage.hostPath"), names))
     body["metadata"].setdefault("annotations", {})["podgate.dev/exclude"] = text
 
 
@@ -305,7 +316,10 @@ def fields_of(node: Any) -> Any:
         return {f"f:{key}": fields_of(value) for key, value in node.items()}
     found: dict[str, Any] = {}
     for index, item in enumerate(node if isinstance(node, list) else ()):
-        key = next((k for k in ("name", "key", "containerPort") if isinstance(item, dict) and k in item), "")
+        key = next(
+            (k for k in ("name", "key", "containerPort") if isinstance(item, dict) and k in item),
+            "",
+        )
         text = f"k:{json.dumps({key: item[key]})}" if key else f"i:{index}"
         found[text] = {".": {}, **fields_of(item)} if isinstance(item, dict) else {}
     return found

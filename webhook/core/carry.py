@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.core.lookup import frozen
+
 
 def carry(raw: Any, defaulted: Any, final: Any) -> Any:
     """The raw manifest with the changes from `defaulted` to `final`, and nothing the server filled in.
@@ -39,6 +41,11 @@ def carry_map(
 def carry_list(raw: list[Any], defaulted: list[Any], final: list[Any]) -> list[Any]:
     """A list: elements known by identity or position keep raw's form, added ones stand as they are."""
     index_of = {id(element): index for index, element in enumerate(defaulted)}
+    named = {
+        frozen(element.get("name")): index
+        for index, element in reversed(list(enumerate(defaulted)))
+        if isinstance(element, dict)
+    }
     added = len(final) - len(defaulted)
     result = []
     for position, element in enumerate(final):
@@ -46,17 +53,9 @@ def carry_list(raw: list[Any], defaulted: list[Any], final: list[Any]) -> list[A
         if index is None and added == 0:
             index = position
         if index is None and isinstance(element, dict) and element.get("name") is not None:
-            index = same_name(defaulted, element["name"])
+            index = named.get(frozen(element["name"]))
         if index is None or index >= len(raw):
             result.append(element)
         else:
             result.append(carry(raw[index], defaulted[index], element))
     return result
-
-
-def same_name(elements: list[Any], name: Any) -> int | None:
-    """The position of the element of that name."""
-    for index, element in enumerate(elements):
-        if isinstance(element, dict) and element.get("name") == name:
-            return index
-    return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 from webhook.core import quantity
 from webhook.core.intent import LAST_APPLIED, last_applied
-from webhook.core.pointer import ABSENT, read
+from webhook.core.pointer import read
 from webhook.core.request import Request
 
 
@@ -22,6 +23,9 @@ class View(Protocol):
     """What is looked at of a pod."""
 
     spec: dict[str, Any]
+
+    def once(self, key: Any, find: Callable[[], frozenset[str]]) -> frozenset[str]:
+        """What `find` gives, found once."""
 
 
 # What kubectl rollout restart, and the LimitRanger plugin, write into a pod's annotations.
@@ -80,15 +84,24 @@ def is_device_toleration(raw: Any, view: View) -> bool:
         return False
     if raw != {"key": key, "operator": "Exists", "effect": "NoSchedule"}:
         return False
-    lists = [view.spec.get(name) for name in ("containers", "initContainers")]
-    return any(asks_for(each, key) for held in lists if isinstance(held, list) for each in held)
+    return key in view.once("requested", lambda: frozenset(requested(view.spec)))
 
 
-def asks_for(container: Any, resource: str) -> bool:
-    """Whether a container requests more than none of a resource."""
-    amount = read(container, ("resources", "requests", resource))
+def requested(spec: dict[str, Any]) -> Iterator[str]:
+    """The resources of which some container of a pod requests more than none."""
+    for name in ("containers", "initContainers"):
+        held = spec.get(name)
+        for container in held if isinstance(held, list) else ():
+            requests = read(container, ("resources", "requests"))
+            for resource, amount in requests.items() if isinstance(requests, dict) else ():
+                if is_some(amount):
+                    yield resource
+
+
+def is_some(amount: Any) -> bool:
+    """Whether an amount is more than none."""
     try:
-        return amount is not ABSENT and quantity.parse(amount) > 0
+        return quantity.parse(amount) > 0
     except (ValueError, TypeError):
         return False
 
@@ -124,13 +137,21 @@ def is_token_mount(raw: Any, view: View) -> bool:
     if not isinstance(raw, dict):
         return False
     name = raw.get("name")
-    if raw != {"name": name, "readOnly": True, "mountPath": ACCOUNT_PLACE}:
+    if not isinstance(name, str) or raw != {
+        "name": name,
+        "readOnly": True,
+        "mountPath": ACCOUNT_PLACE,
+    }:
         return False
-    volumes = view.spec.get("volumes")
-    return any(
-        isinstance(each, dict) and each.get("name") == name and is_token_volume(each)
-        for each in (volumes if isinstance(volumes, list) else ())
-    )
+    return name in view.once("tokens", lambda: frozenset(token_volumes(view.spec)))
+
+
+def token_volumes(spec: dict[str, Any]) -> Iterator[str]:
+    """The names of the volumes of a pod that the ServiceAccount plugin adds."""
+    volumes = spec.get("volumes")
+    for each in volumes if isinstance(volumes, list) else ():
+        if is_token_volume(each):
+            yield each["name"]
 
 
 def is_own_annotation(key: str, value: Any, request: Request) -> bool:

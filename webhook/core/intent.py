@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from webhook.core.field_sets import FieldSets
+from webhook.core.lookup import ListKeys
 from webhook.core.pointer import ABSENT, Path, read, real
 from webhook.core.request import Request
 
@@ -17,27 +19,29 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 LIST_KEYS = ("name", "groupName", "key", "containerPort", "mountPath")
 
 
-def same_item(list_value: list[Any], item: Any, index: int) -> Any:
+def same_item(list_value: list[Any], item: Any, index: int, lists: ListKeys) -> Any:
     """The element of another copy of a list that stands for `item`: by its key, else by index."""
     if isinstance(item, dict):
         for key in LIST_KEYS:
             if key in item:
-                wanted = item[key]
-                return next(
-                    (e for e in list_value if isinstance(e, dict) and e.get(key) == wanted), ABSENT
-                )
+                return lists.find(list_value, key, item[key])
     return list_value[index] if index < len(list_value) else ABSENT
 
 
-def contains(manifest: Any, document: Any, path: Path) -> bool:
-    """Whether a manifest states the place `path` of `document`, list items matched by key."""
+def contains(manifest: Any, document: Any, path: Path, lists: ListKeys | None = None) -> bool:
+    """Whether a manifest states the place `path` of `document`, list items matched by key.
+
+    `lists` are those of the manifest, kept by who asks more than once.
+    """
+    lists = lists or ListKeys()
     for step in path:
         if isinstance(step, int):
             if not isinstance(manifest, list) or not isinstance(document, list):
                 return False
             if step >= len(document):
                 return False
-            document, manifest = document[step], same_item(manifest, document[step], step)
+            document = document[step]
+            manifest = same_item(manifest, document, step, lists)
         else:
             if not isinstance(manifest, dict) or step not in manifest:
                 return False
@@ -49,7 +53,7 @@ def contains(manifest: Any, document: Any, path: Path) -> bool:
     return manifest is not None and manifest != "" and manifest != []
 
 
-def value_before(old: Any, document: Any, path: Path) -> Any:
+def value_before(old: Any, document: Any, path: Path, lists: ListKeys) -> Any:
     """What another copy of the object has at the place `path` of `document`, items by their key."""
     for step in path:
         if isinstance(step, int):
@@ -57,53 +61,12 @@ def value_before(old: Any, document: Any, path: Path) -> Any:
                 return ABSENT
             if step >= len(document):
                 return ABSENT
-            document, old = document[step], same_item(old, document[step], step)
+            document = document[step]
+            old = same_item(old, document, step, lists)
         else:
             old = old.get(step, ABSENT) if isinstance(old, dict) else ABSENT
             document = document.get(step) if isinstance(document, dict) else None
     return old
-
-
-def owns_item(node: dict[str, Any], item: Any, index: int) -> Any:
-    """The managedFields node of one list element: by `k:` key, by `v:` value, by `i:` index."""
-    for name, child in node.items():
-        sort, _, text = name.partition(":")
-        if sort in ("k", "v"):
-            try:
-                stated = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
-            if is_meant(sort, stated, item):
-                return child
-        elif name == f"i:{index}":
-            return child
-    return None
-
-
-def is_meant(sort: str, stated: Any, item: Any) -> bool:
-    """Whether a list element has the key, or is the value, that a node of managedFields states."""
-    if sort == "v":
-        return bool(stated == item)
-    if not isinstance(stated, dict) or not isinstance(item, dict):
-        return False
-    return all(item.get(key) == value for key, value in stated.items())
-
-
-def owns(fields: Any, document: Any, path: Path) -> bool:
-    """Whether a fieldsV1 set names the place `path` of `document` itself."""
-    node = fields
-    for step in path:
-        if not isinstance(node, dict):
-            return False
-        if isinstance(step, int):
-            if not isinstance(document, list) or step >= len(document):
-                return False
-            document = document[step]
-            node = owns_item(node, document, step)
-        else:
-            node = node.get(f"f:{step}")
-            document = document.get(step) if isinstance(document, dict) else None
-    return node is not None
 
 
 def last_applied(document: Any) -> Any:
@@ -138,6 +101,7 @@ class Intent:
         "around",
         "everyones",
         "filled",
+        "lists",
         "manifest",
         "old_manifest",
         "old_sets",
@@ -147,10 +111,11 @@ class Intent:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.manifest: Any = ABSENT
-        self.applied: list[Any] | None = None
-        self.everyones: list[Any] | None = None
+        self.applied = FieldSets(())
+        self.everyones: FieldSets | None = None
         self.old_manifest: Any = ABSENT
-        self.old_sets: list[Any] | None = None
+        self.old_sets = FieldSets(())
+        self.lists = ListKeys()
         within = request.within
         self.around: Intent | None = Intent(within.around) if within is not None else None
         self.filled = within.filled if within is not None else frozenset()
@@ -164,13 +129,13 @@ class Intent:
         if self.around is not None and request.within is not None:
             return self.around.shown((*request.within.path, *path))
         if request.raw is not None:
-            return contains(request.raw, request.object, path)
+            return contains(request.raw, request.object, path, self.lists)
         if self.manifest is ABSENT:
             self.manifest = last_applied(request.object)
-            self.applied = list(applied_sets(request.object, request.field_manager))
-        if contains(self.manifest, request.object, path):
+            self.applied = FieldSets(applied_sets(request.object, request.field_manager))
+        if contains(self.manifest, request.object, path, self.lists):
             return True
-        if any(owns(fields, request.object, path) for fields in self.applied or ()):
+        if self.applied.own(request.object, path):
             return True
         return request.operation == "UPDATE" and self.applied_by_another(path)
 
@@ -178,10 +143,10 @@ class Intent:
         """Whether some manager's Apply entry has a place that is as it was before the update."""
         document, old = self.request.object, self.request.old
         if self.everyones is None:
-            self.everyones = list(applied_sets(document, None))
-        if not any(owns(fields, document, path) for fields in self.everyones):
+            self.everyones = FieldSets(applied_sets(document, None))
+        if not self.everyones.own(document, path):
             return False
-        return bool(read(document, path) == value_before(old, document, path))
+        return bool(read(document, path) == value_before(old, document, path, self.lists))
 
     def stated(self, path: Path) -> bool:
         """Whether somebody wrote a value that the server would also fill in at this place.
@@ -191,7 +156,8 @@ class Intent:
         if self.around is None:
             return self.shown(path)
         path = real(path)
-        return path not in self.filled and contains(self.request.raw, self.request.object, path)
+        request = self.request
+        return path not in self.filled and contains(request.raw, request.object, path, self.lists)
 
     def shown_before(self, path: Path) -> bool:
         """Whether some user is shown to have written this place of the old object."""
@@ -202,7 +168,5 @@ class Intent:
             return before is not None and self.around.shown_before((*before, *path))
         if self.old_manifest is ABSENT:
             self.old_manifest = last_applied(old)
-            self.old_sets = list(applied_sets(old, None))
-        if contains(self.old_manifest, old, path):
-            return True
-        return any(owns(fields, old, path) for fields in self.old_sets or ())
+            self.old_sets = FieldSets(applied_sets(old, None))
+        return contains(self.old_manifest, old, path, self.lists) or self.old_sets.own(old, path)

@@ -21,9 +21,10 @@ from webhook.core.workload.restore import immutable_places, restore_immutable
 
 def fill(ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]) -> None:
     """Defaults and imposed assets; a pod location equal to the old one gets no patch."""
-    restored = restore_immutable(ev)
+    restored = frozenset(restore_immutable(ev))
     for view, steps, as_before in pods:
-        held = any(view.spec_path[: len(place)] == place for place in restored)
+        path = view.spec_path
+        held = any(path[:size] in restored for size in range(len(path) + 1)) if restored else False
         if not as_before and not held:
             fill_pod(ev, steps, view)
     if ev.differs:

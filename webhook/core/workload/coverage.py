@@ -47,13 +47,14 @@ def uncovered(
     told = {path[:size] for path, _ in found for size in range(len(path) + 1)}
     odd = [each for each in odd_keys_in(starts, locations) if each[0] not in {*known, *told}]
     # jq may locate what no schema can prove, and pieces make a pod only together.
-    missed = [each for each in used if not is_located(each[0], known)]
+    heads = {path[:size] for path in known for size in range(len(path) + 1)} if used else set()
+    missed = [each for each in used if not is_located(each[0], known, heads)]
     return [*found, *odd, *missed]
 
 
-def is_located(path: Path, known: Known) -> bool:
-    """Whether a place is, is in, or has in it a place of a pod."""
-    if path in known or any(each[: len(path)] == path for each in known):
+def is_located(path: Path, known: Known, heads: set[Path]) -> bool:
+    """Whether a place is, is in, or has in it a place of a pod; `heads` are what they are in."""
+    if path in heads:
         return True
     for at in range(len(path)):
         keys = known.get(path[:at], frozenset())
@@ -66,9 +67,10 @@ def odd_keys_in(
     starts: list[tuple[Path, Any]], locations: Iterable[PodLocation]
 ) -> Iterator[tuple[Path, What]]:
     """Keys in other letter case in the pods that no schema prunes."""
-    opened = [path for path, _ in starts]
+    opened = {path for path, _ in starts}
     for location in locations:
-        if any(location.place[: len(path)] == path for path in opened):
+        place = location.place
+        if any(place[:size] in opened for size in range(len(place) + 1)):
             yield from ((real(path), "pod spec") for path in odd_keys(location))
 
 

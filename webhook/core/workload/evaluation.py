@@ -67,6 +67,7 @@ class Evaluation:
         "excluded_before",
         "final_object",
         "findings",
+        "fixed",
         "immutable",
         "injected",
         "intent",
@@ -115,6 +116,7 @@ class Evaluation:
         self.told: set[tuple[object, ...]] = set()
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
+        self.fixed: dict[Path, frozenset[Path]] | None = None
         self.injected = injected
         self.steered = False
         self.complete: Callable[[], Views] | None = None
@@ -201,11 +203,12 @@ class Evaluation:
         """Whether a default may land there: not below a place that updates may not change."""
         if not self.writes or not self.immutable:
             return self.writes
+        if self.fixed is None:
+            self.fixed = {place: frozenset(exceptions) for place, exceptions in self.immutable}
         path = real(path)
-        return not any(
-            path[: len(place)] == place and not any(path[: len(e)] == e for e in exceptions)
-            for place, exceptions in self.immutable
-        )
+        heads = [path[:size] for size in range(len(path) + 1)]
+        fixed = (self.fixed[head] for head in heads if head in self.fixed)
+        return not any(exceptions.isdisjoint(heads) for exceptions in fixed)
 
     def write(
         self,

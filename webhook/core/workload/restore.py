@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from webhook.core.intent import same_item
+from webhook.core.lookup import ListKeys
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.request import Immutable, Request
 from webhook.core.workload.definition import Definition
@@ -93,16 +94,17 @@ def missing(new: Any, old: Any, path: Path) -> Iterator[Path]:
 
 def missing_items(new: list[Any], old: list[Any], path: Path) -> Iterator[Path]:
     """The same for a list, whose items are told by their key; those that are left keep their order."""
-    rest = list(new)
+    at = 0
     for index, item in enumerate(old):
-        if rest and (rest[0] == item or keyed(rest[0], item, index)):
-            yield from missing(rest.pop(0), item, (*path, index))
+        if at < len(new) and (new[at] == item or keyed(new[at], item, index)):
+            at += 1
+            yield from missing(new[at - 1], item, (*path, index))
         else:
             yield (*path, index)
-    if rest:
+    if at < len(new):
         raise DifferentError
 
 
 def keyed(new: Any, item: Any, index: int) -> bool:
     """Whether an item of the new list stands for this one of the old list."""
-    return isinstance(new, dict) and same_item([new], item, index) is new
+    return isinstance(new, dict) and same_item([new], item, index, ListKeys()) is new

@@ -27,7 +27,7 @@ class Location(Protocol):
 class Taken:
     """The places of pods that have been located."""
 
-    __slots__ = ("pieces", "whole")
+    __slots__ = ("around", "pieces", "whole")
 
     def __init__(self, locations: Iterable[Location]) -> None:
         self.whole: set[Path] = set()
@@ -40,13 +40,14 @@ class Taken:
             self.whole.update(path for path, _ in each.extra)
             if each.metadata_path is not None:
                 self.whole.add(each.metadata_path)
+        self.around = {path[:size] for path in self.pieces for size in range(len(path) + 1)}
 
     def holds(self, path: Path) -> bool:
         """Whether a place is in a known pod, or is, holds or lies in a known piece of one."""
         heads = {path[:length] for length in range(len(path) + 1)}
         if not heads.isdisjoint(self.whole) or not heads.isdisjoint(self.pieces):
             return True
-        return any(each[: len(path)] == path for each in self.pieces)
+        return path in self.around
 
 
 def makes_container(part: Part) -> bool:

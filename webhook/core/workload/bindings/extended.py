@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from webhook.core import quantity
@@ -12,7 +13,7 @@ from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.gpu_use import GpuNames
 from webhook.core.workload.bindings.stores import Addition, NativeItem
-from webhook.core.workload.bindings.totals import amount_of, effective_total
+from webhook.core.workload.bindings.totals import amount_of, total_of
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.vocabulary import Vocabulary
@@ -38,11 +39,11 @@ class ExtendedStore:
 
     def read(self, view: PodView) -> list[NativeItem]:
         """One item for each name, with the pod's total; a name without an amount has none."""
-        return [self.item(view, name, paths) for name, paths in self.places(view).items()]
+        return [self.item(view, name, *found) for name, found in self.places(view).items()]
 
-    def places(self, view: PodView) -> dict[str, list[Path]]:
-        """Where each resource is named, in order."""
-        found: dict[str, list[Path]] = {}
+    def places(self, view: PodView) -> dict[str, tuple[list[Path], list[Container]]]:
+        """Where each resource is named, in order, and which containers name it."""
+        found: dict[str, tuple[list[Path], list[Container]]] = {}
         for container in view.everyone:
             resources = container.body.get("resources")
             for part in PARTS:
@@ -50,13 +51,18 @@ class ExtendedStore:
                 for name in held if isinstance(held, dict) else ():
                     if self.is_extended(name):
                         path = (*container.path, "resources", part, name)
-                        found.setdefault(name, []).append(path)
+                        paths, named = found.setdefault(name, ([], []))
+                        paths.append(path)
+                        if not named or named[-1] is not container:
+                            named.append(container)
         return found
 
-    def item(self, view: PodView, name: str, paths: list[Path]) -> NativeItem:
+    def item(
+        self, view: PodView, name: str, paths: list[Path], named: list[Container]
+    ) -> NativeItem:
         """The item of one resource; amounts that are no quantities stand as they are."""
         found: dict[str, tuple[Any, ...]] = {"resource": (name,)}
-        total = pod_amount(view, name)
+        total = pod_amount(named, name)
         if total is not None:
             found["quantity"] = (total,)
         at: dict[str, tuple[Path, ...]] = {"resource": (paths[0],), "quantity": (paths[0],)}
@@ -108,12 +114,13 @@ def stated(container: Container, name: str) -> list[Any]:
     return [each for each in natives if each is not None]
 
 
-def pod_amount(view: PodView, name: str) -> int | Unreadable | None:
+def pod_amount(containers: Sequence[Container], name: str) -> int | Unreadable | None:
     """The pod's total of one resource in nano units, of limits or requests the larger.
 
-    None when every amount is null; the first that is no quantity makes the total unreadable.
+    `containers` are those that name it: others add nothing. None when every amount is null; the
+    first that is no quantity makes the total unreadable.
     """
-    natives = [native for each in view.everyone for native in stated(each, name)]
+    natives = [native for each in containers for native in stated(each, name)]
     for native in natives:
         try:
             quantity.parse(native)
@@ -123,4 +130,4 @@ def pod_amount(view: PodView, name: str) -> int | Unreadable | None:
     def amount(container: Container) -> int:
         return max(amount_of(container.body, part, name) for part in PARTS)
 
-    return effective_total(view, amount) if natives else None
+    return total_of(containers, amount) if natives else None

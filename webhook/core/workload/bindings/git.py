@@ -169,12 +169,15 @@ class GitStore(VolumeStore):
         mounts = ev.now((*view.main.path, "volumeMounts")) if view.main is not None else None
         volumes = ev.now((*view.spec_path, "volumes"))
         used = {self.volume_name(view, each) for each in view.everyone if self.checks_out(each)}
+        named: dict[str, list[Any]] = {}
+        for each in listed(volumes):
+            if isinstance(each, dict) and isinstance(each.get("name"), str):
+                named.setdefault(each["name"], []).append(each)
         for mount in listed(mounts):
             name = mount.get("name") if isinstance(mount, dict) else None
             if mount != {"name": name, "mountPath": wanted} or not isinstance(name, str):
                 continue
-            held = [e for e in listed(volumes) if isinstance(e, dict) and e.get("name") == name]
-            ours = held in ([], [{"name": name, SCRATCH: {}}])
+            ours = named.get(name, []) in ([], [{"name": name, SCRATCH: {}}])
             if NUMBERED.fullmatch(name) and name not in used and ours:
                 return name
         return ""
@@ -256,10 +259,12 @@ class GitStore(VolumeStore):
 
     def volume_named(self, view: PodView, key: str) -> str:
         """The volume of the item of that key."""
-        for container in view.everyone:
-            if container.name == key and is_git_image(container.body.get("image"), self.images):
-                return self.volume_name(view, container)
-        return key
+        found = view.once(("checkouts", self.images), lambda: self.checkouts(view)).get(key)
+        return key if found is None else self.volume_name(view, found)
+
+    def checkouts(self, view: PodView) -> dict[str, Container]:
+        """The first checkout of each name."""
+        return {each.name: each for each in reversed(view.everyone) if self.checks_out(each)}
 
     def volume_of(self, view: PodView, native: NativeItem) -> str:
         """The name of the volume that a checkout is mounted from."""

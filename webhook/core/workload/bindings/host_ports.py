@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
+from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
-from webhook.core.workload.bindings.scalar import Before, ScalarRules, rules_of
+from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
 from webhook.core.workload.evaluation import Evaluation, guarded_parts_changed
 from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence
 
@@ -20,6 +21,14 @@ def host_ports(container: Container) -> Iterator[tuple[Path, dict[str, Any]]]:
         port = mapping(entry, (*path, index))
         if port.get("hostPort") not in (None, 0, "", "0"):
             yield (*path, index, "hostPort"), port
+
+
+Port = tuple[str, Hashable]
+
+
+def port_of(port: dict[str, Any]) -> Port:
+    """By what a port is the same one: its number on the node and its protocol."""
+    return str(port.get("hostPort")), frozen(port.get("protocol"))
 
 
 class HostPortsField:
@@ -36,9 +45,11 @@ class HostPortsField:
         if not self.rules.prohibitions:
             return
         for container in view.everyone:
+            held: frozenset[Port] | None = None
             for path, port in host_ports(container):
                 if not self.is_the_servers(view, ev, path, port):
-                    before = self.before(view, ev, container, path, port)
+                    held = self.before(view, ev, container) if held is None else held
+                    before = (path, True) if port_of(port) in held else None
                     self.rules.judge_intent(ev, path, True, before, None)
 
     def is_the_servers(
@@ -51,18 +62,15 @@ class HostPortsField:
             is_pod and same and view.spec.get("hostNetwork") is True and not ev.intent.stated(path)
         )
 
-    def before(
-        self, view: PodView, ev: Evaluation, container: Container, path: Path, port: dict[str, Any]
-    ) -> Before:
-        """The same port before the update, while the container is what it was."""
+    def before(self, view: PodView, ev: Evaluation, container: Container) -> frozenset[Port]:
+        """The container's ports before the update, while it is what it was."""
         old = view.old_container(container)
         if old is None or guarded_parts_changed(ev, view, container, old):
-            return None
+            return frozenset()
         try:
-            held = {(str(e.get("hostPort")), e.get("protocol")) for _, e in host_ports(old)}
+            return frozenset(port_of(each) for _, each in host_ports(old))
         except MalformedPod:
-            return None
-        return (path, True) if (str(port["hostPort"]), port.get("protocol")) in held else None
+            return frozenset()
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Nothing: which port it should be is not said."""

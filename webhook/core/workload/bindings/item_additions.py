@@ -8,9 +8,7 @@ from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import PodView
 
 
-def judge_additions(
-    policy: PolicyItems, view: PodView, ev: Evaluation, reading: Reading
-) -> None:
+def judge_additions(policy: PolicyItems, view: PodView, ev: Evaluation, reading: Reading) -> None:
     """canAdd: false: only items whose key is among the default or imposed items."""
     for native in reading.natives:
         if policy.store.belongs_elsewhere(native):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from webhook.core.pointer import Path
@@ -30,30 +30,35 @@ class OwnVolumes:
         ]
         self.items = [each for each in items if each.items]
 
-    def has(self, view: PodView, ev: Evaluation, volume: dict[str, Any], path: Path) -> bool:
-        """Whether a volume of the pod is one of these, by its whole content."""
-        if any(volume == each.volume for each in self.directories):
+    def reader(self, view: PodView, ev: Evaluation) -> OwnVolumesOf:
+        """What tells the volumes of one pod apart; its items are read once."""
+        return OwnVolumesOf(self, view, ev)
+
+
+class OwnVolumesOf:
+    """The volumes of one pod that are of default items: by place, and by name for checkouts."""
+
+    __slots__ = ("directories", "names", "places")
+
+    def __init__(self, own: OwnVolumes, view: PodView, ev: Evaluation) -> None:
+        self.directories = [each.volume for each in own.directories]
+        self.places: set[Path] = set()
+        self.names: set[str] = set()
+        for field in own.items:
+            store = field.store
+            assert isinstance(store, VolumeStore)
+            for native in store.read(view):
+                if not any(not difference(field, each, native, ev) for each in field.find(native)):
+                    continue
+                self.places.add(native.path)
+                if isinstance(store, GitStore):
+                    self.names.add(store.volume_of(view, native))
+
+    def has(self, volume: dict[str, Any], path: Path) -> bool:
+        """Whether a volume is one of these, by its whole content."""
+        if path in self.places or volume in self.directories:
             return True
-        return any(self.is_of(each, view, ev, volume, path) for each in self.items)
-
-    def is_of(
-        self, field: ItemsField, view: PodView, ev: Evaluation, volume: dict[str, Any], path: Path
-    ) -> bool:
-        """Whether a volume is that of a default item, or of the checkout that one is."""
-        store = field.store
-        assert isinstance(store, VolumeStore)
-        is_scratch = volume == {"name": volume.get("name"), SCRATCH: {}}
-        checkout = is_scratch and NUMBERED.fullmatch(str(volume.get("name"))) is not None
-        for native in store.read(view):
-            mine = native.path == path
-            if not mine and checkout and isinstance(store, GitStore):
-                mine = store.volume_of(view, native) == volume.get("name")
-            if mine and any(self.agree(field, ev, native)):
-                return True
-        return False
-
-    def agree(self, field: ItemsField, ev: Evaluation, native: Any) -> Iterator[bool]:
-        """For each default item that this is, whether it is so in all."""
-        for item in field.items:
-            if field.same(item, native):
-                yield not difference(field, item, native, ev)
+        name = volume.get("name")
+        if name.__class__ is not str or name not in self.names:
+            return False
+        return volume == {"name": name, SCRATCH: {}} and NUMBERED.fullmatch(name) is not None

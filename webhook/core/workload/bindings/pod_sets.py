@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.core.injected import is_injected
+from webhook.core.lookup import Lookup, frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.row import Field
@@ -108,21 +109,12 @@ class PodSetField:
         except MalformedPod:
             return []
 
-    def stood(
-        self, view: PodView, ev: Evaluation, one: Element, before: list[Element] | None
-    ) -> bool:
-        """Whether a name was in use before the update, with the same content or as we complete it."""
-        if not any(each.key == one.key for each in before or ()):
-            return False
-        if has(before or (), one):
-            return True
-        completed = ev.completed(view)
-        return completed is not None and has(self.elements(completed, ev), one)
-
-    def is_own(self, view: PodView, ev: Evaluation, one: Element) -> bool:
-        """Whether a volume is one that the policy itself brings."""
-        path = one.path if isinstance(one.path[-1], int) else one.path[:-1]
-        return self.store == "volumes" and self.own.has(view, ev, one.raw, path)
+    def not_own(self, view: PodView, ev: Evaluation, elements: list[Element]) -> list[Element]:
+        """The names in use without those of volumes that the policy itself brings."""
+        if self.store != "volumes":
+            return elements
+        own = self.own.reader(view, ev)
+        return [one for one in elements if not own.has(one.raw, volume_path(one))]
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canEdit compares the set with the default, blocked and no default refuse every name."""
@@ -149,9 +141,9 @@ class PodSetField:
         if default is not None and each.rule == "canEdit":
             allowed = default.value
         shown = self.rules.show(allowed) if allowed else None
-        elements = [one for one in elements if not self.is_own(view, ev, one)]
+        elements, stood = self.not_own(view, ev, elements), Stood(self, view, ev, before)
         for one in elements:
-            if one.name not in allowed and not self.stood(view, ev, one, before):
+            if one.name not in allowed and not stood.has(one):
                 self.refuse(ev, one, shown, each)
         used = frozenset(one.name for one in elements)
         was = None if before is None else frozenset(one.name for one in before)
@@ -176,11 +168,12 @@ class PodSetField:
                 path = (*view.spec_path, *self.at)
                 self.rules.judge_required(ev, path, unchanged=before == [])
             return
-        for one in elements:
-            for each, holds in self.rules.final:
-                if holds(frozenset({one.name}), each.argument) or self.is_own(view, ev, one):
-                    continue
-                if not (ratchets(each) and self.stood(view, ev, one, before)):
+        stood = Stood(self, view, ev, before)
+        for each, holds in self.rules.final:
+            argument = each.argument
+            broken = [one for one in elements if not holds(frozenset({one.name}), argument)]
+            for one in self.not_own(view, ev, broken):
+                if not (ratchets(each) and stood.has(one)):
                     self.refuse(ev, one, self.rules.show_argument(each), each)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
@@ -188,6 +181,42 @@ class PodSetField:
         return sorted({each.name for each in self.elements(view, ev)}) or None
 
 
-def has(elements: Iterable[Element], one: Element) -> bool:
-    """Whether the same name with the same content is among these."""
-    return any(each.key == one.key and each.content == one.content for each in elements)
+def volume_path(one: Element) -> Path:
+    """Where the volume is that an element is a type of."""
+    return one.path if isinstance(one.path[-1], int) else one.path[:-1]
+
+
+class Stood:
+    """Tells which names were in use before the update, with the same content or as we complete it."""
+
+    __slots__ = ("before", "completed", "ev", "field", "view")
+
+    def __init__(
+        self, field: PodSetField, view: PodView, ev: Evaluation, before: list[Element] | None
+    ) -> None:
+        self.field = field
+        self.view = view
+        self.ev = ev
+        self.before = lookup(before or ())
+        self.completed: Lookup[Element] | None = None
+
+    def has(self, one: Element) -> bool:
+        """Whether a name was in use before."""
+        if one.key not in self.before.by_key:
+            return False
+        if self.before.has(one.key, one):
+            return True
+        if self.completed is None:
+            view = self.ev.completed(self.view)
+            self.completed = lookup(self.field.elements(view, self.ev) if view is not None else ())
+        return self.completed.has(one.key, one)
+
+
+def lookup(elements: Iterable[Element]) -> Lookup[Element]:
+    """Names in use by key and content."""
+    return Lookup(
+        elements,
+        lambda each: each.key,
+        lambda one, other: bool(one.content == other.content),
+        lambda each: frozen(each.content),
+    )

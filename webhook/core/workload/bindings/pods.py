@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
+from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import TABLE
@@ -145,10 +147,17 @@ class NodeTypeField(PodField):
         """Prohibitions on everything that is named."""
         if not self.rules.prohibitions:
             return
-        old = [(path, value) for path, value, _ in self.named(view.old)] if view.old else []
+        old = self.named_before(view)
         for path, value, _ in self.named(view):
-            known = next((each for each in old if each[1] == value), (path, None))
+            known = old.get(frozen(value), (path, None))
             self.rules.judge_intent(ev, path, value, known if view.old else None, None)
+
+    def named_before(self, view: PodView) -> dict[Hashable, tuple[Path, Any]]:
+        """The first place of each value that was named before the update."""
+        found: dict[Hashable, tuple[Path, Any]] = {}
+        for path, value, _ in self.named(view.old) if view.old else ():
+            found.setdefault(frozen(value), (path, value))
+        return found
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Options on every value that is named; `required` where the label is not pinned."""
@@ -163,10 +172,10 @@ class NodeTypeField(PodField):
             self.rules.judge_required(ev, path, unchanged=unchanged)
         if not self.rules.final:
             return
-        old = [value for _, value, _ in self.named(view.old)] if view.old else []
+        old = self.named_before(view)
         for place, value, is_value in self.named(view):
             if is_value:
-                self.rules.judge_final(ev, place, value, unchanged=value in old)
+                self.rules.judge_final(ev, place, value, unchanged=frozen(value) in old)
 
 
 Expression = tuple[Path, list[Any], str]

@@ -133,7 +133,7 @@ class PullSecretsField(ItemsField):
         if not self.rules.final and not self.rules.required:
             return
         found, before = self.store.read(view), self.before(view)
-        known = before[1] if before is not None else []
+        known = frozenset(before[1]) if before is not None else frozenset()
         for native in found:
             self.judge_option(ev, native, unchanged=native.key in known)
         if not found:

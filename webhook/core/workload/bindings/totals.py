@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from webhook.core import quantity
@@ -12,15 +12,19 @@ Amount = Callable[[Container], int]
 
 
 def effective_total(view: PodView, amount: Amount) -> int:
+    """What the containers of a pod come to together."""
+    everyone = view.everyone
+    return amount(everyone[0]) if len(everyone) == 1 else total_of(everyone, amount)
+
+
+def total_of(containers: Sequence[Container], amount: Amount) -> int:
     """max(ordinary + sidecars, the largest init container + sidecars started before it)."""
-    if len(view.everyone) == 1:
-        return amount(view.everyone[0])
-    ordinary = sum([amount(each) for each in view.containers])
-    if view.everyone is view.containers:
-        return ordinary
-    sidecars = peak = 0
-    for each in view.everyone:
+    ordinary = sidecars = peak = 0
+    for each in containers:
+        if each.list == "ephemeralContainers":
+            continue
         if each.list != "initContainers":
+            ordinary += amount(each)
             continue
         if each.sidecar:
             sidecars += amount(each)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.gpu_use import GpuCounter, Unread, new_among
@@ -60,15 +61,17 @@ class TotalGpusField:
 
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """The sum over pods of what one asks for times how many of it there may be."""
-        total, scales = Total(), ev.scales(document)
+        total, sums, around = Total(), sums_of(ev.scales(document)), stated_around(ev, document)
         held = {(view.location.component, view.location.instance) for view in views}
         for view in views:
             use = self.counter.use(view, ev)
             if use.none:
                 continue
-            number = self.replicas(ev, view, scales, held)
-            number = max(number, stated_around(ev, document, view))
-            where = f"{view.location.component}/{view.location.instance}"
+            location = view.location
+            number = self.replicas(ev, view, sums, held)
+            places = {location.place, location.spec_path}
+            number = max(number, min(sum(around.get(each, 0) for each in places), UNLIMITED))
+            where = f"{location.component}/{location.instance}"
             total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
             if use.unread:
                 total.unbounded = total.unbounded or use.unbounded
@@ -83,7 +86,7 @@ class TotalGpusField:
         return total
 
     def replicas(
-        self, ev: Evaluation, view: PodView, scales: Sequence[Scale], held: set[tuple[str, str]]
+        self, ev: Evaluation, view: PodView, sums: Sums, held: set[tuple[str, str]]
     ) -> int:
         """How many pods of one place there may be; 1 where nobody knows.
 
@@ -91,9 +94,9 @@ class TotalGpusField:
         """
         instance = view.location.instance
         profile = ev.definition.profile.component(view.location.component)
-        found = number_of(scales, profile.scale.pods_of or view.location.component, instance)
+        found = number_of(sums, profile.scale.pods_of or view.location.component, instance)
         if profile.stands_in_for and (profile.stands_in_for, instance) not in held:
-            found += number_of(scales, profile.stands_in_for, instance)
+            found += number_of(sums, profile.stands_in_for, instance)
         return found
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
@@ -146,15 +149,14 @@ class TotalGpusField:
         return None
 
 
-def stated_around(ev: Evaluation, document: Any, view: PodView) -> int:
-    """The number of such pods that the object around a wrapped one states; 0 where it does not."""
+def stated_around(ev: Evaluation, document: Any) -> Mapping[Path, int]:
+    """The numbers of pods that the object around a wrapped one states, by their places."""
     within = ev.request.within
-    if within is None:
-        return 0
-    stated = within.old_pod_sets if document is ev.old else within.pod_sets
-    location = view.location
-    places = (location.place, location.spec_path)
-    return min(sum(number for path, number in stated if path in places), UNLIMITED)
+    found: dict[Path, int] = {}
+    if within is not None:
+        for path, number in within.old_pod_sets if document is ev.old else within.pod_sets:
+            found[path] = found.get(path, 0) + number
+    return found
 
 
 def breaks(each: Constraint, holds: Any, total: Total) -> bool:
@@ -176,9 +178,23 @@ def passes(rule: str, total: Total, before: Total) -> bool:
     return not total.unbounded and closer(rule, total.count, before.count)
 
 
-def number_of(scales: Iterable[Scale], component: str, instance: str) -> int:
+Sums = Mapping[tuple[str, str | None], int]
+
+
+def number_of(sums: Sums, component: str, instance: str) -> int:
     """The most pods of one instance: its own scale, else that of the whole component, else 1."""
-    of_component = [each for each in scales if each.component == component]
-    found = [each for each in of_component if each.instance.casefold() == instance.casefold()]
-    counts = [1 if each.most is None else max(each.most, 0) for each in found or of_component]
-    return min(sum(counts), UNLIMITED) if counts else 1
+    found = sums.get((component, instance.casefold()))
+    if found is None:
+        found = sums.get((component, None))
+    return 1 if found is None else min(found, UNLIMITED)
+
+
+def sums_of(scales: Iterable[Scale]) -> Sums:
+    """The most pods by component and instance, and of each component in all under None."""
+    found: dict[tuple[str, str | None], int] = {}
+    for each in scales:
+        most = 1 if each.most is None else max(each.most, 0)
+        for instance in (each.instance.casefold(), None):
+            key = each.component, instance
+            found[key] = found.get(key, 0) + most
+    return found

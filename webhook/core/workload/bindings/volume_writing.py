@@ -109,13 +109,22 @@ class VolumeWriter:
         if view.main is None:
             return
         main = view.main.list, view.main.name
+        taken: dict[str, set[str]] = {}
         for owner, mount in zip(item.owners, item.raw[1:], strict=True):
-            place = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
+            if owner != main:
+                continue
+            part = DEVICES if "devicePath" in mount else MOUNTS
+            place, at = (*view.main.path, part), clean_path(self.path_of(mount))
             held = ev.now(place) or []
-            taken = {clean_path(self.path_of(each)) for each in held if isinstance(each, dict)}
-            if owner == main and clean_path(self.path_of(mount)) not in taken:
+            if part not in taken:
+                taken[part] = {
+                    clean_path(self.path_of(each)) for each in held if isinstance(each, dict)
+                }
+            if at not in taken[part]:
+                taken[part].add(at)
+                index = len(held)
                 ev.draft.append(place, mount)
-                ev.note_item(row, (*place, len(held)), mount, "kept", None)
+                ev.note_item(row, (*place, index), mount, "kept", None)
 
     def add_mount(
         self,

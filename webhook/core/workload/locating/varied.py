@@ -25,10 +25,11 @@ class Extra(NamedTuple):
 
 def extras_of(bound: Sequence[tuple[Path, ...]], extras: Sequence[Extra]) -> list[list[Extra]]:
     """The containers of each pod: those of its own element, all others with the first one."""
-    return [
-        [each for each in extras if each.bindings == own or (not at and each.bindings not in bound)]
-        for at, own in enumerate(bound)
-    ]
+    known = set(bound)
+    held: dict[tuple[Path, ...], list[Extra]] = {}
+    for each in extras if bound else ():
+        held.setdefault(each.bindings if each.bindings in known else bound[0], []).append(each)
+    return [held.get(own, []) for own in bound]
 
 
 def varied(
