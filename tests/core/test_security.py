@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -171,6 +172,10 @@ class Seen:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
+
+    def once(self, key: Any, find: Callable[[], frozenset[str]]) -> frozenset[str]:
+        """What `find` gives."""
+        return find()
 
 
 def injected(store: str, raw: Any, spec: dict[str, Any], kind: str = "Pod") -> bool:

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -22,7 +23,7 @@ from webhook.admission.review import ReviewFault
 from webhook.core import wording
 from webhook.core.decision import Decision
 from webhook.core.references import ClaimKey
-from webhook.core.request import Request, Stage
+from webhook.core.request import Overdue, Request, Stage
 
 Judge = Callable[[Request], Decision]
 Answered = tuple[int, bytes]
@@ -34,6 +35,8 @@ log = logging.getLogger("podgate.http")
 STAGES = {f"/{each.value}": each for each in Stage}
 SIGHT_SECONDS = 0.3  # that a claim which was just made has to come through the watch
 SIGHT_STEP = 0.01
+LOOKUP_SECONDS = 0.7  # for all that one review asks others for: namespace, claims, owner
+MARGIN_SECONDS = 0.3  # that answers have before the API server stops waiting
 
 
 @dataclass(slots=True)
@@ -120,14 +123,26 @@ class Namespaces(Protocol):
         """Labels after at most `seconds`, or why they cannot be had."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
-    """What is known of a review before it is read: moments of the clock, and the caller's trace."""
+    """What is known of a review before it is read: moments of the clock, and the caller's trace.
+
+    The answer has to leave before `until`; `lookups` are the seconds left for asking others. Work
+    that is called off ends at its next step. `answers` numbers the answers, of which one counts.
+    """
 
     stage: Stage
     arrived: float
     until: float
     parent: str = ""
+    lookups: float = LOOKUP_SECONDS
+    called_off: bool = False
+    answers: Iterator[int] = field(default_factory=count)
+
+    def go_on(self) -> None:
+        """Raise Overdue once the caller has been told that there will be no decision."""
+        if self.called_off:
+            raise Overdue
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +194,8 @@ class Reviews:
         if refused is not None:
             await answer(send, *refused)
             return
-        until = arrived + budget.timeout_of(scope["query_string"])
+        timeout = budget.timeout_of(scope["query_string"])
+        until = arrived + max(timeout - MARGIN_SECONDS, timeout / 2)
         turn = Turn(stage, arrived, until, parent_of(scope) if self.traced else "")
         held = Body()
         try:
@@ -195,18 +211,18 @@ class Reviews:
         if body is None:
             return
         if isinstance(body, ReviewFault):
-            self.told(self.unjudged(turn, body, self.clock() - turn.arrived))
+            self.told(turn, self.unjudged(turn, body, self.clock() - turn.arrived))
             await answer(send, body.http_status, review.fault_response(body), CLOSE)
             return
         large = len(body) > self.limits.large
         if large:
             # Beside a large object small ones are answered too: its work gives way now and then.
-            loop = asyncio.get_running_loop()
-            answered = await loop.run_in_executor(self.pool, self.judged, body, turn)
+            line = min(turn.arrived + self.limits.deadline, turn.until)
+            answered = await self.apart(turn, body, line, lambda: self.judged(body, turn))
         else:
             answered = self.judged(body, turn)
         if isinstance(answered, Pending):
-            answered = await self.completed(answered, turn.until, large)
+            answered = await self.completed(answered, body, large=large)
         scope[GOOD] = answered[0] == 200
         await answer(send, *answered)
 
@@ -232,7 +248,7 @@ class Reviews:
         else:
             fault = review.parse_review(body, turn.stage)
         if isinstance(fault, ReviewFault):
-            self.told(self.unjudged(turn, fault, waited))
+            self.told(turn, self.unjudged(turn, fault, waited))
             return fault.http_status, review.fault_response(fault)
         assert judge is not None
         phases = Phases(waited, self.clock() - turn.arrived - waited)
@@ -254,56 +270,84 @@ class Reviews:
             return self.failed(pending, error)
         return self.decided(pending)
 
-    async def completed(self, pending: Pending, until: float, large: bool) -> Answered:
+    async def apart(
+        self, turn: Turn, body: bytes, line: float, work: Callable[[], Answered | Pending]
+    ) -> Answered | Pending:
+        """What `work` gives, from a thread that it stands in line for until `line` at most.
+
+        The caller is answered in time; work that goes on beyond that is called off.
+        """
+        task = self.pool.submit(work)
+        future = asyncio.wrap_future(task)
+        fault = review.waited_too_long
+        for end in (line, turn.until):
+            done, _ = await asyncio.wait({future}, timeout=max(0.0, end - self.clock()))
+            if done:
+                return future.result()
+            if task.cancel():
+                break
+            fault = review.overdue
+        turn.called_off = True
+        seconds = self.clock() - turn.arrived
+        found = fault(review.find_uid(body), seconds)
+        self.told(turn, self.unjudged(turn, found, seconds))
+        return found.http_status, review.fault_response(found)
+
+    async def completed(self, pending: Pending, body: bytes, *, large: bool) -> Answered:
         """The answer once all that it waits for is there, or will not come."""
         answered: Answered | Pending = pending
         if not pending.unseen:
-            answered = await self.labelled(pending, until, large)
+            answered = await self.labelled(pending, body, large=large)
         if isinstance(answered, Pending):
-            answered = await self.sighted(answered, until, large)
+            answered = await self.sighted(answered, body, large=large)
         return answered
 
-    async def sighted(self, pending: Pending, until: float, large: bool) -> Answered:
+    async def sighted(self, pending: Pending, body: bytes, *, large: bool) -> Answered:
         """The answer once unseen claims are there; without them they are as good as unknown."""
-        judge, end = pending.judge, min(until, self.clock() + SIGHT_SECONDS)
+        judge, turn, begun = pending.judge, pending.turn, self.clock()
+        end = min(turn.until, begun + min(SIGHT_SECONDS, turn.lookups))
         try:
             while not asks(judge, "sees", pending.unseen) and self.clock() < end:
                 await asyncio.sleep(SIGHT_STEP)
             waits = asks(judge, "waits", pending.request)
         except Exception as error:
             return self.failed(pending, error)
-        answered = await self.run(replace(pending, patient=False), large or waits)
+        turn.lookups -= self.clock() - begun
+        answered = await self.run(replace(pending, patient=False), body, apart=large or waits)
         assert not isinstance(answered, Pending)
         return answered
 
-    async def run(self, pending: Pending, apart: bool) -> Answered | Pending:
+    async def run(self, pending: Pending, body: bytes, *, apart: bool) -> Answered | Pending:
         """What `decided` gives, in a thread where it must stand apart."""
         if not apart:
             return self.decided(pending)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, self.decided, pending)
+        turn = pending.turn
+        return await self.apart(turn, body, turn.until, lambda: self.decided(pending))
 
-    async def labelled(self, pending: Pending, until: float, large: bool) -> Answered | Pending:
+    async def labelled(self, pending: Pending, body: bytes, *, large: bool) -> Answered | Pending:
         """The answer once the labels are there; without them the failure policy has the word."""
         request, judge = pending.request, pending.judge
         try:
             if asks(judge, "lacks_labels", request):
-                labels = await self.labels_of(request, until)
+                labels = await self.labels_of(request, pending.turn)
                 if isinstance(labels, ReviewFault):
-                    self.told(self.seen(pending, fault=labels.reason))
+                    self.told(pending.turn, self.seen(pending, fault=labels.reason))
                     return labels.http_status, review.fault_response(labels)
                 request = replace(request, namespace_labels=labels)
                 pending = replace(pending, request=request)
             waits = asks(judge, "waits", request)
         except Exception as error:
             return self.failed(pending, error)
-        return await self.run(pending, large or waits)
+        return await self.run(pending, body, apart=large or waits)
 
-    async def labels_of(self, request: Request, until: float) -> Mapping[str, str] | ReviewFault:
+    async def labels_of(self, request: Request, turn: Turn) -> Mapping[str, str] | ReviewFault:
         """The labels of a request's namespace, or the fault that they cannot be had."""
         if self.namespaces is None:
             return unknown_namespace(request, "this server has nobody to ask")
-        seconds = max(0.0, until - self.clock())
+        begun = self.clock()
+        seconds = max(0.0, min(turn.until - begun, turn.lookups))
         labels = await self.namespaces.labels(request.namespace, seconds)
+        turn.lookups -= self.clock() - begun
         return unknown_namespace(request, labels) if isinstance(labels, str) else labels
 
     def decided(self, pending: Pending) -> Answered | Pending:
@@ -315,21 +359,23 @@ class Reviews:
         judge, (wait, decode, *_) = pending.judge, pending.phases
         begun = self.clock()
         try:
-            decision = judge(pending.request)
+            decision = judge(replace(pending.request, go_on=pending.turn.go_on))
             if pending.patient and decision.unseen and asks(judge, "awaits", decision.unseen):
                 return replace(pending, unseen=decision.unseen)
             decided = self.clock()
             payload = review.respond(pending.request, decision, pending.generation)
+        except Overdue:
+            return 503, b""  # the caller has been told
         except Exception as error:
             return self.failed(pending, error)
         labels = begun - pending.turn.arrived - wait - decode
         phases = Phases(wait, decode, labels, decided - begun, self.clock() - decided)
-        self.told(self.seen(replace(pending, phases=phases), decision=decision))
+        self.told(pending.turn, self.seen(replace(pending, phases=phases), decision=decision))
         return 200, payload
 
     def failed(self, pending: Pending, error: Exception) -> Answered:
         """The answer to a review that met a bug."""
-        self.told(self.seen(pending, error=error))
+        self.told(pending.turn, self.seen(pending, error=error))
         return 500, review.internal_error_response(pending.request.uid)
 
     def seen(
@@ -354,8 +400,10 @@ class Reviews:
             turn.stage, seconds, fault.uid, fault=fault.reason, phases=phases, parent=turn.parent
         )
 
-    def told(self, observation: Observation) -> None:
-        """Tell the observer; what fails there never spoils an answer."""
+    def told(self, turn: Turn, observation: Observation) -> None:
+        """Tell the observer of the one answer; what fails there never spoils it."""
+        if next(turn.answers):
+            return
         try:
             self.observe(observation)
         except Exception:

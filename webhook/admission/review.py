@@ -281,6 +281,12 @@ def waited_too_long(uid: str, seconds: float) -> ReviewFault:
     return ReviewFault(uid, 503, message, "deadline")
 
 
+def overdue(uid: str, seconds: float) -> ReviewFault:
+    """The fault for a request that was not finished while its caller waits."""
+    message = f"podgate did not finish within {seconds:.1f} s, so this review was not evaluated"
+    return ReviewFault(uid, 503, message, "overdue")
+
+
 def not_ready(uid: str, why: str) -> ReviewFault:
     """The fault while there is no catalog to judge by."""
     return ReviewFault(uid, 503, f"podgate is not ready: {why}", "not-ready")

@@ -144,6 +144,7 @@ def tried(request: Request, plans: Plans, decision: Decision, references: Refere
 
 def judge(request: Request, plan: Plan, references: References) -> Decision:
     """One pass over one object under one plan."""
+    request.go_on()
     ev = Evaluation(request, references, plan.definition, plan.vocabulary.injected)
     try:
         if ev.updating and is_unchanged(request, plan):

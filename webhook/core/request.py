@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -45,6 +45,14 @@ class Treatment(Enum):
     CHILD = "child"
 
 
+class Overdue(Exception):  # noqa: N818 - it names a state of the request
+    """Work on a request was called off: nobody waits for its answer any more."""
+
+
+def go_on() -> None:
+    """Let the work go on; a request that may be called off has another one, which raises Overdue."""
+
+
 @dataclass(frozen=True, slots=True)
 class Within:
     """Where an object is wrapped: the request on the object around it, and its place in there.
@@ -75,6 +83,7 @@ class Request:
     server filled in anew what was left out. `extra` are further claims of the user. `time` is the
     moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
     `within` is set for an object that is wrapped in another; `raw` is then what stands there.
+    `go_on` is called before each step of the decision, and raises Overdue where it is called off.
     """
 
     group: str
@@ -103,6 +112,7 @@ class Request:
     time: str = ""
     excused_by: tuple[Excuser, ...] = ()
     within: Within | None = None
+    go_on: Callable[[], None] = field(default=go_on, compare=False, repr=False)
 
     @property
     def outermost(self) -> Request:

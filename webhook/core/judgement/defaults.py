@@ -30,6 +30,7 @@ def fill(ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[
     if ev.differs:
         steps = plan.workload
         for binding in steps.needed if ev.writes_needed_only else steps.fill:
+            ev.request.go_on()
             binding.fill(views, ev)
 
 
@@ -37,12 +38,14 @@ def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
     """Defaults of one pod; the containers that some bring along get those of the others too."""
     bindings = iter(steps.needed if ev.writes_needed_only else steps.fill)
     for binding in bindings:
+        ev.request.go_on()
         binding.fill(view, ev)
         if not getattr(binding, "adds_containers", False):
             break  # those that bring containers come first
         if ev.draft.changed:
             view = ev.as_it_stands(view)
     for binding in bindings:
+        ev.request.go_on()
         binding.fill(view, ev)
 
 

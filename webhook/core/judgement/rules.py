@@ -37,10 +37,13 @@ def judge_intent(
     ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]
 ) -> None:
     """What may not be set, added or changed, on the object as it came."""
+    go_on = ev.request.go_on
     for view, steps, _ in pods:
         for binding in steps.intent:
+            go_on()
             binding.intent(view, ev)
     for binding in plan.workload.intent:
+        go_on()
         binding.intent(views, ev)
 
 
@@ -48,14 +51,16 @@ def judge_final(
     ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]
 ) -> None:
     """What the result may hold: the copy with its defaults, or the object where none was written."""
-    pairs = pairs_written(ev)
+    pairs, go_on = pairs_written(ev), ev.request.go_on
     for view, steps, _ in pods:
         if steps.final or ev.draft.changed:
             current = ev.as_it_stands(view) if ev.draft.changed else view
             for binding in steps.final:
+                go_on()
                 binding.final(current, ev)
             judge_conflicts(current, ev, pairs)
     for binding in plan.workload.final:
+        go_on()
         binding.final(views, ev)
 
 

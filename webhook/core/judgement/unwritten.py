@@ -48,6 +48,7 @@ def judge_unwritten(
     scratch = Evaluation(again, ev.references, ev.definition, ev.injected)
     scratch.immutable = ev.immutable
     for binding, subject in todo:
+        ev.request.go_on()
         known = len(scratch.findings.changes)
         binding.fill(subject, scratch)
         rules = [each for each in binding.rules.prohibitions if each.rule == "canEdit"]
