@@ -172,6 +172,20 @@ def test_rules_that_another_scope_takes_away() -> None:
     assert reasons(wide, narrow) == []
 
 
+def test_lists_of_images_without_a_common_one() -> None:
+    wide = cluster("rules: {image: {options: [a, b], required: true}}")
+    apart = project("rules: {image: {options: [c, d], required: true}}")
+    found = advice(wide, apart)
+    assert [(each.reason, each.path) for each in found] == [
+        ("no-common-image", "spec.rules.image.options")
+    ] * 2
+    assert any("cluster policy wide" in each.found for each in found)
+    assert reasons(wide, project("rules: {image: {options: [b, c], required: true}}")) == []
+    # The system's list gives way to any other.
+    system = cluster("scope: system\n  rules: {image: {options: [x, y], required: true}}", "system")
+    assert reasons(system, apart) == []
+
+
 def test_defaults_that_are_always_replaced() -> None:
     tenant = cluster("scope: tenant\n  defaults: {nodeType: a}", "tenant")
     assert reasons(tenant, cluster("defaults: {nodeType: b}")) == ["default-never-written"]

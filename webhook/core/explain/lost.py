@@ -31,6 +31,7 @@ LOCK = "shut-out-by-lock"
 CLOSER = "a closer scope says it"
 REASONS: Mapping[str, str] = {
     LOCK: "a lock of a broader scope holds its own default",
+    "shut-out-by-list": "a broader scope's list of images lacks it",
     "imposed-twice": "a broader scope imposes an item of that key",
 }
 

@@ -202,8 +202,17 @@ def documented(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
     return tuple(constraints_of(groups[0], path)) if groups else ()
 
 
+def is_list_of_images(path: str, constraint: Constraint) -> bool:
+    """Whether a rule lists the images that may be used, which a narrower scope cannot replace."""
+    of_images = path == "image" or path.startswith("images.")
+    return of_images and constraint.rule == "options"
+
+
 def guarded(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
-    """As documented, and the prohibitions of scopes broader than the winner stay in force."""
+    """As documented, and prohibitions and lists of images of scopes broader than the winner stay.
+
+    A prohibition of the system scope can be released; its list of images gives way to any other.
+    """
     groups = by_precedence(views, path)
     if not groups:
         return ()
@@ -217,6 +226,7 @@ def guarded(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
         and RANK[each.policy.scope] < winner
         and not (each.policy.scope == SYSTEM and released(each, others))
     ]
+    kept += [each for each in rest if is_list_of_images(path, each) and each.policy.scope != SYSTEM]
     return (*constraints_of(groups[0], path), *kept)
 
 
@@ -242,8 +252,12 @@ def lock_rank(constraints: Iterable[Constraint]) -> int:
 def closest_default(
     views: Sequence[View], path: str, constraints: tuple[Constraint, ...]
 ) -> tuple[EffectiveDefault | None, list[Lost]]:
-    """The closest scope's default that no broader lock shuts out; of one scope the older one."""
+    """The closest scope's default that no broader lock shuts out; of one scope the older one.
+
+    A broader list of images shuts out the defaults that are not on it.
+    """
     bound = lock_rank(constraints)
+    lists = [each for each in constraints if is_list_of_images(path, each)]
     chosen: EffectiveDefault | None = None
     lost: list[Lost] = []
     ordered = sorted(views, key=lambda each: (-each.rank, age(each)))
@@ -253,6 +267,10 @@ def closest_default(
             continue
         if each.rank > bound:
             lost.append(Lost(path, "default", each.policy.source, "shut-out-by-lock"))
+        elif closed := unlisted(default, each.rank, lists):
+            lost.append(
+                Lost(path, "default", each.policy.source, "shut-out-by-list", closed.source)
+            )
         elif chosen is None:
             scope = each.policy.scope
             chosen = EffectiveDefault(default.value, default.raw, each.policy.source, scope)
@@ -261,6 +279,12 @@ def closest_default(
                 Lost(path, "default", each.policy.source, "a closer scope says it", chosen.source)
             )
     return chosen, lost
+
+
+def unlisted(default: Default, rank: int, lists: Iterable[Constraint]) -> Constraint | None:
+    """The first list of a broader scope than `rank` that lacks a default; None where none does."""
+    broader = (each for each in lists if RANK[each.policy.scope] < rank)
+    return next((each for each in broader if default.value not in each.argument), None)
 
 
 def item_lock_rank(constraints: Iterable[Constraint], key: str) -> int:

@@ -98,6 +98,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "imposed-twice": "Two imposed assets give one item.",
         "conflict": "Two policies of one scope give one leaf different values.",
         "default-outside-combined-rules": "The default breaks a rule of another policy.",
+        "shut-out-by-list": "A broader scope's list of images lacks the default, which does not count.",
         "shut-out-by-lock": "A broader scope forbids changes, so what is said here does not count.",
         # conversion of older documents
         "not-expressed": "The old policy says something that today's language has no words for.",
@@ -110,6 +111,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "no-kind-carries": "No kind that the policy governs has a place for the field.",
         "prohibition-lost": "A prohibition is not in force where a broader scope claims the leaf.",
         "rules-lost": "Rules that are never in force, because another scope claims the leaf.",
+        "no-common-image": "Lists of images apply together and have no image in common.",
         "default-never-written": "A default that no workload ever gets.",
         "single-option": "Only one value is allowed, and who leaves it out may get another one.",
         "bound-without-value": "A bound holds for given values only; who gives none passes.",

@@ -155,6 +155,7 @@ def namespace_cells(policies: Sequence[Policy]) -> Iterator[list[Policy]]:
 
 LOST = {
     "shut-out-by-lock": "a broader scope forbids changes; have it say this, or remove it",
+    "shut-out-by-list": "write an image that every broader scope's list has, or add it there",
     "imposed-twice": "remove one of the two assets",
 }
 

@@ -20,9 +20,13 @@ def losses(world: World) -> Iterator[Problem]:
     """Rules and defaults that are in force in none of the combinations that surely occur."""
     own = {id(each) for each in world.own}
     said: dict[Said, Lost | None] = {}
+    apart: dict[Said, Problem] = {}
     for cell in cells(world.policies):
         for level in levels(*cell):
             effective = effective_of(world, cell, level)
+            for key, found in without_common_image(level, effective.get("image")):
+                if id(key.policy) in own:
+                    apart.setdefault(key, found)
             for policy in cell:
                 if id(policy) in own:
                     for key, lost in outcome(policy, level, effective):
@@ -31,6 +35,7 @@ def losses(world: World) -> Iterator[Problem]:
     for key, lost in said.items():
         if lost is not None:
             yield problem(key.policy, key.place, lost.reason, lost.found, lost.fix)
+    yield from apart.values()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,22 @@ def effective_of(world: World, cell: Sequence[Policy], level: str) -> dict[str, 
     component = level.removeprefix(COMPONENT) if level.startswith(COMPONENT) else ""
     views = [combine.view(each, roles, component) for each in cell]
     return combine.combine(views, world.combination, world.assets)
+
+
+def without_common_image(level: str, leaf: Leaf | None) -> Iterator[tuple[Said, Problem]]:
+    """A warning on each list of images that has none in common with the others, which all apply."""
+    lists = leaf.of("options") if leaf is not None else ()
+    if len(lists) < 2 or set.intersection(*(set(each.argument) for each in lists)):
+        return
+    for each in lists:
+        others = ", ".join(one.source.label() for one in lists if one is not each)
+        place: Place = ("rule", level, "image", "options")
+        found = f"options of image, which have no image in common with those of {others}"
+        fix = "an image must be on all of these lists: have them share some"
+        yield (
+            said(each.policy, place),
+            problem(each.policy, place, "no-common-image", found, fix),
+        )
 
 
 def outcome(
