@@ -120,6 +120,10 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             },
         ),
         Panel(
+            "Updates that took away what podgate wrote",
+            {"{{kind}}": "sum by (kind) (increase(podgate_rewritten_updates_total[1h]))"},
+        ),
+        Panel(
             "Namespaces looked up a second",
             {"{{outcome}}": "sum by (outcome) (rate(podgate_namespace_lookups_total[5m]))"},
             "reqps",

@@ -22,6 +22,7 @@ from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target
+from webhook.control.rewriting import FIX, Rewriter, notes, rewriters
 from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
 from webhook.core import wording
 from webhook.core.catalog import Catalog
@@ -85,6 +86,7 @@ class Controller:
     memory: Memory = field(init=False)
     scanner: Scanner = field(init=False)
     uncovered: set[Problem] = field(default_factory=set)
+    rewriters: tuple[Rewriter, ...] = ()
 
     def __post_init__(self) -> None:
         """What watches, registers and looks over shares the connection and the metrics."""
@@ -227,6 +229,7 @@ class Controller:
                 self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file)
             )
         force = in_force(said.workers)
+        self.note_rewriters(rewriters(said.workers))
         current = force.workers > 0 and all(
             force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
         )
@@ -243,6 +246,14 @@ class Controller:
             return False
         briefs = (each.brief for each in self.crds.found.values())
         return await self.registrar.register(self.catalog, self.target, briefs, current=current)
+
+    def note_rewriters(self, found: tuple[Rewriter, ...]) -> None:
+        """Log who is new among those that take away what podgate writes."""
+        known = {(each.user, each.object) for each in self.rewriters}
+        for each in found:
+            if (each.user, each.object) not in known:
+                log.warning("%s; %s", each.text, FIX)
+        self.rewriters = found
 
     def read_ca(self, file: Path) -> bytes:
         """The CA as it is now, the one before while there is none to read."""
@@ -320,7 +331,7 @@ class Controller:
 
     async def write_statuses(self, outcome: Outcome, force: InForce) -> None:
         """Write the status of every document whose status has changed."""
-        now = clock.moment()
+        now, noted = clock.moment(), notes(self.rewriters)
         if self.catalog is not None:
             self.reaches = reaches(self.catalog, self.registrar.undefined)
         for key, _, body in self.objects():
@@ -330,7 +341,9 @@ class Controller:
             known = body.get("status") or {}
             reach = self.reaches.get(origin_of(key), Reach())
             spread = self.registrar.is_spread
-            status = status_of(standing, force, key, reach, known, now, spread=spread)
+            status = status_of(
+                standing, force, key, reach, known, now, noted.get(key, ()), spread=spread
+            )
             if key[0] in OWNED_ELSEWHERE:
                 # Their owner's schema has conditions and drops the rest.
                 status = {"conditions": status["conditions"]}

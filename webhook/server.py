@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import uvicorn
@@ -33,13 +34,16 @@ from webhook.adapters.kubernetes import (
     credentials_of,
 )
 from webhook.adapters.metrics import Metrics
-from webhook.adapters.owner_events import OwnerEvents
+from webhook.adapters.owner_events import OwnerEvents, rewriting_event
 from webhook.adapters.probes import probes
+from webhook.adapters.rewriting import OFTEN, Rewriting
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.traces import Traces
 from webhook.adapters.workers import Pool, cpu_count
 from webhook.core import wording
-from webhook.core.decision import Denied, Problem
+from webhook.core.decision import Allowed, Denied, Problem
+from webhook.core.request import Request
+from webhook.core.rewriting import is_rewriting
 from webhook.settings import Settings, address
 from webhook.telling import facts_of, outcome_of, refused, span_of
 
@@ -251,6 +255,7 @@ class Process:
     servers: list[Server] = field(default_factory=list)
     namespaces: Namespaces = field(init=False)
     events: OwnerEvents = field(init=False)
+    rewriting: Rewriting = field(default_factory=Rewriting)
     traces: Traces | None = None
 
     def __post_init__(self) -> None:
@@ -435,6 +440,9 @@ class Process:
         moment = heard() if heard is not None else None
         if moment:
             self.metrics.heard_at(moment)
+        tell = getattr(self.state.judge, "tell_rewriting", None)
+        if tell is not None and self.rewriting.changed:
+            tell(self.rewriting.rows())
 
     def reload(self) -> None:
         """Load a catalog and put it to use; whatever fails, the last good one stays in use."""
@@ -495,6 +503,17 @@ class Process:
             await asyncio.sleep(0.05)
         reviews.should_exit = True
 
+    def watch_rewriting(self, request: Request, decision: Allowed) -> None:
+        """Count an update that only takes away what podgate wrote; tell of a habit once an hour."""
+        if not is_rewriting(request, decision):
+            return
+        count = self.rewriting.note(request, decision)
+        if count:
+            self.metrics.update_rewritten(request.kind)
+        if count >= OFTEN:
+            fields = {each.field for each in decision.changes}
+            self.events.send(rewriting_event(request, fields, datetime.now(UTC)))
+
     def observe(self, seen: Observation) -> None:
         """Count and log one review, from outside the decision."""
         request, outcome = seen.request, outcome_of(seen)
@@ -510,6 +529,8 @@ class Process:
         if self.traces is not None:
             self.traces.tell(span_of(seen, outcome), seen.seconds)
         decision = seen.decision
+        if request is not None and isinstance(decision, Allowed):
+            self.watch_rewriting(request, decision)
         if request is not None and isinstance(decision, Denied):
             self.events.tell(request, decision)
             if decision.tell is not None and not request.dry_run:

@@ -131,6 +131,13 @@ EVENTS = Row(
     "Events for owners whose controller was refused what it makes of them.",
     {"outcome": ("told", "known", "dropped", "failed")},
 )
+REWRITTEN = Row(
+    "podgate_rewritten_updates_total",
+    "counter",
+    "Updates that only took away what podgate had written, so that nothing changed. A user who keeps"
+    " doing so is an operator that nobody has listed, see trustedControllers.",
+    {"kind": "the object's kind; `other` beyond the first 200"},
+)
 GENERATION = Row(
     "podgate_catalog_generation", "gauge", "Catalogs loaded so far; the lowest worker."
 )
@@ -211,6 +218,7 @@ ADMISSION = (
     EXCEPTIONS,
     CHILDREN,
     EVENTS,
+    REWRITTEN,
     GENERATION,
     LOADED,
     FAILURES,

@@ -147,6 +147,7 @@ class Metrics:
     exceptions: Counter
     children: Counter
     owner_events: Counter
+    rewritten: Counter
     generation: Gauge
     loaded: Gauge
     failures: Counter
@@ -178,6 +179,7 @@ class Metrics:
             exceptions=rows.EXCEPTIONS.counter(registry),
             children=rows.CHILDREN.counter(registry),
             owner_events=rows.EVENTS.counter(registry),
+            rewritten=rows.REWRITTEN.counter(registry),
             generation=rows.GENERATION.gauge(registry),
             loaded=rows.LOADED.gauge(registry),
             failures=rows.FAILURES.counter(registry),
@@ -265,6 +267,10 @@ class Metrics:
     def owner_told(self, outcome: str) -> None:
         """An owner was to be told of a refusal: `told`, `known`, `dropped` or `failed`."""
         self.owner_events.labels(outcome).inc()
+
+    def update_rewritten(self, kind: str) -> None:
+        """Count one update that only took away what podgate had written."""
+        self.rewritten.labels(self.bounded(kind)).inc()
 
     def jq_called(self, outcome: str) -> None:
         """A call of jq came to this; ENDED where a process was found dead between two calls."""

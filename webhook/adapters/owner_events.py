@@ -11,7 +11,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -21,12 +21,13 @@ import orjson
 
 from webhook.adapters.kubernetes import AccessError, Credentials, path_of, reason_of, request
 from webhook.core import wording
-from webhook.core.decision import Denied
+from webhook.core.decision import Denied, OwnerReference
 from webhook.core.request import Request
 
 log = logging.getLogger("podgate.events")
 
 AGAIN = 600.0  # seconds before the same refusal is told to the same owner again
+REWRITING_AGAIN = 3600.0
 PATIENCE = 2.0  # seconds for one event
 BURST, PER_SECOND = 20.0, 1.0
 RUNNING = 4
@@ -52,20 +53,53 @@ def event_of(request: Request, denied: Denied, now: datetime) -> dict[str, Any] 
     told = "\n".join((request.kind, *lines))
     slot = int(now.timestamp() // AGAIN)
     mark = hashlib.sha256(f"{owner.uid}\n{told}\n{slot}".encode()).hexdigest()[:16]
+    return warning_event(owner, request.namespace, mark, "PolicyRefused", text, now)
+
+
+def rewriting_event(
+    request: Request, fields: Iterable[str], now: datetime
+) -> dict[str, Any] | None:
+    """The event on an object whose required values somebody keeps taking away; None without a name.
+
+    One for each user and hour, however many processes see it.
+    """
+    metadata = request.object.get("metadata")
+    uid = str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
+    if not request.namespace or not request.name:
+        return None
+    version = f"{request.group}/{request.version}" if request.group else request.version
+    subject = OwnerReference(version, request.kind, request.name, uid)
+    listed = ", ".join(sorted(fields))
+    text = wording.cut(
+        f"{wording.cut(request.user, 200)} keeps removing what podgate writes here ({listed}), and"
+        " podgate writes it again. If this is a controller, an administrator can list it in"
+        " trustedControllers.",
+        LONGEST,
+    )
+    slot = int(now.timestamp() // REWRITING_AGAIN)
+    told = f"{uid}\n{request.user}\n{slot}"
+    mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return warning_event(subject, request.namespace, mark, "RewritesRequired", text, now)
+
+
+def warning_event(
+    subject: OwnerReference, namespace: str, mark: str, reason: str, text: str, now: datetime
+) -> dict[str, Any]:
+    """A warning about an object; `mark` makes the name that several processes share."""
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{owner.name[:200]}.{mark}", "namespace": request.namespace},
+        "metadata": {"name": f"{subject.name[:200]}.{mark}", "namespace": namespace},
         "involvedObject": {
-            "apiVersion": owner.api_version,
-            "kind": owner.kind,
-            "namespace": request.namespace,
-            "name": owner.name,
-            "uid": owner.uid,
+            "apiVersion": subject.api_version,
+            "kind": subject.kind,
+            "namespace": namespace,
+            "name": subject.name,
+            "uid": subject.uid,
         },
         "type": "Warning",
-        "reason": "PolicyRefused",
+        "reason": reason,
         "action": "Admission",
         "message": text,
         "count": 1,
@@ -99,8 +133,11 @@ class OwnerEvents:
         """Tell the owner of a refused child, if there is one and somebody to tell it through."""
         if self.credentials is None or self.loop is None or denied.tell is None:
             return
-        event = event_of(request, denied, datetime.now(UTC))
-        if event is not None:
+        self.send(event_of(request, denied, datetime.now(UTC)))
+
+    def send(self, event: dict[str, Any] | None) -> None:
+        """Post an event if there is one and somebody to post it through."""
+        if event is not None and self.credentials is not None and self.loop is not None:
             self.loop.call_soon_threadsafe(self.start, self.credentials, event)
 
     def start(self, credentials: Credentials, event: dict[str, Any]) -> None:

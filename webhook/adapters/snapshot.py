@@ -14,7 +14,7 @@ import orjson
 
 Key = tuple[str, str, str]
 DOCUMENTS, LOCK, HEARD, GOOD = "documents.json", "watching", "heard.json", "last-good.json"
-PIECE = "piece-{}.json"
+PIECE, REWRITING = "piece-{}.json", "rewriting-{}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,13 @@ class Snapshot:
             if not is_running(int(process)):
                 file.unlink(missing_ok=True)
             elif (body := self.take(file)) is not None:
-                found.append(body)
+                seen = self.take(self.folder / REWRITING.format(process)) or {}
+                found.append({**body, "rewriting": seen.get("rows", [])})
         return found
+
+    def tell_rewriting(self, worker: int, rows: list[dict[str, Any]]) -> None:
+        """Say what a worker has seen of users who take away what podgate writes."""
+        self.put(REWRITING.format(worker), {"rows": rows})
 
     def put(self, name: str, body: Mapping[str, Any]) -> None:
         """Write a file so that nobody reads half of it."""

@@ -61,6 +61,11 @@ class CatalogJudge:
         """What the Pod's workers judge by, for /statusz."""
         return self.snapshot.acknowledged() if self.snapshot is not None else []
 
+    def tell_rewriting(self, rows: list[dict[str, Any]]) -> None:
+        """Leave word, for /statusz, of users who take away what podgate writes."""
+        if self.snapshot is not None:
+            self.snapshot.tell_rewriting(os.getpid(), rows)
+
     def heard(self) -> float:
         """Until when, in Unix time, the cluster's documents are known to be the newest, or 0."""
         return self.snapshot.heard() if self.snapshot is not None else 0.0

@@ -9,6 +9,7 @@ from typing import Any
 from webhook.control.undefined import Undefined
 from webhook.core import wording
 from webhook.core.catalog import Catalog
+from webhook.core.decision import Problem
 from webhook.core.enclosed import is_enclosed
 from webhook.core.living import Key, Standing
 from webhook.core.policy.model import Policy
@@ -100,12 +101,14 @@ def status_of(
     reach: Reach,
     found: Json,
     now: str,
+    notes: Sequence[Problem] = (),
     *,
     spread: bool = True,
 ) -> Json:
     """The whole status, with times of transition kept where nothing changed.
 
-    Until the webhook configurations are `spread` to all API servers, nothing becomes Ready.
+    `notes` are warnings that come of the document's use and not of its text. Until the webhook
+    configurations are `spread` to all API servers, nothing becomes Ready.
     """
     number = force.lowest.get(key, 0)
     errors = [each for each in standing.problems if each.severity == "error"]
@@ -143,7 +146,7 @@ def status_of(
                 "reason": each.reason,
                 "severity": each.severity,
             }
-            for each in standing.problems[:MOST_PROBLEMS]
+            for each in (*standing.problems, *notes)[:MOST_PROBLEMS]
         ],
         "conditions": conditions,
     }
