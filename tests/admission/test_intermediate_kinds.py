@@ -199,3 +199,20 @@ def test_a_tenant_who_edits_an_object_between_is_evaluated(
     decision = judge_review(request(new, old, user=user, stage=stage), rules, References())
     found = {field for field, _ in reasons(decision)}
     assert {"security.hostNetwork", "security.privileged"} <= found
+
+
+def test_the_cliques_of_a_scaling_group_are_evaluated_anew() -> None:
+    """The group states no pods, so nothing of them was evaluated with it."""
+    rules, _ = assembled()
+    clique = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodClique",
+        "metadata": {"name": "a", "namespace": "team"},
+        "spec": {"podSpec": {"hostNetwork": True, "containers": [{"name": "a", "image": "b"}]}},
+    }
+    operator = "system:serviceaccount:grove-system:grove-operator"
+    made = owned(clique, "PodCliqueScalingGroup", "grove.io/v1alpha1")
+    asked = request(made, user=operator)
+    assert treatment(asked, rules) is Treatment.CHILD
+    decision = judge_review(asked, rules, References())
+    assert reasons(decision) == [("security.hostNetwork", "canEdit")]
