@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 SOAK_MINUTES ?= 3
+SEED ?= 1
+COUNT ?= 100000
+PROCESSES ?= 1
 MINORS ?= 1.34
 ENGINE ?= docker
 PLATFORMS ?= linux/amd64,linux/arm64
@@ -12,10 +15,10 @@ LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast test e2e test-minors \
-        test-operators fuzz soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
+        test-operators fuzz fuzz-admission soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(STAMP): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) here: install Python 3.11 or newer, or run make PYTHON=/path/to/python3"; exit 1; }
@@ -58,6 +61,9 @@ test-operators: $(STAMP) ## every real operator behind podgate (the first time b
 
 fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are part of the tests)
 	PODGATE_FUZZ_PAIRS=100000 $(BIN)/pytest -q tests/core/test_query_fuzz.py
+
+fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and spelling: none may get in (SEED=, COUNT=, PROCESSES=, INDEX=)
+	@$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --processes $(PROCESSES) $(INDEX:%=--index %)
 
 soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
 	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)
