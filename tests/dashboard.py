@@ -128,6 +128,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             {"{{outcome}}": "sum by (outcome) (rate(podgate_namespace_lookups_total[5m]))"},
             "reqps",
         ),
+        Panel(
+            "Owners looked up a second",
+            {"{{outcome}}": "sum by (outcome) (rate(podgate_object_lookups_total[5m]))"},
+            "reqps",
+        ),
     ),
     "Documents": (
         Panel("Age of what is known of the cluster", {"{{pod}}": LATEST}, "s"),

@@ -83,7 +83,7 @@ def prove_stable(case: Case, outcome: Outcome) -> None:
     if not case.offline:
         request = replace(running.request_of(case), object=outcome.decision.object)
         if request.operation == "CREATE":
-            prove_settled(request, catalog, references)
+            prove_settled(case, request, catalog, references)
         return
     raw, place = case.given["object"], installation.place_of(case)
     again = judge(outcome.object, str(case.file), catalog, references, place)
@@ -97,12 +97,13 @@ def prove_stable(case: Case, outcome: Outcome) -> None:
     assert isinstance(final, Allowed), f"the validating pass denies the result: {final}"
 
 
-def prove_settled(request: Request, catalog: Catalog, references: References) -> None:
+def prove_settled(case: Case, request: Request, catalog: Catalog, references: References) -> None:
     """Reinvoked on what came of it, it allows and writes nothing; the validating pass allows."""
     second = judge_review(replace(request, stage=Stage.MUTATE), catalog, references)
     assert isinstance(second, Allowed), f"reinvoked, it is denied: {second}"
     assert not second.patch, f"reinvoked, it changes again: {second.patch}"
-    final = judge_review(replace(request, stage=Stage.VALIDATE), catalog, references)
+    last = replace(request, stage=Stage.VALIDATE)
+    final, _ = running.answer(case, last, catalog, references)
     assert isinstance(final, Allowed), f"the validating pass denies the result: {final}"
 
 
@@ -118,7 +119,7 @@ def prove_twin(case: Case, outcome: Outcome) -> None:
         assert first.violations == outcome.decision.violations, "a cluster would say otherwise"
         return
     assert isinstance(first, Allowed), f"a cluster would deny it: {first}"
-    prove_settled(replace(request, object=first.object), catalog, references)
+    prove_settled(case, replace(request, object=first.object), catalog, references)
     assert without_note(first.object) == outcome.decision.object, "a cluster would write otherwise"
 
 

@@ -33,6 +33,7 @@ from webhook.adapters.kubernetes import (
     Namespaces,
     credentials_of,
 )
+from webhook.adapters.lookups import Lookups
 from webhook.adapters.metrics import Metrics
 from webhook.adapters.owner_events import OwnerEvents, rewriting_event
 from webhook.adapters.probes import probes
@@ -254,6 +255,7 @@ class Process:
     loop: asyncio.AbstractEventLoop | None = None
     servers: list[Server] = field(default_factory=list)
     namespaces: Namespaces = field(init=False)
+    lookups: Lookups = field(init=False)
     events: OwnerEvents = field(init=False)
     rewriting: Rewriting = field(default_factory=Rewriting)
     traces: Traces | None = None
@@ -262,6 +264,7 @@ class Process:
         """Find out who can be asked for namespaces and given events; nothing is asked yet."""
         credentials = credentials_of(self.settings.kubeconfig, os.environ)
         self.namespaces = Namespaces(credentials, self.metrics.looked_up)
+        self.lookups = Lookups(credentials, self.metrics.object_read)
         jq.counting.told = self.metrics.jq_called
         told = credentials if self.settings.owner_events else None
         self.events = OwnerEvents(told, self.metrics.owner_told)
@@ -324,7 +327,12 @@ class Process:
         )
         traced = self.traces is not None
         reviews = Reviews(
-            self.state, self.observe, limits, namespaces=self.namespaces, traced=traced
+            self.state,
+            self.observe,
+            limits,
+            namespaces=self.namespaces,
+            lookups=self.lookups,
+            traced=traced,
         )
         texts = self.metrics.text
         app = App(reviews, probes(self.state, texts if same else None))

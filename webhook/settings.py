@@ -187,6 +187,11 @@ class Settings(BaseModel):
     injected: Path | None = setting(
         None, "the path of a list of containers and items that other webhooks add to pods"
     )
+    unreadable_owner: Literal["deny", "warn"] = setting(
+        "deny",
+        "deny or warn: what becomes of an object that a controller made and others added to, where"
+        " podgate may not read its owner",
+    )
     trusted_mutators: Path | None = setting(
         None,
         "the path of a list of controllers that may change named fields of workloads, instead of"
@@ -263,6 +268,7 @@ class Settings(BaseModel):
             identity_claims=pairs(self.identity_claims),
             features=frozenset(self.features),
             prefer_given=self.prefer_given,
+            unreadable_owner=self.unreadable_owner,
             injected=injected or Injected(),
             trusted=trusted or TrustedMutators(),
             controllers=controllers or TrustedControllers(),

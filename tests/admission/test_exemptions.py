@@ -29,7 +29,7 @@ from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision
+from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.vocabulary import Vocabulary
@@ -55,12 +55,11 @@ def of_job(**more: Any) -> Request:
     return request(owned(served(pod()), "Job", "batch/v1"), **more)
 
 
-def test_children_that_their_controller_makes_are_exempt() -> None:
+def test_children_that_their_controller_makes_are_exempt_from_writing() -> None:
     rules = catalog(RULES)
     for asked in (
         of_job(user=JOB_CONTROLLER),
         of_job(user="system:kube-controller-manager"),
-        of_job(user=JOB_CONTROLLER, stage=Stage.VALIDATE),
         request(owned(served(pod()), "ReplicaSet", "apps/v1"), user=REPLICAS),
         request(
             owned(served(job()), "CronJob", "batch/v1"),
@@ -71,6 +70,9 @@ def test_children_that_their_controller_makes_are_exempt() -> None:
         assert isinstance(decision, Allowed), asked.user
         assert not decision.judged
         assert not decision.patch
+        last = answer(rules, replace(asked, stage=Stage.VALIDATE))
+        assert isinstance(last, Denied)
+        assert last.needs is not None
 
 
 @pytest.mark.parametrize(
@@ -179,8 +181,10 @@ def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
             assert treatment(asked, rules) is Treatment.OWNED
     asked = request(replica_set(0), replica_set(2), user="alice")
     assert reasons(answer(rules, asked)) == [("scale.replicas", "min")]
-    more = request(replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS)
-    assert treatment(more, rules) is Treatment.CHILD
+    more = request(
+        replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS, stage=Stage.VALIDATE
+    )
+    assert treatment(more, rules) is Treatment.DERIVED
     bare = request(served(deployment(replicas=9)), served(deployment(replicas=3)), user=DEPLOYMENTS)
     assert reasons(answer(rules, bare)) == [("scale.replicas", "max")]
 

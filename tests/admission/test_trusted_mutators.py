@@ -267,8 +267,8 @@ def test_an_operator_hands_on_what_a_queue_changed() -> None:
     asked = request(new, old, user=JOBSET)
     assert treatment(asked, rules) is Treatment.TRUSTED
     assert isinstance(judge_review(asked, rules, References()), Allowed)
-    changed = request(edited(new, change_image), old, user=JOBSET)
-    assert treatment(changed, rules) is Treatment.CHILD
+    changed = request(edited(new, change_image), old, user=JOBSET, stage=Stage.VALIDATE)
+    assert treatment(changed, rules) is Treatment.DERIVED
     assert ("image", "canEdit") in reasons(judge_review(changed, rules, References()))
 
 

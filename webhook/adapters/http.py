@@ -21,9 +21,9 @@ from webhook.adapters.connections import ARRIVED, GOOD
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
 from webhook.core import wording
-from webhook.core.decision import Decision
+from webhook.core.decision import Decision, Denied, NeededObject
 from webhook.core.references import ClaimKey
-from webhook.core.request import Overdue, Request, Stage
+from webhook.core.request import ObjectRead, Overdue, Request, Stage
 
 Judge = Callable[[Request], Decision]
 Answered = tuple[int, bytes]
@@ -123,6 +123,16 @@ class Namespaces(Protocol):
         """Labels after at most `seconds`, or why they cannot be had."""
 
 
+class Lookups(Protocol):
+    """Where objects come from that a decision needs."""
+
+    def known(self, needed: NeededObject, generation: int) -> ObjectRead | None:
+        """The object as it was a moment ago, None where it must be read."""
+
+    async def read(self, needed: NeededObject, generation: int, seconds: float) -> ObjectRead | str:
+        """The object as it is now, after at most `seconds`, or why there is no answer."""
+
+
 @dataclass(slots=True)
 class Turn:
     """What is known of a review before it is read: moments of the clock, and the caller's trace.
@@ -150,6 +160,8 @@ class Pending:
     """A review that must wait for the labels of its namespace, or for jq, before it is judged.
 
     It was judged where claims were `unseen`, and waits for these. It is `patient` before that.
+    `needs` is an object that its decision needs. Some of those that it has were `remembered`;
+    `fresh` says that none may be any more.
     """
 
     judge: Judge
@@ -159,6 +171,9 @@ class Pending:
     phases: Phases
     unseen: frozenset[ClaimKey] = frozenset()
     patient: bool = True
+    needs: NeededObject | None = None
+    remembered: bool = False
+    fresh: bool = False
 
 
 @dataclass(slots=True)
@@ -169,7 +184,8 @@ class Reviews:
     `namespace_labels` of its namespace before the judge sees it. Only where its method
     `waits(request)` says so may it wait, and is then called in a thread. What its decision calls
     `unseen` is waited for a moment where its method `awaits(unseen)` says so, at most until
-    `sees(unseen)` does; then it is called again.
+    `sees(unseen)` does; then it is called again. An object that its decision `needs` is looked up,
+    and it is called again with that.
     """
 
     state: State
@@ -180,6 +196,7 @@ class Reviews:
         default_factory=lambda: ThreadPoolExecutor(4, thread_name_prefix="large")
     )
     namespaces: Namespaces | None = None
+    lookups: Lookups | None = None
     traced: bool = False
     room: Room = field(init=False)
 
@@ -296,13 +313,38 @@ class Reviews:
     async def completed(self, pending: Pending, body: bytes, *, large: bool) -> Answered:
         """The answer once all that it waits for is there, or will not come."""
         answered: Answered | Pending = pending
-        if not pending.unseen:
+        if not pending.unseen and pending.needs is None:
             answered = await self.labelled(pending, body, large=large)
-        if isinstance(answered, Pending):
-            answered = await self.sighted(answered, body, large=large)
+        while isinstance(answered, Pending):
+            if answered.needs is not None:
+                answered = await self.looked_up(answered, answered.needs, body)
+            else:
+                answered = await self.sighted(answered, body, large=large)
         return answered
 
-    async def sighted(self, pending: Pending, body: bytes, *, large: bool) -> Answered:
+    async def looked_up(
+        self, pending: Pending, needed: NeededObject, body: bytes
+    ) -> Answered | Pending:
+        """The answer with an object that the decision needs; without one the failure policy decides."""
+        turn, begun = pending.turn, self.clock()
+        found: ObjectRead | str | None = "this server has no access to an API server"
+        if self.lookups is not None:
+            wanted = needed, pending.generation
+            found = None if pending.fresh else self.lookups.known(*wanted)
+            pending = replace(pending, remembered=pending.remembered or found is not None)
+            seconds = max(0.0, min(turn.until - begun, turn.lookups))
+            found = found or await self.lookups.read(*wanted, seconds)
+        turn.lookups -= self.clock() - begun
+        if not isinstance(found, ObjectRead):
+            fault = unread_object(pending.request, needed, found or "")
+            self.told(turn, self.seen(pending, fault=fault.reason))
+            return fault.http_status, review.fault_response(fault)
+        objects = {**pending.request.objects, needed.path: found}
+        request = replace(pending.request, objects=objects)
+        # Owners may be large, so that others are answered beside.
+        return await self.run(replace(pending, request=request, needs=None), body, apart=True)
+
+    async def sighted(self, pending: Pending, body: bytes, *, large: bool) -> Answered | Pending:
         """The answer once unseen claims are there; without them they are as good as unknown."""
         judge, turn, begun = pending.judge, pending.turn, self.clock()
         end = min(turn.until, begun + min(SIGHT_SECONDS, turn.lookups))
@@ -313,9 +355,8 @@ class Reviews:
         except Exception as error:
             return self.failed(pending, error)
         turn.lookups -= self.clock() - begun
-        answered = await self.run(replace(pending, patient=False), body, apart=large or waits)
-        assert not isinstance(answered, Pending)
-        return answered
+        pending = replace(pending, patient=False, unseen=frozenset())
+        return await self.run(pending, body, apart=large or waits)
 
     async def run(self, pending: Pending, body: bytes, *, apart: bool) -> Answered | Pending:
         """What `decided` gives, in a thread where it must stand apart."""
@@ -362,6 +403,14 @@ class Reviews:
             decision = judge(replace(pending.request, go_on=pending.turn.go_on))
             if pending.patient and decision.unseen and asks(judge, "awaits", decision.unseen):
                 return replace(pending, unseen=decision.unseen)
+            if isinstance(decision, Denied):
+                if decision.needs is not None:
+                    return replace(pending, needs=decision.needs)
+                if pending.remembered:
+                    # What is remembered may let an object pass, and never refuses one.
+                    request = replace(pending.request, objects={})
+                    again = replace(pending, request=request, remembered=False, fresh=True)
+                    return self.decided(again)
             decided = self.clock()
             payload = review.respond(pending.request, decision, pending.generation)
         except Overdue:
@@ -423,6 +472,15 @@ def unknown_namespace(request: Request, why: str) -> ReviewFault:
         f" which policies select: {why}"
     )
     return ReviewFault(request.uid, 500, told, "unknown-namespace")
+
+
+def unread_object(request: Request, needed: NeededObject, why: str) -> ReviewFault:
+    """The fault where an object that a decision needs could not be read."""
+    told = (
+        f"podgate could not read {wording.cut(needed.path, 200)}, without which this object cannot be"
+        f" evaluated: {why}"
+    )
+    return ReviewFault(request.uid, 500, told, "unread-object")
 
 
 def unfit(scope: Scope) -> tuple[int, bytes, tuple[tuple[bytes, bytes], ...]] | None:

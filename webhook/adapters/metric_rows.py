@@ -165,6 +165,12 @@ LOOKUPS = Row(
     "Namespaces asked of the API server for their labels.",
     {"outcome": ("found", "not-found", "denied", "timeout", "failed")},
 )
+OBJECT_LOOKUPS = Row(
+    "podgate_object_lookups_total",
+    "counter",
+    "Owners of injected content, and their revisions, read from the API server.",
+    {"outcome": ("found", "not-found", "forbidden", "timeout", "failed")},
+)
 JQ_CALLS = Row(
     "podgate_jq_calls_total",
     "counter",
@@ -226,6 +232,7 @@ ADMISSION = (
     HEARD,
     NOT_AFTER,
     LOOKUPS,
+    OBJECT_LOOKUPS,
     JQ_CALLS,
     JQ_DEATHS,
 )

@@ -155,6 +155,7 @@ class Metrics:
     heard: Gauge
     not_after: Gauge
     lookups: Counter
+    object_lookups: Counter
     jq_calls: Counter
     jq_deaths: Counter
     connections: Gauge
@@ -187,6 +188,7 @@ class Metrics:
             heard=rows.HEARD.gauge(registry),
             not_after=rows.NOT_AFTER.gauge(registry),
             lookups=rows.LOOKUPS.counter(registry),
+            object_lookups=rows.OBJECT_LOOKUPS.counter(registry),
             jq_calls=rows.JQ_CALLS.counter(registry),
             jq_deaths=rows.JQ_DEATHS.counter(registry),
             connections=rows.CONNECTIONS.gauge(registry),
@@ -263,6 +265,10 @@ class Metrics:
     def looked_up(self, outcome: str) -> None:
         """A namespace was looked up: `found`, `not-found`, `denied`, `timeout` or `failed`."""
         self.lookups.labels(outcome).inc()
+
+    def object_read(self, outcome: str) -> None:
+        """An object was read: `found`, `not-found`, `forbidden`, `timeout` or `failed`."""
+        self.object_lookups.labels(outcome).inc()
 
     def owner_told(self, outcome: str) -> None:
         """An owner was to be told of a refusal: `told`, `known`, `dropped` or `failed`."""

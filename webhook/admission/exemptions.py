@@ -11,7 +11,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.judgement.ratchet import body_changed
 from webhook.core.owners import controller_of
 from webhook.core.pointer import read
-from webhook.core.request import Request, Treatment
+from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.profile import Profile
@@ -156,8 +156,20 @@ def definition_for(request: Request, catalog: Catalog) -> Definition | None:
     return catalog.definition(request.group, request.kind, request.version)
 
 
+def treatment_of_child(request: Request, catalog: Catalog, owner: tuple[str, str]) -> Treatment:
+    """CHILD where the workload left its pods open; DERIVED where they were evaluated as they are.
+
+    Only the validating pass sees what webhooks behind podgate's have added.
+    """
+    if is_merged(request, catalog, owner):
+        return Treatment.CHILD
+    known = catalog.definition(request.group, request.kind, request.version) is not None
+    validates = known and request.stage is Stage.VALIDATE
+    return Treatment.DERIVED if validates else Treatment.EXEMPT
+
+
 def treatment(request: Request, catalog: Catalog) -> Treatment:
-    """EXEMPT or CHILD for what controllers make, OWNED for what others say that controllers own.
+    """EXEMPT, CHILD or DERIVED for what controllers make, OWNED for what others say they own.
 
     UNPATCHED are subresources and what nobody could complete. TRUSTED is who changes fields that
     the installation's list leaves to them, subresources too.
@@ -166,15 +178,15 @@ def treatment(request: Request, catalog: Catalog) -> Treatment:
     listed = owner is not None and is_sent_by_controller(request, catalog, owner)
     made_of_governed = owner is not None and listed and is_governed(catalog, owner)
     if owner is not None and made_of_governed and is_child_of_controller(request, catalog):
-        made = request.operation == "CREATE" and is_merged(request, catalog, owner)
-        return Treatment.CHILD if made else Treatment.EXEMPT
+        made = request.operation == "CREATE"
+        return treatment_of_child(request, catalog, owner) if made else Treatment.EXEMPT
     if catalog.vocabulary.trusted.trusts(request, definition_for(request, catalog)):
         return Treatment.TRUSTED
     is_pod = (request.group, request.kind) == ("", "Pod")
-    if made_of_governed and request.operation == "UPDATE" and not is_pod:
+    if owner is not None and made_of_governed and request.operation == "UPDATE" and not is_pod:
         # The controller changes the pods of what it made: the owner's policies still apply. Only
         # the operator may add the labels and annotations by which it follows its own rollouts.
-        return Treatment.CHILD
+        return treatment_of_child(request, catalog, owner)
     if request.subresource or is_mirror(request):
         return Treatment.UNPATCHED
     if owner is None or is_pod:

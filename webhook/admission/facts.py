@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from webhook.core.catalog import Catalog
@@ -41,6 +42,27 @@ def asked_of(request: Request, catalog: Catalog) -> Iterator[Asked]:
     for each in found:
         if each.request is not None:
             yield from asked_of(each.request, catalog)
+
+
+def facts_of_all(request: Request, catalog: Catalog, evaluator: Evaluator | None) -> Facts | None:
+    """The facts of a request and of the objects that were looked up for it."""
+    found = [facts_of(request, catalog, evaluator)]
+    for each in request.objects.values() if catalog.needs_jq else ():
+        body = each.object
+        if isinstance(body, dict):
+            group, _, version = str(body.get("apiVersion")).rpartition("/")
+            own = replace(
+                request,
+                group=group,
+                version=version,
+                kind=str(body.get("kind")),
+                operation="CREATE",
+                object=body,
+                old=None,
+            )
+            found.append(facts_of(own, catalog, evaluator))
+    known = [each for each in found if each is not None]
+    return Facts(one for each in known for one in each.known) if known else None
 
 
 def facts_of(request: Request, catalog: Catalog, evaluator: Evaluator | None) -> Facts | None:

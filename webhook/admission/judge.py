@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from webhook.admission.exemptions import treatment
-from webhook.admission.facts import facts_of
+from webhook.admission.facts import facts_of_all
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import Decision
@@ -25,5 +25,5 @@ def judge_review(
     if treated is not request.treatment:
         request = replace(request, treatment=treated)
     exempt = request.treatment is Treatment.EXEMPT
-    facts = None if exempt else facts_of(request, catalog, evaluator)
+    facts = None if exempt else facts_of_all(request, catalog, evaluator)
     return decide(request, catalog, references, facts)

@@ -39,8 +39,19 @@ REQUEST_KEYS = (
     "resource",
     "stage",
     "dryRun",
+    "cluster",
 )
-EXPECT_KEYS = ("allowed", "judged", "object", "patch", "changes", "violations", "warnings", "audit")
+EXPECT_KEYS = (
+    "lookups",
+    "allowed",
+    "judged",
+    "object",
+    "patch",
+    "changes",
+    "violations",
+    "warnings",
+    "audit",
+)
 VIOLATION_KEYS = (
     "field",
     "path",
@@ -83,9 +94,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case: the decision, the object and patch, and what they started from."""
+    """What came of a case: the decision, the object and patch, and what they started from.
+
+    `lookups` is how many objects of the cluster the decision needed.
+    """
 
     decision: Decision
     submitted: Any
     object: Any
     patch: tuple[dict[str, Any], ...]
+    lookups: int = 0

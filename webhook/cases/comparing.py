@@ -51,6 +51,7 @@ def facts(outcome: Outcome) -> dict[str, Any]:
     else:
         found["violations"] = [violation_facts(each) for each in decision.violations]
     found["warnings"] = sorted({each.reason for each in decision.warnings})
+    found["lookups"] = outcome.lookups
     found["audit"] = [violation_facts(each) for each in decision.audit]
     return found
 

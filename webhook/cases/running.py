@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from webhook import clock, jq
@@ -11,9 +11,10 @@ from webhook.cases.case import REQUEST_KEYS, Case, Outcome
 from webhook.cases.installation import catalog_of, place_of, references_for
 from webhook.cases.reading import refuse_unknown
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
+from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.judgement.origins import object_path
 from webhook.core.references import References
-from webhook.core.request import Request, Stage
+from webhook.core.request import ObjectRead, Request, Stage
 from webhook.core.workload.kind_schema import KindSchema
 from webhook.offline import judge
 
@@ -38,15 +39,43 @@ def run_request(case: Case, catalog: Catalog, references: References) -> Outcome
     request = request_of(case)
     submitted = request.object
     stage = case.given["request"].get("stage")
-    decision = judge_review(request, catalog, references, jq.evaluator())
+    decision, lookups = answer(case, request, catalog, references)
     if stage is None and isinstance(decision, Allowed):
         final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second = judge_review(final, catalog, references, jq.evaluator())
+        second, lookups = answer(case, final, catalog, references)
         if isinstance(second, Denied):
             decision = second
     if isinstance(decision, Denied):
-        return Outcome(decision, submitted, None, ())
-    return Outcome(decision, submitted, decision.object, decision.patch)
+        return Outcome(decision, submitted, None, (), lookups)
+    return Outcome(decision, submitted, decision.object, decision.patch, lookups)
+
+
+def answer(
+    case: Case, request: Request, catalog: Catalog, references: References
+) -> tuple[Decision, int]:
+    """The decision, with the objects of the case's cluster that it needs, and how many these are."""
+    objects = dict(cluster_of(case, catalog))
+    while True:
+        decision = judge_review(request, catalog, references, jq.evaluator())
+        needed = decision.needs if isinstance(decision, Denied) else None
+        if needed is None:
+            return decision, len(request.objects)
+        found = objects.get(needed.path, ObjectRead())
+        request = replace(request, objects={**request.objects, needed.path: found})
+
+
+def cluster_of(case: Case, catalog: Catalog) -> Iterator[tuple[str, ObjectRead]]:
+    """The objects that look-ups find, by path; `forbidden: true` beside one that may not be read."""
+    for each in (case.given.get("request") or {}).get("cluster") or ():
+        document = {key: value for key, value in each.items() if key != "forbidden"}
+        group, _, version = str(document.get("apiVersion")).rpartition("/")
+        definition = catalog.definition(group, str(document.get("kind")), version)
+        resource = definition.profile.resource if definition else "controllerrevisions"
+        metadata = document.get("metadata") or {}
+        namespace = metadata.get("namespace") or place_of(case).namespace
+        path = object_path(group, version, namespace, resource, str(metadata.get("name")))
+        forbidden = each.get("forbidden") is True
+        yield path, ObjectRead(None if forbidden else document, forbidden)
 
 
 def request_of(case: Case) -> Request:

@@ -248,6 +248,7 @@ def serve(
     data_volumes: Annotated[list[str] | None, option("data_volumes")] = None,
     identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
     injected: Annotated[Path | None, option("injected")] = None,
+    unreadable_owner: Annotated[str | None, option("unreadable_owner")] = None,
     trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,
     trusted_controllers: Annotated[Path | None, option("trusted_controllers")] = None,
     exempt: Annotated[list[str] | None, option("exempt")] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from webhook.core.exceptions import Named, PolicyException
 from webhook.core.plan import Plan, compile_plan
@@ -13,6 +14,7 @@ from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.injected_items import Injected, united_lists
 from webhook.core.workload.standings import Standing
 from webhook.core.workload.vocabulary import Vocabulary
 
@@ -46,6 +48,9 @@ class Catalog:
     by_kind: dict[tuple[str, str], tuple[Policy, ...]] = field(default_factory=dict)
     plans: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     reach: dict[tuple[object, ...], Plans] = field(default_factory=dict)
+    variants: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    excusing: dict[Kinds, Injected] = field(default_factory=dict)
+    makers: dict[tuple[str, str], Kinds] = field(default_factory=dict)
 
     def documents(self) -> dict[str, int]:
         """How many documents of each kind are in force, shipped ones included."""
@@ -63,6 +68,11 @@ class Catalog:
             if version in each.versions:
                 return each
         return None
+
+    def any_definition(self, group: str, kind: str, version: str) -> Definition | None:
+        """The definition of a kind for this version, else for another."""
+        found = self.definitions.get((group, kind), ())
+        return self.definition(group, kind, version) or next(iter(found), None)
 
     def definition_of_resource(self, group: str, resource: str, version: str) -> Definition | None:
         """The definition whose profile states this plural name (scale reviews name only that)."""
@@ -162,14 +172,33 @@ class Catalog:
     ) -> Plans:
         """What the policies of a workload's kind mean for the kind that its controller makes."""
         labels = references.namespaces.get(namespace, {})
+        kinds = self.governed_kinds(*owner)
+        return self.plans_of(definition, self.policies_for(kinds, namespace, labels))
+
+    def policies_for(
+        self, kinds: Iterable[tuple[str, str]], namespace: str, labels: Mapping[str, str]
+    ) -> list[Policy]:
+        """The policies in a namespace that govern any of these kinds, each once."""
         applying: list[Policy] = []
-        for kind in self.governed_kinds(*owner):
+        for kind in kinds:
             applying += [
                 each
                 for each in self.policies_of(*kind)
                 if each not in applying and each.governs_namespace(namespace, labels)
             ]
-        return self.plans_of(definition, applying)
+        return applying
+
+    def makers_of(self, group: str, kind: str) -> Kinds:
+        """The kinds whose controllers make objects of this kind, by the profiles."""
+        made = (group, kind)
+        if made not in self.makers:
+            self.makers[made] = tuple(
+                each
+                for each, found in self.definitions.items()
+                if each != made
+                and any(one.embedded or made in one.profile.intermediate_kinds for one in found)
+            )
+        return self.makers[made]
 
     def plans_of(self, definition: Definition, applying: Sequence[Policy]) -> Plans:
         """The policies to enforce alone; all of them as well, where some are on trial."""
@@ -209,6 +238,24 @@ class Catalog:
                 self.server(definition),
             )
         return known
+
+    def injected_for(self, kinds: Kinds) -> Injected:
+        """What may be added to objects made of these kinds: by the settings, and by their operators."""
+        if kinds not in self.excusing:
+            adds = [
+                one.profile.adds
+                for kind in kinds
+                for found in self.definitions.get(kind, ())
+                for one in found.everyone
+            ]
+            self.excusing[kinds] = united_lists((self.vocabulary.injected, *adds))
+        return self.excusing[kinds]
+
+    def pod_defaults(self) -> KindDefaults:
+        """What the API server fills in for Pods."""
+        return (
+            KindDefaults() if self.server_defaults is None else self.server_defaults.kind("", "Pod")
+        )
 
     def server(self, definition: Definition) -> KindDefaults:
         """What the API server fills in for the kind."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from webhook.core.catalog import Catalog, Plans
 from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.derived import decide_derived
 from webhook.core.joined import joined, stricter, with_trial
 from webhook.core.judgement.conclusion import concluded
 from webhook.core.judgement.defaults import fill
@@ -71,6 +72,8 @@ def decided(
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
         return Allowed(request.object, warnings=unknown_kind(request, catalog), judged=False)
+    if request.treatment is Treatment.DERIVED:
+        return decide_derived(request, catalog, references, definition, facts)
     if definition.embedded:
         return decide_with_wrapped(request, catalog, references, definition, facts)
     return decide_alone(request, catalog, references, definition)

@@ -119,13 +119,21 @@ class OwnerReference(NamedTuple):
     uid: str
 
 
+class NeededObject(NamedTuple):
+    """An object that a decision depends on: its path in the API server, and its UID ("": any)."""
+
+    path: str
+    uid: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The object may not pass; every violation is here, sorted by place.
 
     `tell` is the workload whose author has to be told besides the controller that asked: what a
     controller makes of it was refused. It is there only for controllers, whose word it is.
-    `unseen` as in Allowed.
+    `unseen` as in Allowed. `needs` is an object that may excuse the violations: whoever can look it
+    up adds it to the request and asks again.
     """
 
     violations: tuple[Violation, ...]
@@ -135,6 +143,7 @@ class Denied:
     excused: tuple[Excused, ...] = ()
     problems: tuple[Problem, ...] = ()
     unseen: frozenset[tuple[str, str, str]] = frozenset()
+    needs: NeededObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

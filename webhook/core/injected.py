@@ -120,6 +120,13 @@ ACCOUNT_SOURCES = [
         }
     },
 ]
+# OpenShift's API server adds one more.
+SERVICE_CA = {
+    "configMap": {
+        "name": "openshift-service-ca.crt",
+        "items": [{"key": "service-ca.crt", "path": "service-ca.crt"}],
+    }
+}
 ACCOUNT_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
 ACCOUNT_PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -128,8 +135,10 @@ def is_token_volume(raw: Any) -> bool:
     """What the ServiceAccount plugin adds to Pods: the token, its CA and the namespace."""
     if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
         return False
-    projected = {"sources": ACCOUNT_SOURCES, "defaultMode": 420}
-    return bool(ACCOUNT_VOLUME.fullmatch(name)) and raw == {"name": name, "projected": projected}
+    return bool(ACCOUNT_VOLUME.fullmatch(name)) and any(
+        raw == {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
+        for sources in (ACCOUNT_SOURCES, [*ACCOUNT_SOURCES, SERVICE_CA])
+    )
 
 
 def is_token_mount(raw: Any, view: View) -> bool:

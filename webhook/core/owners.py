@@ -28,7 +28,7 @@ def names_of(request: Request, catalog: Catalog) -> list[tuple[str, str, str]]:
         )
         if scaled is not None:
             names = [(scaled.interface.group, scaled.interface.kind, name)]
-    if request.treatment is Treatment.CHILD:
+    if request.treatment in (Treatment.CHILD, Treatment.DERIVED):
         for each in read(request.object, ("metadata", "ownerReferences")) or ():
             if isinstance(each, dict) and each.get("controller") is True:
                 group = str(each.get("apiVersion", "")).rpartition("/")[0]

@@ -35,6 +35,8 @@ class Treatment(Enum):
     EXEMPT ones pass (children that an exempt controller makes); TRUSTED senders meet final rules
     only. CHILD is the first object with a whole pod spec that a controller makes of a workload that
     does not state it all: rules of safety, of images and of amounts hold, by its owner's policies.
+    DERIVED is what a controller makes verbatim of pods that were evaluated: the validating pass
+    evaluates what others have injected since.
     """
 
     FULL = "full"
@@ -43,6 +45,15 @@ class Treatment(Enum):
     TRUSTED = "trusted"
     EXEMPT = "exempt"
     CHILD = "child"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRead:
+    """What one look-up found; `object` is None where it has gone, or where reading it is `forbidden`."""
+
+    object: Any = None
+    forbidden: bool = False
 
 
 class Overdue(Exception):  # noqa: N818 - it names a state of the request
@@ -84,6 +95,7 @@ class Request:
     moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
     `within` is set for an object that is wrapped in another; `raw` is then what stands there.
     `go_on` is called before each step of the decision, and raises Overdue where it is called off.
+    `objects` are the objects that an earlier decision on this request needed, by path in the API.
     """
 
     group: str
@@ -113,6 +125,7 @@ class Request:
     excused_by: tuple[Excuser, ...] = ()
     within: Within | None = None
     go_on: Callable[[], None] = field(default=go_on, compare=False, repr=False)
+    objects: Mapping[str, ObjectRead] = field(default_factory=dict)
 
     @property
     def outermost(self) -> Request:

@@ -42,6 +42,11 @@ def judge_unwritten(
         for binding in steps.fixed
     ]
     todo += [(binding, views) for binding in plan.workload.fixed]
+    judge_missing(ev, todo, UNWRITTEN)
+
+
+def judge_missing(ev: Evaluation, todo: Sequence[tuple[Any, Any]], fix: str) -> None:
+    """The fixed defaults of these bindings, each with its pod or pods, that the object lacks."""
     if not todo:
         return
     again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
@@ -60,4 +65,4 @@ def judge_unwritten(
             if taken and (absent or not ev.final_object):
                 value = None if absent else binding.rules.show_native_at(change.path, present)
                 allowed = None if change.secret else binding.rules.show_native(change.value)
-                ev.violate(change.field, change.path, value, allowed, rules[0], fix=UNWRITTEN)
+                ev.violate(change.field, change.path, value, allowed, rules[0], fix=fix)

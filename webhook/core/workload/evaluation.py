@@ -107,7 +107,7 @@ class Evaluation:
         self.writes = request.stage is Stage.MUTATE and completed
         self.writes_needed_only = request.treatment is Treatment.OWNED
         self.judges_intent = request.treatment is not Treatment.TRUSTED
-        is_child = request.treatment is Treatment.CHILD
+        is_child = request.treatment in (Treatment.CHILD, Treatment.DERIVED)
         validates = request.stage is Stage.VALIDATE and completed
         self.final_object = validates or is_child
         self.excluded: Mapping[str, frozenset[str]] = {}

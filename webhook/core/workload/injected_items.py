@@ -4,6 +4,7 @@
     - name: istio-proxy    # ports, resources and probes
       image: docker.io/istio/proxyv2:*
       securityContext: {runAsUser: 1337, privileged: false}
+      resources: {limits: {example.com/nic: '1'}}   # devices; cpu and memory are not compared
       volumeMounts: [{name: istio-token, mountPath: /var/run/secrets/tokens}]
     items:                 # one item of a field, as the pod has it
     - field: annotations
@@ -11,13 +12,15 @@
     - field: storage.emptyDirVolume
       content: {name: istio-envoy, emptyDir: {medium: Memory}}
       mounts: [{name: istio-envoy, mountPath: /etc/istio/proxy}]
+    - field: scheduling.schedulerName   # a value of the pod, in what controllers make
+      content: volcano
 
 A `*` in a text stands for anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -26,11 +29,13 @@ from webhook.core.decision import Problem
 from webhook.core.injected import View, is_token_mount
 from webhook.core.pointer import Path, display
 from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import POD
 from webhook.core.source import SourceDocument
 
 PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle")
 """What an injected container may have only as the list says."""
-CONTAINER_KEYS = ("name", "image", *PRIVILEGES)
+CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "resources")
+ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage"})
 ITEM_KEYS = ("field", "content", "mounts")
 KEYED = frozenset({"labels", "annotations"})
 
@@ -52,19 +57,35 @@ class Injected:
     items: tuple[InjectedItem, ...] = ()
 
     def has_container(self, body: Mapping[str, Any], view: View | None = None) -> bool:
-        """Whether a container is one of the list, with its image, mounts and privileges.
+        """Whether a container is one of the list, with its image, mounts and privileges."""
+        return bool(self.containers) and any(True for _ in self.entries_for(body, view))
+
+    def entries_for(
+        self, body: Mapping[str, Any], view: View | None
+    ) -> Iterator[Mapping[str, Any]]:
+        """The entries of the list that a container is as.
 
         The API server mounts the token of the pod's service account into containers that webhooks
         add as well; that mount is Kubernetes' own, whatever the list says.
         """
-        if not self.containers:
-            return False
         mounts = body.get("volumeMounts")
         if view is not None and isinstance(mounts, list):
             body = {**body, "volumeMounts": [m for m in mounts if not is_token_mount(m, view)]}
             if not body["volumeMounts"]:
                 del body["volumeMounts"]
-        return any(is_container(each, body) for each in self.containers)
+        return (each for each in self.containers if is_container(each, body))
+
+    def excuses(self, body: Mapping[str, Any], view: View | None = None) -> bool:
+        """Whether a container is one of the list, devices included: it then counts in no total."""
+        asked = devices_of(body)
+        return any(alike(devices_of(each), asked) for each in self.entries_for(body, view))
+
+    def has_value(self, field: str, content: Any) -> bool:
+        """Whether a value of the pod is one of the list; items have names and are listed as such."""
+        return any(
+            each.field == field and not is_itemized(field) and alike(each.content, content)
+            for each in self.items
+        )
 
     def has_item(self, field: str, key: str, raw: Any) -> bool:
         """Whether an item of a field is one of the list; `raw` is a volume with its mounts too."""
@@ -81,6 +102,29 @@ class Injected:
     def has_content(self, raw: Any) -> bool:
         """Whether something is an item of the list, whatever field it belongs to."""
         return any(alike(each.content, raw) for each in self.items)
+
+
+def devices_of(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The limits and requests of a container beside cpu, memory and storage of the node."""
+    resources = body.get("resources")
+    found = {}
+    for part in ("limits", "requests"):
+        held = resources.get(part) if isinstance(resources, dict) else None
+        named = held.items() if isinstance(held, dict) else ()
+        if own := {key: value for key, value in named if key not in ORDINARY}:
+            found[part] = own
+    return found
+
+
+def united_lists(lists: Iterable[Injected]) -> Injected:
+    """Several lists as one."""
+    found = [each for each in lists if each.containers or each.items]
+    if len(found) == 1:
+        return found[0]
+    return Injected(
+        tuple(one for each in found for one in each.containers),
+        tuple(one for each in found for one in each.items),
+    )
 
 
 def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
@@ -101,30 +145,41 @@ def alike(pattern: Any, value: Any) -> bool:
     return type(pattern) is type(value) and bool(pattern == value)
 
 
+Complain = Callable[[Path, str, str], None]
+"""Takes one fault of a list: where it is in there, what was found, what to write instead."""
+
+
 def parse_injected(document: SourceDocument) -> tuple[Injected, tuple[Problem, ...]]:
     """The list of a document, and everything that is wrong with it."""
-    problems = list(faults(document))
-    data = document.data if isinstance(document.data, dict) else {}
-    if problems:
-        return Injected(), tuple(problems)
+    problems: list[Problem] = []
+
+    def complain(path: Path, found: str, fix: str) -> None:
+        line, column = document.position(path)
+        shown = display(path) if path else ""
+        told = Problem(document.origin, shown, found, fix, "injected-items", line, column)
+        problems.append(told)
+
+    return read_injected(document.data, complain), tuple(problems)
+
+
+def read_injected(data: Any, complain: Complain) -> Injected:
+    """The list as decoded data; empty once anything is wrong with it."""
+    faults = list(faults_of(data))
+    for path, found, fix in faults:
+        complain(path, found, fix)
+    if faults:
+        return Injected()
     items = tuple(
         InjectedItem(each["field"], each["content"], tuple(each.get("mounts") or ()))
         for each in data.get("items") or ()
     )
-    return Injected(tuple(data.get("containers") or ()), items), ()
+    return Injected(tuple(data.get("containers") or ()), items)
 
 
-def faults(document: SourceDocument) -> Iterator[Problem]:
-    """Every problem of such a document, with its place."""
-
-    def problem(path: Path, found: str, fix: str) -> Problem:
-        line, column = document.position(path)
-        shown = display(path) if path else ""
-        return Problem(document.origin, shown, found, fix, "injected-items", line, column)
-
-    data = document.data
+def faults_of(data: Any) -> Iterator[tuple[Path, str, str]]:
+    """Every fault of such a list, with its place in there."""
     if not isinstance(data, dict) or not set(data) <= {"containers", "items"}:
-        yield problem((), "no list of injected items", "write containers: and items: at the top")
+        yield (), "no list of injected items", "write containers: and items: at the top"
         return
     for part, known, needed in (
         ("containers", CONTAINER_KEYS, ("name", "image")),
@@ -134,17 +189,25 @@ def faults(document: SourceDocument) -> Iterator[Problem]:
         if listed is None:
             continue
         if not isinstance(listed, list):
-            yield problem((part,), "no list", f"write a list of {part}")
+            yield (part,), "no list", f"write a list of {part}"
             continue
         for index, each in enumerate(listed):
             at: Path = (part, index)
             if not isinstance(each, dict) or not set(each) <= set(known):
-                yield problem(at, "an unknown member", f"write {', '.join(known)}")
+                yield at, "an unknown member", f"write {', '.join(known)}"
             elif missing := [key for key in needed if not each.get(key)]:
-                yield problem(at, f"no {missing[0]}", f"write {' and '.join(needed)}")
-            elif part == "items" and not is_itemized(each["field"]):
-                fix = "name an itemized field, such as annotations or storage.emptyDirVolume"
-                yield problem((*at, "field"), str(each["field"])[:80], fix)
+                yield at, f"no {missing[0]}", f"write {' and '.join(needed)}"
+            elif (
+                part == "items" and not is_itemized(each["field"]) and not is_of_pod(each["field"])
+            ):
+                fix = "name an itemized field or one of the pod, such as storage.emptyDirVolume"
+                yield (*at, "field"), str(each["field"])[:80], fix
+
+
+def is_of_pod(name: Any) -> bool:
+    """Whether a field of that name is one value of the pod spec."""
+    row = TABLE.fields.get(name) if isinstance(name, str) else None
+    return row is not None and row.shape == POD
 
 
 def is_itemized(name: Any) -> bool:

@@ -97,6 +97,9 @@ places are native jq paths from the object's root; a place may match several tim
       podTexts: [{place: .spec.conf, keys: [spark.kubernetes.]}]
       # places that a controller writes and that end in the pods; anybody else's values are refused
       reserved: [{place: '.spec.components[].podSetInfos', writer: Kueue}]
+      # what the operator itself adds to the pods that it makes, by whole content, in the form of
+      # the settings' list of injected content
+      adds: {containers: [{name: wait, image: 'docker.io/library/alpine:3.10'}], items: []}
       clusterScoped: false              # true: in no namespace, so that no webhook is asked
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name

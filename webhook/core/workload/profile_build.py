@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from webhook.core.pointer import Path
+from webhook.core.workload.injected_items import Injected, read_injected
 from webhook.core.workload.parts import Part
 from webhook.core.workload.profile_data import (
     ComponentProfile,
@@ -84,6 +85,7 @@ class Builder:
             pod_texts=tuple(self.pod_texts(spec)),
             reserved=tuple(self.reserved(spec)),
             cluster_scoped=spec.cluster_scoped,
+            adds=self.adds(spec),
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -269,6 +271,13 @@ class Builder:
             if found := self.place(("podTexts", index, "place"), each.place):
                 made.append(PodText(found, tuple(each.keys), each.note or ""))
         return made
+
+    def adds(self, spec: ProfileSpec) -> Injected:
+        """What the operator adds to the pods that it makes."""
+        return read_injected(
+            spec.adds,
+            lambda path, found, fix: self.add(("adds", *path), found, fix, "injected-items"),
+        )
 
     def reserved(self, spec: ProfileSpec) -> list[Reserved]:
         """Places of controllers."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from webhook.core.pointer import Path
+from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.parts import Part
 from webhook.core.workload.query import Program
 
@@ -212,6 +213,7 @@ class Profile:
     `pod_texts` are texts that change pods, `cluster_scoped` kinds are in no namespace.
     `undefined_kinds` are intermediate kinds without a definition, known once all documents are
     there: with one of them, children of every component are merged.
+    `adds` is what the operator itself adds to the pods that it makes.
     """
 
     group: str
@@ -248,6 +250,7 @@ class Profile:
     reserved: tuple[Reserved, ...] = ()
     cluster_scoped: bool = False
     undefined_kinds: frozenset[tuple[str, str]] = frozenset()
+    adds: Injected = field(default_factory=Injected)
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""

@@ -260,6 +260,7 @@ class ProfileSpec(Model):
     references: list[ReferenceModel] = Field(default_factory=list)
     pod_texts: list[PodTextModel] = Field(default_factory=list)
     reserved: list[ReservedModel] = Field(default_factory=list)
+    adds: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
     cluster_scoped: bool = False
     scale_subresource: ScaleSubresourceModel | None = None
     steering: SteeringModel = Field(default_factory=SteeringModel)

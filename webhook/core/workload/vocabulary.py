@@ -24,6 +24,7 @@ class Vocabulary:
     what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
     who makes what owners of which kinds control, beside the users that profiles name,
     `prefer_given` the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
+    `unreadable_owner` says what becomes of injected content whose owner may not be read.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -49,3 +50,4 @@ class Vocabulary:
     trusted: TrustedMutators = field(default_factory=TrustedMutators)
     controllers: TrustedControllers = field(default_factory=TrustedControllers)
     prefer_given: tuple[str, ...] = ()
+    unreadable_owner: Literal["deny", "warn"] = "deny"

@@ -71,6 +71,18 @@ class ItemsField(PolicyItems):
             for native in reading.natives:
                 judge_attribute_edits(self, view, ev, native, reading)
 
+    def intent_of_locks(self, view: PodView, ev: Evaluation) -> None:
+        """Locked items alone: nobody may have changed or shadowed them."""
+        if self.guarded:
+            reading = Reading(self, view, ev)
+            for item in self.guarded:
+                judge_locked(self, view, ev, item, reading)
+
+    def final_of_locks(self, view: PodView, ev: Evaluation) -> None:
+        """Locked items alone: they must be present."""
+        if self.guarded:
+            judge_presence(self, view, ev, Reading(self, view, ev))
+
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write missing default and imposed items, then the attributes that items leave open."""
         if not self.items and not any(each.rules.default for each in self.attributes):

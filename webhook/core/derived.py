@@ -1,0 +1,352 @@
+"""Decides on what a controller made of evaluated pods: what its owner does not violate was injected.
+
+Other webhooks may add to such objects on a tenant's wish. The owner is needed only where something
+is violated. A violation that the owner has too is older than the policy, and is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from webhook.core.catalog import Catalog
+from webhook.core.decision import (
+    Allowed,
+    Decision,
+    Denied,
+    NeededObject,
+    OwnerReference,
+    Violation,
+    sort_key,
+)
+from webhook.core.decision import Warning as Caution
+from webhook.core.judgement.comparison import seen_in, without_known
+from webhook.core.judgement.derived import DerivedPods, with_main
+from webhook.core.judgement.origins import (
+    Kind,
+    Origin,
+    claimed_volumes,
+    is_claimed,
+    is_same,
+    kind_of,
+    nearest,
+    object_path,
+    version_of,
+    with_revision,
+    without_filled_in,
+)
+from webhook.core.owners import controller_of, owner_reference
+from webhook.core.plan import Plan, component_roles
+from webhook.core.pointer import read
+from webhook.core.policy.model import Policy
+from webhook.core.references import References
+from webhook.core.request import Request
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.foreign import Facts, given
+from webhook.core.workload.injected_items import Injected
+from webhook.core.workload.locating.location import LocationError
+from webhook.core.workload.podspec import MalformedPod, PodView
+from webhook.core.wrapped import wrapped_objects
+
+POD: Final = ("", "Pod")
+REVISED: Final = ("StatefulSet", "DaemonSet")
+REVISION: Final = "controller-revision-hash"
+KEPT: Final = 16_384
+MOST_OWNERS: Final = 4
+
+NOT_OF_OWNER: Final = (
+    "{owner} does not have it: another webhook or a controller added it. Do not ask for it, or have"
+    " an administrator list it as injected content."
+)
+GONE: Final = "{owner}, which it was made of, is gone or is another object now."
+FORBIDDEN: Final = "podgate may not read {owner}: grant `get`, or set unreadableOwner to warn."
+UNDEFINED: Final = "no definition covers the version of {owner}."
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Policies that may apply to a made object: the plan of its kind, and what its pods may be.
+
+    `parts` are components with roles of the owner's kind, one for each set of rules.
+    """
+
+    policies: tuple[Policy, ...]
+    plan: Plan
+    parts: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def decide_derived(
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    definition: Definition,
+    facts: Facts | None,
+) -> Decision:
+    """The decision on one object that a controller made; it may need its owner to be looked up."""
+    owner = owner_reference(request.object)
+    if owner is None:
+        return Allowed(request.object, judged=False)
+    labels = request.namespace_labels or references.namespaces.get(request.namespace, {})
+    made = Made(request, catalog, references, definition, owner, labels, facts)
+    try:
+        found = made.violations()
+    except (LocationError, MalformedPod) as error:
+        reason = error.reason if isinstance(error, LocationError) else "wrong-type"
+        found = [Violation("", error.path, None, str(error), reason, reason, None)]
+        return made.refused(found, "")
+    return made.compared(found) if found else Allowed(request.object)
+
+
+@dataclass(slots=True)
+class Made:
+    """One object that a controller made, and what it is evaluated with."""
+
+    request: Request
+    catalog: Catalog
+    references: References
+    definition: Definition
+    owner: OwnerReference
+    labels: Mapping[str, str]
+    facts: Facts | None
+
+    @property
+    def kind(self) -> Kind:
+        """Group and kind of the owner."""
+        return kind_of(self.owner)
+
+    def violations(self) -> list[Violation]:
+        """What the object violates by any policies that may apply; no owner is needed for that."""
+        catalog, makers = self.catalog, self.catalog.makers_of(*self.kind)
+        pods = self.pods(self.request, catalog.injected_for((self.kind, *makers)))
+        found: dict[Violation, None] = {}
+        for variant in self.variants(makers):
+            for part in variant.parts:
+                steps = variant.plan.pod(*part)
+                for view in pods.views:
+                    found |= dict.fromkeys(pods.violations(variant.plan, steps, view))
+        return self.without_excused(found)
+
+    def pods(self, request: Request, injected: Injected) -> DerivedPods:
+        """The pods of the object, without what the API server has filled in."""
+        return DerivedPods(
+            without_filled_in(request, self.definition), self.references, self.definition, injected
+        )
+
+    def without_excused(self, violations: Iterable[Violation]) -> list[Violation]:
+        """The violations that no exception covers."""
+        by = self.request.excused_by
+        return [each for each in violations if not any(one.covers(each) for one in by)]
+
+    def variants(self, makers: Iterable[Kind]) -> tuple[Variant, ...]:
+        """The policies of the owner's kind alone, and with those of each kind that may control it."""
+        interface = self.definition.interface
+        labels = frozenset(self.labels.items())
+        key = (interface.group, interface.kind, self.definition.versions, self.kind)
+        whole = (*key, self.request.namespace, labels, tuple(makers))
+        known = self.catalog.variants.get(whole)
+        if known is None:
+            known = tuple(self.made_variants(makers))
+            if len(self.catalog.variants) >= KEPT:
+                self.catalog.variants.clear()
+            self.catalog.variants[whole] = known
+        return known
+
+    def made_variants(self, makers: Iterable[Kind]) -> Iterator[Variant]:
+        """What `variants` gives; sets of policies that are the same come once."""
+        catalog, namespace = self.catalog, self.request.namespace
+        own: tuple[Kind, ...] = catalog.governed_kinds(*self.kind)
+        found: dict[Any, tuple[tuple[Policy, ...], list[Kind]]] = {}
+        for kinds in [own, *((*own, maker) for maker in makers)]:
+            applying = catalog.policies_for(kinds, namespace, self.labels)
+            enforced = tuple(each for each in applying if each.enforcement == "Enforce")
+            digests = frozenset((each.digest, each.name, each.namespace) for each in enforced)
+            found.setdefault(digests, (enforced, []))[1].extend(kinds)
+        for policies, governed in found.values():
+            plan = catalog.plan(self.definition, policies)
+            yield Variant(policies, plan, parts_of(catalog, plan, governed))
+
+    def compared(self, found: list[Violation]) -> Decision:
+        """The decision by what the owner violates too, once it has been looked up."""
+        origins: list[Origin] = []
+        owner: OwnerReference | None = self.owner
+        while owner is not None and len(origins) < MOST_OWNERS:
+            definition = self.catalog.any_definition(*kind_of(owner), version_of(owner))
+            if definition is None:
+                return self.refused(found, UNDEFINED, owner)
+            path = self.path_of(definition, owner)
+            looked_up = self.request.objects.get(path)
+            if looked_up is None:
+                needed = NeededObject(path, owner.uid)
+                return replace(self.refused(found, NOT_OF_OWNER, owner), needs=needed)
+            if looked_up.forbidden:
+                return self.unreadable(found, owner)
+            document = looked_up.object
+            if not is_same(document, owner):
+                return self.refused(found, GONE, owner)
+            origins.append(Origin(kind_of(owner), definition, document))
+            # A Pod that controls others is no template of them: what it is made of has that.
+            above = owner_reference(document)
+            owner = above if kind_of(self.owner) == POD else None
+        left = self.left(origins)
+        if not left:
+            return Allowed(self.request.object)
+        revision = self.revision_path()
+        if revision and (seen := self.request.objects.get(revision)) is None:
+            return replace(self.refused(left, NOT_OF_OWNER), needs=NeededObject(revision))
+        first = origins[0]
+        if revision and (older := with_revision(first.document, seen, self.owner)) is not None:
+            left = self.left([*origins, replace(first, document=older)])
+        return self.refused(left, NOT_OF_OWNER) if left else Allowed(self.request.object)
+
+    def path_of(self, definition: Definition, owner: OwnerReference) -> str:
+        """The path of an owner in the API server, in a version that a definition covers."""
+        group, version = definition.interface.group, version_of(owner)
+        if version not in definition.versions:
+            version = definition.versions[0]
+        resource = definition.profile.resource
+        return object_path(group, version, self.request.namespace, resource, owner.name)
+
+    def revision_path(self) -> str:
+        """The path of the ControllerRevision that a Pod's label names; "" where there is none."""
+        group, kind = self.kind
+        if group != "apps" or kind not in REVISED:
+            return ""
+        name = read(self.request.object, ("metadata", "labels", REVISION))
+        if not isinstance(name, str) or not name:
+            return ""
+        if kind == "DaemonSet":
+            name = f"{self.owner.name}-{name}"
+        namespace = self.request.namespace
+        return object_path("apps", "v1", namespace, "controllerrevisions", name)
+
+    def unreadable(self, found: list[Violation], owner: OwnerReference) -> Decision:
+        """The decision where the owner may not be read: by the installation's setting."""
+        if self.catalog.vocabulary.unreadable_owner == "deny":
+            return self.refused(found, FORBIDDEN, owner)
+        told = tuple(
+            Caution("owner-unreadable", each.field, each.path, (), each.source, each)
+            for each in found
+        )
+        return Allowed(self.request.object, warnings=told)
+
+    def refused(
+        self, violations: Iterable[Violation], why: str, owner: OwnerReference | None = None
+    ) -> Denied:
+        """The refusal, with what to do about each violation; the owner's author is told too."""
+        named = owner or self.owner
+        fix = why.format(owner=f"{named.kind} {named.name}")
+        told = {replace(each, fix=fix) if fix else each: None for each in violations}
+        return Denied(tuple(sorted(told, key=sort_key)), tell=self.owner)
+
+    def left(self, origins: list[Origin]) -> list[Violation]:
+        """The violations that none of the objects has that this one was made of."""
+        above = [controller_of(each.document) for each in origins]
+        makers = tuple(dict.fromkeys(each for each in above if each is not None))
+        injected = self.catalog.injected_for((self.kind, *makers))
+        owners = [pods for each in origins for pods in self.owner_pods(each, injected)]
+        found: dict[Violation, None] = {}
+        for variant in self.variants(makers):
+            found |= dict.fromkeys(self.left_by(variant, owners, injected))
+        return self.without_excused(found)
+
+    def owner_pods(self, origin: Origin, injected: Injected) -> Iterator[DerivedPods]:
+        """The pods of an owner, and of objects that it wraps; none where they cannot be located."""
+        definition, document = origin.definition, origin.document
+        group, kind = origin.kind
+        asked = replace(
+            self.request,
+            group=group,
+            version=str(document.get("apiVersion", "")).rpartition("/")[2],
+            kind=kind,
+            operation="CREATE",
+            object=document,
+            old=None,
+            excused_by=(),
+        )
+        server = self.catalog.pod_defaults()
+        context = given(self.facts or Facts(), document)
+        with context:
+            try:
+                whole = without_filled_in(asked, definition, server)
+                yield DerivedPods(whole, self.references, definition, injected)
+                for each in wrapped_objects(asked, definition, self.catalog):
+                    own = each.request and self.catalog.definition(
+                        each.request.group, each.request.kind, each.request.version
+                    )
+                    if each.request is not None and own:
+                        whole = without_filled_in(each.request, own, server)
+                        yield DerivedPods(whole, self.references, own, injected)
+            except (LocationError, MalformedPod):
+                return
+
+    def left_by(
+        self, variant: Variant, owners: list[DerivedPods], injected: Injected
+    ) -> Iterator[Violation]:
+        """The same by one set of policies."""
+        for index, view in enumerate(self.pods(self.request, injected).views):
+            best: list[Violation] | None = None
+            for owner, origin in nearest(view, owners):
+                rest = self.rest(variant, index, owner, origin, injected)
+                if best is None or len(rest) < len(best):
+                    best = rest
+                if not rest:
+                    break
+            yield from self.alone(variant, index, injected) if best is None else best
+
+    def alone(self, variant: Variant, index: int, injected: Injected) -> list[Violation]:
+        """What a pod violates where its owner has no pod to compare it with."""
+        pods = self.pods(self.request, injected)
+        view = pods.views[index]
+        return [
+            each
+            for part in variant.parts
+            for each in pods.violations(variant.plan, variant.plan.pod(*part), view)
+        ]
+
+    def rest(
+        self,
+        variant: Variant,
+        index: int,
+        owner: DerivedPods,
+        origin: PodView,
+        injected: Injected,
+    ) -> list[Violation]:
+        """What one pod violates, and the owner's pod that it was made of does not."""
+        pods = self.pods(self.like(origin), injected)
+        view = with_main(pods.views[index], [each.name for each in origin.mains])
+        part = (origin.location.component, origin.location.roles)
+        known = pods.violations(variant.plan, variant.plan.pod(*part), view)
+        if not known:
+            return []
+        plan = self.catalog.plan(owner.definition, variant.policies)
+        theirs = owner.violations(plan, plan.pod(*part), origin)
+        before = seen_in(origin, owner.document, theirs)
+        claims = claimed_volumes(view, origin, self.owner.name)
+        return [
+            each.violation
+            for each in without_known(seen_in(view, pods.document, known), before)
+            if not is_claimed(each, view, claims)
+            and not injected.has_value(each.violation.field, each.content)
+        ]
+
+    def like(self, origin: PodView) -> Request:
+        """The request without what plugins wrote where the owner has nothing."""
+        return without_filled_in(self.request, self.definition, owner=origin.spec)
+
+
+def parts_of(
+    catalog: Catalog, plan: Plan, kinds: Iterable[Kind]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Components with roles of these kinds, one for each set of rules that a policy gives them."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    rules: list[Any] = []
+    for kind in dict.fromkeys(kinds):
+        for definition in catalog.definitions.get(kind, ()):
+            for each in definition.everyone:
+                for part in component_roles(each):
+                    effective = plan.effective(*part)
+                    if effective not in rules:
+                        rules.append(effective)
+                        found.append(part)
+    return tuple(found) or (("", ("worker",)),)

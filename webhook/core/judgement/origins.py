@@ -1,0 +1,146 @@
+"""What an object that a controller made comes from: its owner, an older revision, claim templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webhook.core.decision import OwnerReference
+from webhook.core.judgement.comparison import Seen
+from webhook.core.judgement.derived import DerivedPods
+from webhook.core.owners import owner_reference
+from webhook.core.patch import Draft
+from webhook.core.pointer import read
+from webhook.core.request import ObjectRead, Request
+from webhook.core.server_defaults import KindDefaults
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.filled_in import completed, is_of_scc, without_fillings
+from webhook.core.workload.locating.locate import locate
+from webhook.core.workload.locating.location import LocationError
+from webhook.core.workload.podspec import PodView
+
+Kind = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """An object that another was made of, with the definition of its kind."""
+
+    kind: Kind
+    definition: Definition
+    document: Any
+
+
+def kind_of(owner: OwnerReference) -> Kind:
+    """Group and kind of an owner."""
+    return owner.api_version.rpartition("/")[0], owner.kind
+
+
+def version_of(owner: OwnerReference) -> str:
+    """The version that an owner reference names."""
+    return owner.api_version.rpartition("/")[2]
+
+
+def without_filled_in(
+    request: Request,
+    definition: Definition,
+    server: KindDefaults | None = None,
+    owner: dict[str, Any] | None = None,
+) -> Request:
+    """The request with pod specs that lack what the API server and its plugins filled in.
+
+    `server` completes templates that the API server leaves as they are, so that both compare.
+    """
+    if definition.foreign:
+        return request
+
+    def cleaned(document: Any) -> Any:
+        draft = Draft(document)
+        for each in locate(definition, document):
+            if each.parts is None and each.spec:
+                spec = each.spec if server is None else completed(each.spec, server)
+                scc = is_of_scc(each.metadata)
+                draft.set(each.spec_path, without_fillings(spec, scc=scc, owner=owner))
+        return draft.document
+
+    old = request.old
+    if old is not None:
+        try:
+            old = cleaned(old)
+        except LocationError:
+            old = request.old
+    return replace(request, object=cleaned(request.object), old=old)
+
+
+def nearest(view: PodView, owners: list[DerivedPods]) -> list[tuple[DerivedPods, PodView]]:
+    """The pods of the owner that have most containers in common with one that was made."""
+    mine = {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
+    scored = [
+        (len(mine & {(e.list, e.name, str(e.body.get("image"))) for e in origin.everyone}), n)
+        for n, (_, origin) in enumerate(pairs_of(owners))
+    ]
+    most = max((score for score, _ in scored), default=0)
+    pairs = list(pairs_of(owners))
+    return [pairs[n] for score, n in scored if score == most]
+
+
+def pairs_of(owners: list[DerivedPods]) -> Iterator[tuple[DerivedPods, PodView]]:
+    """Each pod with the object that it is in."""
+    return ((each, view) for each in owners for view in each.views)
+
+
+def is_same(document: Any, owner: OwnerReference) -> bool:
+    """Whether an object is the very one that an owner reference names."""
+    return (
+        isinstance(document, dict)
+        and bool(owner.uid)
+        and read(document, ("metadata", "uid")) == owner.uid
+    )
+
+
+def object_path(group: str, version: str, namespace: str, resource: str, name: str) -> str:
+    """The path of a namespaced object in the API server."""
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return f"{root}/namespaces/{namespace}/{resource}/{name}"
+
+
+def with_revision(document: Any, revision: ObjectRead | None, owner: OwnerReference) -> Any:
+    """The owner with the template of an older revision, None where that is not of this owner."""
+    found = revision.object if revision is not None else None
+    holder = owner_reference(found)
+    if holder is None or not owner.uid or holder.uid != owner.uid:
+        return None
+    template = read(found, ("data", "spec", "template"))
+    if not isinstance(template, dict):
+        return None
+    draft = Draft(document)
+    draft.set(("spec", "template"), {k: v for k, v in template.items() if k != "$patch"})
+    return draft.document
+
+
+def claimed_volumes(view: PodView, origin: PodView, owner: str) -> frozenset[int]:
+    """The volumes of a pod that come of the claim templates of its owner."""
+    names, claims = set(), set()
+    for _, body in origin.claims:
+        name = read(body, ("metadata", "name"))
+        if isinstance(name, str):
+            names.add(name)
+        claims |= {str(body[key]) for key in ("volumeClaimName", "claimName") if body.get(key)}
+    found = set()
+    volumes = view.spec.get("volumes")
+    for index, each in enumerate(volumes if isinstance(volumes, list) else ()):
+        claim = read(each, ("persistentVolumeClaim", "claimName"))
+        if not isinstance(claim, str):
+            continue
+        name = str(each.get("name"))
+        if claim in claims or (name in names and claim.startswith(f"{name}-{owner}")):
+            found.add(index)
+    return frozenset(found)
+
+
+def is_claimed(seen: Seen, view: PodView, claims: frozenset[int]) -> bool:
+    """Whether a violation is about a volume of a claim template, which counts as the owner's."""
+    at = (*view.spec_path, "volumes")
+    path = seen.violation.path
+    return path[: len(at)] == at and len(path) > len(at) and path[len(at)] in claims
