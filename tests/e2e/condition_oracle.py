@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,36 @@ class Answer:
 
 def evaluate(
     webhooks: Mapping[str, Sequence[Json]], reviews: Iterable[Json]
-) -> list[dict[str, Answer]]:
-    """Return the answers for each review, by the names of the webhooks whose conditions are given."""
+) -> Iterator[tuple[Json, dict[str, Answer]]]:
+    """Yield each review and its answers, by the names of the webhooks whose conditions are given.
+
+    One review at a time is in memory. Raises RuntimeError when a condition does not compile.
+    """
     program = programs.find("condition-oracle")["condition-oracle"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "conditions.json"
         file.write_text(json.dumps(webhooks), "utf-8")
-        text = "".join(f"{json.dumps(each)}\n" for each in reviews)
-        done = subprocess.run(
-            [program, file], input=text, capture_output=True, text=True, check=False
-        )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    lines = map(json.loads, done.stdout.splitlines())
-    return [
-        {name: Answer(each["sent"], each["costs"], each["errors"]) for name, each in line.items()}
-        for line in lines
-    ]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([program, file], text=True, **pipes) as running:
+            assert running.stdin is not None
+            assert running.stdout is not None
+            for review in reviews:
+                try:
+                    running.stdin.write(f"{json.dumps(review)}\n")
+                    running.stdin.flush()
+                except BrokenPipeError:
+                    break
+                line = running.stdout.readline()
+                if not line:
+                    break
+                yield (
+                    review,
+                    {
+                        name: Answer(each["sent"], each["costs"], each["errors"])
+                        for name, each in json.loads(line).items()
+                    },
+                )
+            with contextlib.suppress(BrokenPipeError):
+                running.stdin.close()
+    if running.returncode:
+        raise RuntimeError("the oracle failed; its message is above")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,10 @@ VALUES: dict[str, Json] = {
             "certManager": {"issuerRef": {"kind": "ClusterIssuer", "name": "platform"}},
         }
     },
-    "a Secret of the administrator": {"certificates": {"mode": "secret"}, "clientCA": "callers"},
+    "a Secret of the administrator": {
+        "certificates": {"mode": "secret"},
+        "admission": {"clientCA": {"configMap": "callers", "clientNames": ["kube-apiserver"]}},
+    },
     "a private registry": {
         "image": {"registry": "registry.example.com/platform/", "digest": "sha256:" + "a" * 64},
         "imagePullSecrets": ["pull"],
@@ -104,6 +108,83 @@ WRONG: dict[str, tuple[Json, str]] = {
     "a text for a number": ({"admission": {"replicas": "3"}}, "got string, want integer"),
     "no replica": ({"admission": {"replicas": 0}}, "minimum: got 0, want 1"),
     "a port for root": ({"admission": {"port": 443}}, "minimum: got 443, want 1,024"),
+    "all that may be away": (
+        {"admission": {"maxUnavailable": 5}},
+        "admission.maxUnavailable is 5 of 3 admission.replicas: a drain could stop all of them",
+    ),
+    "more away than there are": (
+        {"admission": {"replicas": 1, "maxUnavailable": 2}},
+        "admission.maxUnavailable is more than the one of admission.replicas; write 1",
+    ),
+    "none that may be away": ({"admission": {"maxUnavailable": 0}}, "minimum: got 0, want 1"),
+    "two ways to bound what is away": (
+        {"admission": {"minAvailable": 2, "maxUnavailable": 1}},
+        "at '/admission': additional properties 'minAvailable' not allowed",
+    ),
+    "one port for two": (
+        {"admission": {"metricsPort": 9443}},
+        "admission.port and admission.metricsPort are both 9443; write two ports",
+    ),
+    "a CA without names": (
+        {"admission": {"clientCA": {"configMap": "kube-root-ca.crt"}}},
+        "admission.clientCA.configMap needs admission.clientCA.clientNames",
+    ),
+    "names without a CA": (
+        {"admission": {"clientCA": {"clientNames": ["kube-apiserver"]}}},
+        "admission.clientCA.clientNames needs admission.clientCA.configMap",
+    ),
+    "two names in one": (
+        {"admission": {"clientCA": {"configMap": "callers", "clientNames": ["a,b"]}}},
+        "at '/admission/clientCA/clientNames/0': 'a,b' does not match pattern",
+    ),
+    "a deadline beyond the timeout": (
+        {"settings": {"deadline": 2.8}},
+        "settings.deadline is 2.8 of 3 hooks.timeoutSeconds",
+    ),
+    "a timeout below the deadline": (
+        {"hooks": {"timeoutSeconds": 1}},
+        "settings.deadline is 1 of 1 hooks.timeoutSeconds",
+    ),
+    "two priority classes": (
+        {"priorityClass": {"create": True, "name": "mine"}},
+        "priorityClass.create makes the class podgate, and priorityClass.name is mine",
+    ),
+    "a priority that is the system's": (
+        {"priorityClass": {"create": True, "value": 2000000000}},
+        "at '/priorityClass/value': maximum",
+    ),
+    "a probe where nobody asks": (
+        {"exempt": ["podgate-probe"]},
+        "probe.namespace podgate-probe is never governed",
+    ),
+    "a probe in the own namespace": (
+        {"probe": {"namespace": "podgate-system"}},
+        "probe.namespace podgate-system is never governed",
+    ),
+    "a probe among the exceptions": (
+        {"probe": {"namespace": "podgate-exceptions"}},
+        "probe.namespace and exceptions.namespace are both podgate-exceptions",
+    ),
+    "everybody in an emergency": (
+        {"breakGlass": ["system:authenticated"]},
+        "breakGlass has system:authenticated, of which everybody is a member",
+    ),
+    "a CA that is away before its certificates": (
+        {"certificates": {"leafDays": 1, "overlapSeconds": 86400}},
+        "certificates.overlapSeconds is not less than the 1 days of certificates.leafDays",
+    ),
+    "renewed before it begins": (
+        {"certificates": {"mode": "certManager", "certManager": {"duration": "24h"}}},
+        "certificates.certManager.renewBefore is not less than certificates.certManager.duration",
+    ),
+    "rules of no scan": (
+        {"scan": {"extraRules": [{"apiGroups": ["a"]}]}},
+        "scan.extraRules are for a scan, and scan.everySeconds is 0",
+    ),
+    "labels that are the Deployment's": (
+        {"controller": {"podLabels": {"app.kubernetes.io/name": "x"}}},
+        "controller.podLabels has app.kubernetes.io/name, by which the Deployment finds its Pods",
+    ),
     "longer than the API server waits": ({"hooks": {"timeoutSeconds": 31}}, "want 30"),
     "a collector that is none": (
         {"traces": {"endpoint": "collector:4318"}},
@@ -223,6 +304,104 @@ def test_wrong_values_are_refused_with_their_place(name: str) -> None:
     with pytest.raises(HelmError) as refused:
         rendered(values)
     assert told in str(refused.value)
+
+
+def test_only_named_certificates_are_let_in_where_a_ca_is_given() -> None:
+    for _, one in containers(rendered(VALUES["a Secret of the administrator"])):
+        if one["args"][0] == "serve":
+            assert "--client-ca=/etc/podgate/client-ca/ca.crt" in one["args"]
+            assert "--client-ca-name=kube-apiserver" in one["args"]
+            break
+    else:
+        pytest.fail("nothing serves")
+
+
+def notes(values: Json, cluster: Cluster) -> str:
+    flags = ("install", "podgate", str(CHART), "--namespace", "podgate-system", "--dry-run=client")
+    environ = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig())}
+    text = helm(*flags, "--values", "-", stdin=json.dumps(values), environ=environ)
+    return text.rpartition("NOTES:")[2]
+
+
+OPEN = "Whoever reaches the port of the webhook may ask it"
+
+
+@pytest.mark.parametrize(
+    ("values", "told", "untold"),
+    [
+        ({}, (OPEN, "every Pod of the cluster", "or admission.clientCA"), ()),
+        (
+            {"networkPolicy": {"apiServerCIDRs": ["10.0.0.0/8"]}},
+            (OPEN, "networkPolicy.apiServerCIDRs alone"),
+            ("admission.clientCA",),
+        ),
+        (
+            {"networkPolicy": {"enabled": False}},
+            (OPEN, "no NetworkPolicy keeps anybody away", "Set admission.clientCA"),
+            (),
+        ),
+        (VALUES["on the nodes' network"], (OPEN, "Pods on the nodes' network"), ()),
+        (VALUES["a Secret of the administrator"], (), (OPEN,)),
+    ],
+)
+def test_the_notes_say_what_is_open(
+    values: Json, told: tuple[str, ...], untold: tuple[str, ...], bare: Cluster
+) -> None:
+    text = notes(values, bare)
+    assert all(each in text for each in told), text
+    assert not any(each in text for each in untold), text
+
+
+def kinds(values: Json, kind: str, namespace: str = "podgate-system") -> dict[str, Json]:
+    """The objects of one kind by name."""
+    found = rendered(values, namespace=namespace)
+    return {each["metadata"]["name"]: each for each in found if each["kind"] == kind}
+
+
+@pytest.mark.parametrize(
+    ("priority", "name", "quota"),
+    [
+        ({}, "system-cluster-critical", "1000"),
+        ({"quota": 0}, "system-cluster-critical", None),
+        ({"name": "system-node-critical", "quota": 7}, "system-node-critical", "7"),
+        ({"name": "mine"}, "mine", None),
+        ({"create": True}, "podgate", None),
+        ({"name": ""}, None, None),
+    ],
+)
+def test_pods_have_a_priority_and_the_quota_that_some_platforms_ask_for(
+    priority: Json, name: str | None, quota: str | None
+) -> None:
+    values = {"priorityClass": priority}
+    for each in kinds(values, "Deployment").values():
+        assert each["spec"]["template"]["spec"].get("priorityClassName") == name
+    # Jobs run before the quota is there, and before a class that the release makes.
+    jobs = {name if name == "mine" else None}
+    assert {
+        each["spec"]["template"]["spec"].get("priorityClassName")
+        for each in kinds(values, "Job").values()
+    } == jobs
+    found = kinds(values, "ResourceQuota").get("podgate-priority")
+    assert (found["spec"]["hard"]["pods"] if found else None) == quota
+    if found:
+        (selected,) = found["spec"]["scopeSelector"]["matchExpressions"]
+        assert (selected["scopeName"], selected["values"]) == ("PriorityClass", [name])
+
+
+def test_kube_system_needs_no_quota() -> None:
+    assert "podgate-priority" not in kinds({}, "ResourceQuota", "kube-system")
+
+
+def test_a_drain_takes_some_pods_of_each_component_and_not_all() -> None:
+    values = {"admission": {"replicas": 3, "maxUnavailable": 2}}
+    found = kinds(values, "PodDisruptionBudget")
+    assert {name: each["spec"]["maxUnavailable"] for name, each in found.items()} == {
+        "podgate-admission": 2,
+        "podgate-controller": 1,
+    }
+    for name, each in found.items():
+        (deployment,) = (one for key, one in kinds(values, "Deployment").items() if key == name)
+        assert each["spec"]["selector"] == deployment["spec"]["selector"]
 
 
 def test_no_role_has_a_wildcard_or_reads_what_tenants_keep() -> None:

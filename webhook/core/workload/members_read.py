@@ -35,10 +35,12 @@ def members_read(definition: Definition) -> frozenset[Member]:
 
 def members_of(definition: Definition) -> Iterator[Member]:
     """Yield the members that one definition alone reads."""
-    # Of an object that is itself a pod template nothing but metadata and spec is read.
-    templates = {each.template for each in definition.interface.components}
+    # Of an object that is itself a pod, or has a pod's metadata, labels and annotations are read.
+    pods = {
+        part for each in definition.interface.components for part in (each.template, each.metadata)
+    }
     for program in programs_in((definition.interface.components, definition.profile)):
-        if not (program in templates and program.text == "."):
+        if not (program in pods and program.text in (".", ".metadata")):
             yield from members_of_program(program)
     for proof in definition.proofs.values():
         spots = (spot.steps for spot in (*proof.unknown, *proof.pieces))
