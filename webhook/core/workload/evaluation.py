@@ -18,27 +18,6 @@ from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.podspec import Container, PodView, refreshed
 from webhook.core.workload.scale import Scale, read_scales
 
-GUARDED_PARTS = (
-    "image",
-    "command",
-    "args",
-    "restartPolicy",
-    "env",
-    "envFrom",
-    "volumeMounts",
-    "volumeDevices",
-    "securityContext",
-)
-"""What decides what a container does. The policy makes an init container one that stays."""
-COMMANDS: tuple[Path, ...] = (
-    ("lifecycle", "postStart", "exec"),
-    ("lifecycle", "preStop", "exec"),
-    ("livenessProbe", "exec"),
-    ("readinessProbe", "exec"),
-    ("startupProbe", "exec"),
-)
-"""Other places of a container that say what runs in it."""
-
 _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its class takes
 
 TOLD_ONCE = frozenset({"name-clash", "two-gpu-forms"})
@@ -347,24 +326,6 @@ def item_of(path: Path) -> Path:
     """The innermost list item that a place is in; the whole object when it is in none."""
     last = max((at for at, step in enumerate(path) if isinstance(step, int)), default=-1)
     return path[: last + 1]
-
-
-def guarded_parts_changed(
-    ev: Evaluation, view: PodView, container: Container, before: Container
-) -> bool:
-    """Whether the update changes a part that decides what the container may do.
-
-    Defaults that we add to a changed pod are no such change.
-    """
-    body, old = container.body, before.body
-    changed = [part for part in GUARDED_PARTS if body.get(part) != old.get(part)]
-    if any(read(body, place) != read(old, place) for place in COMMANDS):
-        return True
-    if not changed:
-        return False
-    completed = ev.completed(view)
-    ours = completed.container_like(container) if completed is not None else None
-    return ours is None or any(body.get(part) != ours.body.get(part) for part in changed)
 
 
 def ratchets(constraint: Constraint) -> bool:

@@ -9,9 +9,9 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Binding, Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules, reader, rules_of
+from webhook.core.workload.container_changes import guarded_parts_changed
 from webhook.core.workload.evaluation import (
     Evaluation,
-    guarded_parts_changed,
     is_held,
     view_before,
 )

@@ -10,7 +10,8 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
-from webhook.core.workload.evaluation import Evaluation, guarded_parts_changed
+from webhook.core.workload.container_changes import guarded_parts_changed
+from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence
 
 

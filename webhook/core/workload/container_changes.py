@@ -1,0 +1,115 @@
+"""Tells whether an update leaves a container what it was; only then does it tolerate its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webhook.core.pointer import Path, read
+from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.podspec import Container, PodView
+
+GUARDED_PARTS = (
+    "image",
+    "command",
+    "args",
+    "restartPolicy",
+    "env",
+    "envFrom",
+    "volumeMounts",
+    "volumeDevices",
+    "securityContext",
+)
+"""What decides what a container does. The policy makes an init container one that stays."""
+INHERITED = (
+    "runAsUser",
+    "runAsGroup",
+    "runAsNonRoot",
+    "seccompProfile",
+    "seLinuxOptions",
+    "appArmorProfile",
+    "windowsOptions",
+)
+"""What a container takes from its pod's security context where it has none of its own."""
+COMMANDS: tuple[Path, ...] = (
+    ("lifecycle", "postStart", "exec"),
+    ("lifecycle", "preStop", "exec"),
+    ("livenessProbe", "exec"),
+    ("readinessProbe", "exec"),
+    ("startupProbe", "exec"),
+)
+"""Other places of a container that say what runs in it."""
+
+
+def guarded_parts_changed(
+    ev: Evaluation, view: PodView, container: Container, before: Container
+) -> bool:
+    """Whether the update changes what decides what the container may do, its pod's part included.
+
+    Defaults that we add to a changed pod are no such change.
+    """
+    body, old = container.body, before.body
+    changed = [part for part in GUARDED_PARTS if body.get(part) != old.get(part)]
+    if any(read(body, place) != read(old, place) for place in COMMANDS):
+        return True
+    if not changed and not gets_something_else(view, container, before):
+        return False
+    completed = ev.completed(view)
+    ours = completed.container_like(container) if completed is not None else None
+    if completed is None or ours is None:
+        return True
+    if given_by_pod(view, container) != given_by_pod(completed, ours):
+        return True
+    return any(body.get(part) != ours.body.get(part) for part in changed)
+
+
+def gets_something_else(view: PodView, container: Container, before: Container) -> bool:
+    """Whether a container gets something else of its pod than before the update."""
+    old = view.old
+    if old is None:
+        return False
+    known = view.kept.get("given")
+    if known is None:
+        # Of most pods nothing differs, which is found out once for all containers.
+        same = all(
+            view.spec.get(key) == old.spec.get(key) for key in ("volumes", "securityContext")
+        )
+        same = same and [body for _, body in view.claims] == [body for _, body in old.claims]
+        known = view.kept["given"] = (0, not same)
+    return bool(known[1]) and given_by_pod(view, container) != given_by_pod(old, before)
+
+
+def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
+    """What a container has of its pod: the volumes that it mounts, and who it runs as.
+
+    Behind an unchanged mount another volume makes it another container.
+    """
+    body = container.body
+    volumes = volumes_by_name(view)
+    found: dict[str, Any] = {
+        f"volume {mount.get('name')}": volumes.get(str(mount.get("name")))
+        for part in ("volumeMounts", "volumeDevices")
+        for mount in body.get(part) or ()
+        if isinstance(mount, dict)
+    }
+    context, own = view.spec.get("securityContext"), body.get("securityContext")
+    if isinstance(context, dict):
+        known = own if isinstance(own, dict) else {}
+        found |= {key: context.get(key) for key in INHERITED if known.get(key) is None}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def volumes_by_name(view: PodView) -> dict[str, list[Any]]:
+    """The volumes and claim templates of a pod by name; of one name there may be several."""
+    known = view.kept.get("volumes")
+    if known is None:
+        by_name: dict[str, list[Any]] = {}
+        for volume in view.spec.get("volumes") or ():
+            if isinstance(volume, dict):
+                by_name.setdefault(str(volume.get("name")), []).append(volume)
+        for _, claim in view.claims:
+            metadata = claim.get("metadata")
+            if isinstance(metadata, dict):
+                by_name.setdefault(str(metadata.get("name")), []).append(claim.get("spec"))
+        known = view.kept["volumes"] = (0, by_name)
+    found: dict[str, list[Any]] = known[1]
+    return found
