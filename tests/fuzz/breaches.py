@@ -29,6 +29,7 @@ class Breach:
     """A rule as the body of a policy, the field it is about, and the ways to break it.
 
     `lists` are the containers that the rule binds. `total`: the rule is about a sum over the pod.
+    `holds`: podgate may also write what is missing; the pod then holds it in the end.
     """
 
     field: str
@@ -36,6 +37,7 @@ class Breach:
     ways: tuple[Way, ...]
     lists: tuple[str, ...] = ALL
     total: bool = False
+    holds: Callable[[Any], bool] | None = None
 
 
 def put(node: dict[str, Any], path: str, value: Any) -> None:
@@ -215,7 +217,54 @@ def repeated_env(node: dict[str, Any], _: Random) -> None:
     add(node, "env", {"name": "MODE", "value": "fast"}, {"name": "MODE", "value": "evil"})
 
 
+def leave_out_mode(node: dict[str, Any], _: Random) -> None:
+    """No container has the locked variable any more."""
+    for each in (node, *(node.get("containers") or ())):
+        if isinstance(each.get("env"), list):
+            each["env"] = [one for one in each["env"] if one.get("name") != "MODE"]
+
+
+def has_mode(pod: Any) -> bool:
+    """Whether some container has the locked variable as it has to be."""
+    return any(
+        {"name": "MODE", "value": "fast"} in (each.get("env") or ())
+        for each in (pod, *(pod.get("containers") or ()))
+    )
+
+
+def leave_out_read_only(node: dict[str, Any], _: Random) -> None:
+    """No container says that its file system is read-only."""
+    for each in (*(node.get("containers") or ()), *(node.get("initContainers") or ())):
+        (each.get("securityContext") or {}).pop("readOnlyRootFilesystem", None)
+
+
+def is_read_only(pod: Any) -> bool:
+    """Whether every container says so."""
+    return all(
+        (each.get("securityContext") or {}).get("readOnlyRootFilesystem") is True
+        for each in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
+    )
+
+
 BREACHES: tuple[Breach, ...] = (
+    Breach(
+        "security.readOnlyRootFilesystem",
+        fixed("security.readOnlyRootFilesystem", True),
+        (Way("left-out", "containers", leave_out_read_only, of_pod=True),),
+        holds=is_read_only,
+    ),
+    Breach(
+        "environmentVariables",
+        {
+            "defaults": {
+                "environmentVariables": {"instances": [{"name": "MODE", "value": "fast"}]}
+            },
+            **tree("environmentVariables", {"instances": {"locked": ["MODE"]}}),
+        },
+        (Way("left-out", "containers", leave_out_mode, of_pod=True),),
+        ORDINARY,
+        holds=has_mode,
+    ),
     Breach("security.privileged", fixed("security.privileged", False), context("privileged", True)),
     Breach(
         "security.privileged",

@@ -355,6 +355,18 @@ BY_HAND: dict[str, dict[str, tuple[str, Any, Any]]] = {
 NAMED = {"nimservice": "a-home-directory-has-no-place"}
 
 
+def without_claims(node: Any) -> None:
+    """Take volumes of claims out of an object, which some rules of the table forbid."""
+    if isinstance(node, dict):
+        if isinstance(node.get("volumes"), list):
+            node["volumes"] = [e for e in node["volumes"] if "persistentVolumeClaim" not in e]
+        for each in node.values():
+            without_claims(each)
+    elif isinstance(node, list):
+        for each in node:
+            without_claims(each)
+
+
 def by_hand() -> Iterator[Place]:
     """The places in golden cases."""
     for folder, places in BY_HAND.items():
@@ -365,6 +377,7 @@ def by_hand() -> Iterator[Place]:
         )
         document = yaml.safe_load(text)["object"]
         document["metadata"]["namespace"] = "team"
+        without_claims(document)
         for where, (what, pod, lists) in places.items():
             slot = tuple(int(each) if each.isdigit() else each for each in where.split("."))
             yield Place(

@@ -20,7 +20,7 @@ from webhook.admission.exemptions import treatment
 from webhook.core import decide, pointer, quantity
 from webhook.core.decision import Allowed, Decision, Denied, Violation
 from webhook.core.owners import controller_of
-from webhook.core.request import Request, Treatment
+from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload import coverage
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -289,6 +289,25 @@ def wrapped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "decide_with_wrapped", lambda *args: decide.decide_alone(*args[:4]))
 
 
+def left_out(patch: pytest.MonkeyPatch) -> None:
+    """A4: nobody completed what is said to be a controller's, and nobody missed anything."""
+    forgive(
+        patch,
+        lambda request, each: (
+            request.user.startswith("system:")
+            and controller_of(request.object) is not None
+            and each.reason in ("locked", "canEdit")
+        ),
+    )
+    present = engine.judge_review
+
+    def faulty(request: Request, *rest: Any) -> Decision:
+        made = request.user.startswith("system:") and controller_of(request.object) is not None
+        return present(replace(request, stage=Stage.VALIDATE) if made else request, *rest)
+
+    patch.setattr(engine, "judge_review", faulty)
+
+
 PLANTS: dict[str, Plant] = {
     "amounts": amounts,
     "claim-template": claim_template,
@@ -300,6 +319,7 @@ PLANTS: dict[str, Plant] = {
     "generate-name": generate_name,
     "grown": grown,
     "last-applied": last_applied,
+    "left-out": left_out,
     "letter-case": letter_case,
     "main-container": main_container,
     "managed-fields": managed_fields,

@@ -114,6 +114,7 @@ SPELLINGS = frozenset(
         "claim-template",
         "control",
         "empty",
+        "left-out",
         "letter-case",
         "null",
         "plain",

@@ -11,8 +11,8 @@ from tests.fuzz.report import SPELLINGS, Report
 SEED = 13
 COUNT = 20_500
 PARTS = 4
-NOT_YET = ("amounts", "unreadable", "claim-template", "pod-level")
-"""Classes that are being closed: this list is empty when they are."""
+NOT_YET = ("pod-level",)
+"""Classes that are being closed: Argo's values of a workflow that every template overrides."""
 REFUSED = {"milvus.io/v1beta1 Milvus": "a default variable is written for its components twice"}
 """Kinds whose compliant objects are refused under some policy, with what is wrong."""
 GENERATOR = Generator(SEED)
@@ -30,7 +30,7 @@ def test_no_violation_is_let_in_and_no_compliant_object_refused(part: int) -> No
     ]
     assert not first, "\n---\n".join([f"{report.let_in} let in", *first])
     assert not report.over
-    assert not [each for each in report.masked if "security.volumeTypes in" not in each]
+    assert not report.masked
     assert report.objects - report.controls > 19_000 / PARTS
 
 
