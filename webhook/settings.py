@@ -145,7 +145,7 @@ class Settings(BaseModel):
         listed=NAMES,
     )
     gpu_device_classes: tuple[Name, ...] = setting(
-        ("gpu.nvidia.com", "mig.nvidia.com"),
+        ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"),
         "device class names separated by commas",
         listed=NAMES,
     )

@@ -109,6 +109,7 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
         and view.metadata.get("annotations") == old.metadata.get("annotations")
         and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
         and [body for _, body in view.claims] == [body for _, body in old.claims]
+        and view.location.shared == old.location.shared
         and name_of(view.main) == name_of(old.main)
     )
 

@@ -47,6 +47,9 @@ OBJECT_KEYS = frozenset(
         "replicas",
         "openSubtrees",
         "claimTemplates",
+        "claims",
+        "templates",
+        "onlyFor",
         "expression",
     }
 )

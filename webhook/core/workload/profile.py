@@ -107,6 +107,9 @@ places are native jq paths from the object's root; a place may match several tim
                                         # {mountPath, volumeClaimName or volumeClaim} for all
                                         # containers, or {claimName or size, storageClassName, …},
                                         # none where enabled is false
+      # claims of devices beside the pods that share them, {name, namespace} of a template, which is
+      # one of `templates`, {name, templateSpec}, or an object; only for instances that are listed
+      sharedClaims: [{claims: '.spec.sharing[]', templates: '.spec.templates[]', onlyFor: []}]
       podSecurityContext: false         # defaults of it go to containers; absent: true
       steering: {labels: [], annotations: []}   # metadata that changes what the pods become
       openSubtrees: []                  # schema-open places, walked at run time;
@@ -141,6 +144,7 @@ from webhook.core.workload.profile_data import (
     ScaleOf,
     ScaleRules,
     ShadowDefault,
+    SharedClaims,
 )
 from webhook.core.workload.profile_model import ProfileSpec
 from webhook.core.workload.typed import Report
@@ -159,6 +163,7 @@ __all__ = [
     "ScaleOf",
     "ScaleRules",
     "ShadowDefault",
+    "SharedClaims",
     "check_profile",
     "is_profile",
     "parse_profile",

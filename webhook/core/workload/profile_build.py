@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from webhook.core.pointer import Path
 from webhook.core.workload.injected_items import Injected, read_injected
@@ -23,6 +24,7 @@ from webhook.core.workload.profile_data import (
     ScaleOf,
     ScaleRules,
     ShadowDefault,
+    SharedClaims,
 )
 from webhook.core.workload.profile_model import (
     ComponentProfileModel,
@@ -81,6 +83,7 @@ class Builder:
             self.pod_parts(spec),
             pod_security_context=spec.pod_security_context,
             claim_templates=self.places(("claimTemplates",), spec.claim_templates),
+            shared_claims=tuple(self.shared_claims(spec)),
             embedded=tuple(self.embedded(spec)),
             pod_texts=tuple(self.pod_texts(spec)),
             reserved=tuple(self.reserved(spec)),
@@ -96,6 +99,16 @@ class Builder:
         """The places of a list."""
         found = (self.place((*at, index), text) for index, text in enumerate(texts))
         return tuple(each for each in found if each is not None)
+
+    def shared_claims(self, spec: ProfileSpec) -> Iterator[SharedClaims]:
+        """Claims of devices that pods share."""
+        for index, each in enumerate(spec.shared_claims):
+            at: Path = ("sharedClaims", index)
+            yield SharedClaims(
+                self.places((*at, "claims"), each.claims),
+                self.places((*at, "templates"), each.templates),
+                self.places((*at, "onlyFor"), each.only_for),
+            )
 
     def component(self, name: str, body: ComponentProfileModel) -> ComponentProfile:
         """One component."""

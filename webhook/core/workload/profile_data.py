@@ -202,6 +202,19 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedClaims:
+    """Where claims of devices are stated beside the pods that share them.
+
+    `claims` give {name, namespace}, `templates` {name, templateSpec}; `only_for` gives the names of
+    the instances that alone get a claim, listed beside it or above it.
+    """
+
+    claims: tuple[Program, ...]
+    templates: tuple[Program, ...]
+    only_for: tuple[Program, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A profile ready for use; `open_subtrees` is None when nothing is known of the schema.
 
@@ -245,6 +258,7 @@ class Profile:
     others: Mapping[str, Profile] = field(default_factory=dict)
     pod_security_context: bool = True
     claim_templates: tuple[Program, ...] = ()
+    shared_claims: tuple[SharedClaims, ...] = ()
     embedded: tuple[Embedded, ...] = ()
     pod_texts: tuple[PodText, ...] = ()
     reserved: tuple[Reserved, ...] = ()

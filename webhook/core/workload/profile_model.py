@@ -69,6 +69,14 @@ class ScaleModel(Model):
     pods_of: str | None = None
 
 
+class SharedClaimsModel(Model):
+    """Claims of devices that pods share, stated beside them."""
+
+    claims: Paths
+    templates: Paths = Field(default_factory=list)
+    only_for: Paths = Field(default_factory=list)
+
+
 class KindModel(Model):
     """A kind that stands between the workload and its pods."""
 
@@ -267,6 +275,7 @@ class ProfileSpec(Model):
     open_subtrees: Paths | None = None
     name_label: str | None = None
     claim_templates: Paths = Field(default_factory=list)
+    shared_claims: list[SharedClaimsModel] = Field(default_factory=list)
     pod_security_context: bool = True
     pod_parts: list[PodPartModel] = Field(default_factory=list)
     per_version: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from webhook.core import quantity
 from webhook.core.pointer import Path
+from webhook.core.references import TEMPLATE, claim_spec
 from webhook.core.workload.bindings.gpu_annotations import (
     DEVICES,
     FRACTION,
@@ -20,6 +21,7 @@ from webhook.core.workload.bindings.gpu_annotations import (
 )
 from webhook.core.workload.bindings.totals import effective_total
 from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.locating.location import SharedClaim
 from webhook.core.workload.podspec import Container, PodView, may_name
 from webhook.core.workload.vocabulary import Vocabulary
 
@@ -53,17 +55,19 @@ class Unread(NamedTuple):
 class GpuUse:
     """What one pod asks for: a count in devices, forms in use, and what has no bound ("": none).
 
-    `unread` are the amounts that cannot be read, by what identifies each across an update; one
+    `shared` are the devices of claims that other pods share, by the claim's path; `count` has them
+    too. `unread` are the amounts that cannot be read, by what identifies each across an update; one
     makes the use unbounded.
     """
 
-    __slots__ = ("count", "forms", "unbounded", "unread")
+    __slots__ = ("count", "forms", "shared", "unbounded", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.forms: set[str] = set()
         self.unbounded = ""
         self.unread: dict[str, Unread] = {}
+        self.shared: dict[Path, int] = {}
 
     def add_unread(self, key: str, path: Path, native: Any) -> None:
         """Record an amount that cannot be read."""
@@ -254,6 +258,28 @@ class GpuCounter:
             if unbounded:
                 use.unbounded = use.unbounded or name
             use.count += count
+        for shared in view.location.shared:
+            count, unbounded = self.count_shared(shared, ev)
+            if count:
+                use.forms.add(CLAIM)
+                use.shared[shared.path] = count
+            if unbounded:
+                use.unbounded = use.unbounded or f"claim {shared.name}"
+            use.count += count
+
+    def count_shared(self, claim: SharedClaim, ev: Evaluation) -> tuple[int, bool]:
+        """GPUs of a claim that pods share; True where it has no bound, or is not known."""
+        spec: Any
+        if claim.templates is None:
+            namespace = claim.namespace or ev.request.namespace
+            spec = ev.references.claims.get((TEMPLATE, namespace, claim.name))
+        else:
+            (body, *more) = claim.templates
+            spec = claim_spec(TEMPLATE, {"spec": body}) if not more else None
+        devices = spec.get("devices") if isinstance(spec, dict) else None
+        if not isinstance(devices, dict):
+            return 0, True
+        return count_claim(devices.get("requests"), self.classes)
 
     def stated(self, view: PodView) -> bool:
         """Whether the user names a GPU resource at all, if only with 0."""

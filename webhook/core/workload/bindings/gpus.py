@@ -89,6 +89,8 @@ class GpuField(ABC):
             return places[0][0]
         if view.spec.get("resourceClaims"):
             return (*view.spec_path, "resourceClaims")
+        if view.location.shared:
+            return view.location.shared[0].path
         at = ("resources", "limits", WHOLE_NAME)
         return (*view.main.path, *at) if view.main is not None else view.spec_path
 

@@ -62,6 +62,7 @@ class TotalGpusField:
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """The sum over pods of what one asks for times how many of it there may be."""
         total, sums, around = Total(), sums_of(ev.scales(document)), stated_around(ev, document)
+        shared: dict[Path, int] = {}
         held = {(view.location.component, view.location.instance) for view in views}
         for view in views:
             use = self.counter.use(view, ev)
@@ -82,7 +83,11 @@ class TotalGpusField:
                 name = view.location.instance or view.location.component
                 total.unbounded = total.unbounded or f"replicas of {name}"
             else:
-                total.count += number * use.count
+                total.count += number * (use.count - sum(use.shared.values()))
+                for path, count in use.shared.items():
+                    # As often as there are pods of the component that has most of them.
+                    shared[path] = max(shared.get(path, 0), number * count)
+        total.count += sum(shared.values())
         return total
 
     def replicas(

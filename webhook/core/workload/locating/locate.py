@@ -10,6 +10,7 @@ from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.location import MAX_LOCATIONS, PodLocation, too_many, wrong_type
 from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.locating.pieces import locate_parts
+from webhook.core.workload.locating.shared_claims import with_shared_claims
 from webhook.core.workload.locating.whole import locate_component
 from webhook.core.workload.profile import Profile
 from webhook.core.workload.taken import Taken
@@ -27,6 +28,8 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
         claims = claim_templates(definition.profile, document)
         if claims:
             found = [replace(each, claims=claims) for each in found]
+    if definition.profile.shared_claims:
+        found = with_shared_claims(definition.profile, document, found)
     return found
 
 

@@ -24,6 +24,20 @@ class LocationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedClaim:
+    """A claim that the workload states beside its pods, made of a template.
+
+    `templates` are those of its name in the object, None where the template is an object of its own,
+    in `namespace` ("": the workload's).
+    """
+
+    path: Path
+    name: str
+    namespace: str
+    templates: list[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PodLocation:
     """One place of a pod spec.
 
@@ -31,7 +45,8 @@ class PodLocation:
     the document's own maps, {} where the document has none yet. `metadata_path` is None where the
     kind has no place for pod metadata. `extra` are containers outside that run in these pods.
     `parts` are the pieces of a pod that the object does not state as a whole, `claims` the
-    templates of claims that the workload brings along.
+    templates of claims that the workload brings along, `shared` the claims of devices that these
+    pods share with others.
     """
 
     component: str
@@ -47,6 +62,7 @@ class PodLocation:
     children: Children
     parts: PodParts | None = None
     claims: tuple[tuple[Path, dict[str, Any]], ...] = ()
+    shared: tuple[SharedClaim, ...] = ()
 
 
 def too_many(count: int) -> LocationError:

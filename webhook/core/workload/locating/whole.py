@@ -78,6 +78,7 @@ def locate_component(plan: ComponentPlan, document: Any, found: list[PodLocation
             children,
             None,
             (),
+            (),
         )
         location.__class__ = frozen
         found.append(location)

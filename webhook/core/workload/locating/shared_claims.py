@@ -1,0 +1,74 @@
+"""Claims that a workload states beside its pods: devices that several pods share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from webhook.core.pointer import Path
+from webhook.core.workload.locating.location import PodLocation, SharedClaim, wrong_type
+from webhook.core.workload.locating.matching import matches
+from webhook.core.workload.profile import Profile, SharedClaims
+from webhook.core.workload.query import Match
+
+
+def with_shared_claims(
+    profile: Profile, document: Any, found: list[PodLocation]
+) -> list[PodLocation]:
+    """The locations with the claims that each of their pods gets; raises LocationError."""
+    stated = [(claim, only) for row in profile.shared_claims for claim, only in read(row, document)]
+    if not stated:
+        return found
+    return [
+        replace(each, shared=tuple(claim for claim, only in stated if gets(each, claim, only)))
+        for each in found
+    ]
+
+
+def read(row: SharedClaims, document: Any) -> Iterator[tuple[SharedClaim, list[set[str]]]]:
+    """The claims of one row, each with the lists of instances; one gets it if it is on all."""
+    templates: dict[str, list[Any]] = {}
+    for each in matches(row.templates, document):
+        if each.path is not None and each.value is not None:
+            body = a_map(each.path, each.value)
+            templates.setdefault(str(body.get("name")), []).append(body.get("templateSpec"))
+    only = [matches((each,), document) for each in row.only_for]
+    for each in matches(row.claims, document):
+        if each.path is None or each.value is None:
+            continue
+        body = a_map(each.path, each.value)
+        name, namespace = str(body.get("name")), body.get("namespace") or ""
+        # Grove looks among the templates of the object first, unless a namespace is given.
+        given = None if namespace else templates.get(name)
+        lists = [names_for(each, listed) for listed in only]
+        yield (
+            SharedClaim(each.path, name, str(namespace), given),
+            [names for names in lists if names],
+        )
+
+
+def names_for(claim: Match, listed: Iterable[Match]) -> set[str]:
+    """The names that are listed beside a claim or above it."""
+    return {
+        str(each.value)
+        for each in listed
+        if each.bindings[:-1] == claim.bindings[: len(each.bindings) - 1]
+    }
+
+
+def gets(location: PodLocation, claim: SharedClaim, only: list[set[str]]) -> bool:
+    """Whether the pods of a location get a claim: not one that another element of a list states."""
+    if not all(location.instance in names for names in only):
+        return False
+    for ours, its in zip(location.spec_path, claim.path, strict=False):
+        if ours != its:
+            return not (isinstance(ours, int) and isinstance(its, int))
+    return True
+
+
+def a_map(path: Path, value: Any) -> dict[str, Any]:
+    """A map that is there; anything else cannot be told."""
+    if isinstance(value, dict):
+        return value
+    raise wrong_type(path, "a map", value)
