@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from webhook.core.pointer import Path
-from webhook.core.workload.locating.location import PodLocation, SharedClaim, wrong_type
+from webhook.core.workload.locating.location import (
+    LocationError,
+    PodLocation,
+    SharedClaim,
+    wrong_type,
+)
 from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.profile import Profile, SharedClaims
 from webhook.core.workload.query import Match
+
+MOST: Final = 256
 
 
 def with_shared_claims(
     profile: Profile, document: Any, found: list[PodLocation]
 ) -> list[PodLocation]:
     """The locations with the claims that each of their pods gets; raises LocationError."""
-    stated = [(claim, only) for row in profile.shared_claims for claim, only in read(row, document)]
+    stated = [each for row in profile.shared_claims for each in read(row, document)]
     if not stated:
         return found
+    if len(stated) > MOST:
+        text = f"{len(stated)} shared claims; one object may have {MOST}"
+        raise LocationError((), "too-many-locations", text)
     return [
         replace(each, shared=tuple(claim for claim, only in stated if gets(each, claim, only)))
         for each in found
@@ -27,34 +37,31 @@ def with_shared_claims(
 
 
 def read(row: SharedClaims, document: Any) -> Iterator[tuple[SharedClaim, list[set[str]]]]:
-    """The claims of one row, each with the lists of instances; one gets it if it is on all."""
+    """The claims of one row, each with lists of instances: one gets it that is on all of them."""
     templates: dict[str, list[Any]] = {}
     for each in matches(row.templates, document):
         if each.path is not None and each.value is not None:
             body = a_map(each.path, each.value)
             templates.setdefault(str(body.get("name")), []).append(body.get("templateSpec"))
-    only = [matches((each,), document) for each in row.only_for]
+    only = [names_by_holder(matches((each,), document)) for each in row.only_for]
     for each in matches(row.claims, document):
         if each.path is None or each.value is None:
             continue
         body = a_map(each.path, each.value)
-        name, namespace = str(body.get("name")), body.get("namespace") or ""
+        name, namespace = str(body.get("name")), str(body.get("namespace") or "")
         # Grove looks among the templates of the object first, unless a namespace is given.
         given = None if namespace else templates.get(name)
-        lists = [names_for(each, listed) for listed in only]
-        yield (
-            SharedClaim(each.path, name, str(namespace), given),
-            [names for names in lists if names],
-        )
+        holders = [each.bindings[:depth] for depth in range(len(each.bindings) + 1)]
+        lists = [listed[holder] for listed in only for holder in holders if holder in listed]
+        yield SharedClaim(each.path, name, namespace, given), lists
 
 
-def names_for(claim: Match, listed: Iterable[Match]) -> set[str]:
-    """The names that are listed beside a claim or above it."""
-    return {
-        str(each.value)
-        for each in listed
-        if each.bindings[:-1] == claim.bindings[: len(each.bindings) - 1]
-    }
+def names_by_holder(listed: Iterable[Match]) -> dict[tuple[Path, ...], set[str]]:
+    """Listed names by the elements of lists that hold them."""
+    found: dict[tuple[Path, ...], set[str]] = {}
+    for each in listed:
+        found.setdefault(each.bindings[:-1], set()).add(str(each.value))
+    return found
 
 
 def gets(location: PodLocation, claim: SharedClaim, only: list[set[str]]) -> bool:
