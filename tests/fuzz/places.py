@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,23 +178,30 @@ def rename_roles(body: Any, steps: schemas.Steps, slot: list[str | int]) -> None
         slot[depth] = "Worker"
 
 
+def rows_of(names: Iterable[str], folder: Path) -> list[dict[str, Any]]:
+    """The places of some shipped kinds, as the CRDs at hand have them."""
+    from tests.core import test_shipped_workloads as shipped
+
+    rows = []
+    for name in names:
+        profile = shipped.definition(name).profile
+        for version, schema in shipped.schemas(folder, profile).items():
+            rows += [
+                place_of(found, schema, profile.kind, f"{profile.group}/{version}")
+                for found in schemas.places(schema)
+                if not is_aside(".".join(found.steps))
+            ]
+    return sorted(rows, key=lambda row: (row["kind"], row["where"]))
+
+
 def write() -> None:
     """Make the file of places again."""
-    from tests.core import test_shipped_workloads as shipped
+    from tests.core.test_shipped_workloads import CUSTOM
     from tests.corpus import shared_data
 
     folder = shared_data()
     assert folder is not None, "the CRDs of some kinds are in the shared folder"
-    rows = []
-    for name in shipped.CUSTOM:
-        profile = shipped.definition(name).profile
-        for version, schema in shipped.schemas(folder, profile).items():
-            for found in schemas.places(schema):
-                if not is_aside(".".join(found.steps)):
-                    row = place_of(found, schema, profile.kind, f"{profile.group}/{version}")
-                    rows.append(row)
-    rows.sort(key=lambda row: (row["kind"], row["where"]))
-    lines = ",\n".join(json.dumps(row, sort_keys=True) for row in rows)
+    lines = ",\n".join(json.dumps(row, sort_keys=True) for row in rows_of(CUSTOM, folder))
     FILE.write_text(f"[\n{lines}\n]\n")
 
 

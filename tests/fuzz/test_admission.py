@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.fuzz.engine import Generator, carries, outcomes, send
-from tests.fuzz.places import NOT_PODS, every
+from tests.fuzz.places import FILE, NOT_PODS, every, rows_of
 from tests.fuzz.report import SPELLINGS, Report
 
 SEED = 13
@@ -60,3 +63,11 @@ def test_every_class_and_every_rule_is_tried() -> None:
 
 def test_what_is_no_place_of_a_pod_says_why() -> None:
     assert all(reason for reason in NOT_PODS.values())
+
+
+@pytest.mark.parametrize("name", ["jobset.jobset.x-k8s.io", "pytorchjob.kubeflow.org"])
+def test_the_file_of_places_is_what_the_crds_give(name: str, shared_data: Path) -> None:
+    found = rows_of([name], shared_data)
+    assert found
+    known = json.loads(FILE.read_text())
+    assert [row for row in known if row["kind"] in {each["kind"] for each in found}] == found
