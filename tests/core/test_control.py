@@ -12,6 +12,7 @@ import pytest
 from tests.core.building import catalog, policy
 from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
 from webhook.control.lease import MICRO, Election
+from webhook.control.match_conditions import UNCHANGED, UNCHANGED_POD, skips_of
 from webhook.control.registration import Target, configurations
 from webhook.control.status import Reach, in_force, reaches, state_of, status_of
 from webhook.core import own_crds
@@ -116,6 +117,62 @@ def test_what_the_server_fills_in_is_no_difference_and_every_other_is(
         renamed = copy.deepcopy(found)
         renamed["metadata"]["labels"] = {}
         assert differs(body, renamed)
+
+
+def condition_names(body: Json) -> list[list[str]]:
+    return [[each["name"] for each in entry["matchConditions"]] for entry in body["webhooks"]]
+
+
+def test_api_servers_leave_out_more_only_once_every_process_is_current(
+    documents: list[Json],
+) -> None:
+    mutating = documents[0]
+    probe, unchanged, child = condition_names(mutating)[0]
+    assert condition_names(desired(Wanted(mutating, current=False), None)) == [[probe]]
+    assert desired(Wanted(mutating), None) == mutating
+    # What the cluster has already stays, what it has otherwise goes at once.
+    assert desired(Wanted(mutating, current=False), mutating) == mutating
+    found = copy.deepcopy(mutating)
+    found["webhooks"][0]["matchConditions"][2]["expression"] = "another"
+    assert condition_names(desired(Wanted(mutating, current=False), found)) == [[probe, unchanged]]
+    assert child not in condition_names(desired(Wanted(mutating, current=False), found))[0]
+
+
+def test_a_webhook_that_is_left_without_conditions_has_no_empty_list(documents: list[Json]) -> None:
+    (entry,) = desired(Wanted(documents[1], current=False), None)["webhooks"]
+    assert "matchConditions" not in entry
+
+
+def test_with_a_strict_policy_only_pods_are_spared_updates_that_change_nothing() -> None:
+    definitions = catalog(policy("rules: {}", existing="strict")).definitions
+    skips = skips_of(definitions, strict=True)
+    strict = configurations(definitions, Target(url="https://podgate"), skips=skips)
+    for body in strict[:2]:
+        (names,) = condition_names(body)
+        assert UNCHANGED not in names
+        (only,) = (e for e in body["webhooks"][0]["matchConditions"] if e["name"] == UNCHANGED_POD)
+        assert 'request.kind.kind == "Pod"' in only["expression"]
+        # An older condition that spares more is taken away at once, before every process is current.
+        tolerant = configurations(definitions, Target(url="https://podgate"))
+        found = next(each for each in tolerant if each["kind"] == body["kind"])
+        (left,) = condition_names(desired(Wanted(body, current=False), found))
+        assert UNCHANGED not in left
+
+
+def test_nothing_becomes_ready_before_api_servers_have_the_configuration() -> None:
+    standing, force = Standing(2, 2), in_force(said(2, 2))
+
+    def because(found: Json, *, spread: bool) -> tuple[str, str]:
+        status = status_of(standing, force, KEY, Reach(), found, "now", spread=spread)
+        (ready,) = (each for each in status["conditions"] if each["type"] == "Ready")
+        return ready["status"], ready["reason"]
+
+    assert because({}, spread=False) == ("False", "Registering")
+    assert because({}, spread=True) == ("True", "InForce")
+    before = {"type": "Ready", "status": "True", "observedGeneration": 2}
+    assert because({"conditions": [before]}, spread=False) == ("True", "InForce")
+    older = before | {"observedGeneration": 1}
+    assert because({"conditions": [older]}, spread=False) == ("False", "Registering")
 
 
 KEY = ("ClusterWorkloadPolicy", "", "p")

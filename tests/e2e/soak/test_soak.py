@@ -75,6 +75,19 @@ def test_an_error_that_podgate_counts_or_logs_is_told() -> None:
     assert len(list(of_ours(figures, "04:00:00 error   judging failed"))) == 2
 
 
+def test_reviews_for_nothing_are_told_when_they_are_many() -> None:
+    def said(count: int) -> list[str]:
+        text = (
+            "# TYPE podgate_requests counter\n"
+            'podgate_requests_total{outcome="allowed"} 90\n'
+            f'podgate_requests_total{{outcome="not-judged"}} {count}\n'
+        )
+        return list(of_ours(Figures(text, ("podgate_", "# TYPE")), ""))
+
+    assert said(10) == []
+    assert said(11) == ["10.9 % of the reviews were not evaluated"]
+
+
 def test_a_quantile_lies_even_within_its_bucket() -> None:
     text = (
         "# TYPE h histogram\n"

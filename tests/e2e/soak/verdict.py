@@ -18,6 +18,9 @@ FINE = {"allowed", "patched", "denied", "not-judged"}
 DENIED = re.compile(r" denied .* user=(?P<user>\S+) dry_run=False ")
 SAID = ("podgate refused", 'podgate.dev" denied')
 NODES = ("kube-scheduler", "kwok")
+UNEVALUATED = "not-judged"
+MOST_UNEVALUATED = 0.10
+"""The share of reviews that may come to nothing: what need not be sent is left out by conditions."""
 MEGABYTE = 1024 * 1024
 SPARE = 2 * MEGABYTE
 """What a worker may hold more of by chance."""
@@ -64,6 +67,7 @@ def rows(
     yield "calls of podgate by the API server", whole(calls.total(f"{CALLS}request_total", is_ours))
     for labels, value in grouped(ours):
         yield f"  {labels}", whole(value)
+    yield "reviews that were not evaluated", f"{100 * unevaluated(ours):.1f} %"
     for stage in ("mutate", "validate"):
 
         def same(labels: Labels, stage: str = stage) -> bool:
@@ -92,6 +96,12 @@ def grouped(ours: Figures) -> list[tuple[str, float]]:
     return sorted(found.items())
 
 
+def unevaluated(ours: Figures) -> float:
+    """The share of reviews that were not evaluated; 0 when there were none."""
+    counts = dict(grouped(ours))
+    return counts.get(UNEVALUATED, 0) / (sum(counts.values()) or 1)
+
+
 def of_calls(calls: Figures) -> Iterator[str]:
     """Calls that failed, as the API server has it."""
     for labels, value in calls.of(f"{CALLS}rejection_count"):
@@ -112,6 +122,8 @@ def of_ours(ours: Figures, log: str) -> Iterator[str]:
     for outcome, value in grouped(ours):
         if outcome not in FINE and value:
             yield f"{value:.0f} reviews with outcome {outcome}"
+    if unevaluated(ours) > MOST_UNEVALUATED:
+        yield f"{100 * unevaluated(ours):.1f} % of the reviews were not evaluated"
     failures = ours.total("podgate_reload_failures_total")
     if failures:
         yield f"podgate_reload_failures_total is {failures:.0f}"
