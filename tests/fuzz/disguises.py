@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.fuzz.breaches import Breach, Way
 from tests.fuzz.places import Place, at
+from tests.fuzz.ways import Breach, Way
 
 NAMESPACE = "team"
 ALICE = "alice@example.com"

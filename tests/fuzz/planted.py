@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import engine
+from tests.fuzz import reviews
+from tests.fuzz.breaches import APP
 from tests.fuzz.disguises import LAST_APPLIED
 from webhook.admission import judge
 from webhook.admission.exemptions import treatment
@@ -29,7 +30,7 @@ LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 def forgive(patch: pytest.MonkeyPatch, old: Callable[[Request, Violation], bool]) -> None:
     """Drop violations that the old fault did not report."""
-    present = engine.judge_review
+    present = reviews.judge_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         decision = present(request, *rest)
@@ -38,12 +39,12 @@ def forgive(patch: pytest.MonkeyPatch, old: Callable[[Request, Violation], bool]
         left = tuple(each for each in decision.violations if not old(request, each))
         return replace(decision, violations=left) if left else Allowed(request.object)
 
-    patch.setattr(engine, "judge_review", faulty)
+    patch.setattr(reviews, "judge_review", faulty)
 
 
 def hide(patch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
     """Show the decision an object without what the old fault did not see."""
-    present = engine.judge_review
+    present = reviews.judge_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         seen = copy.deepcopy(request.object)
@@ -54,7 +55,7 @@ def hide(patch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
         decision = present(replace(request, object=seen), *rest)
         return decision if isinstance(decision, Denied) else Allowed(request.object)
 
-    patch.setattr(engine, "judge_review", faulty)
+    patch.setattr(reviews, "judge_review", faulty)
 
 
 def exempt(patch: pytest.MonkeyPatch, old: Callable[[Request], bool]) -> None:
@@ -271,9 +272,7 @@ def nothing_beside(patch: pytest.MonkeyPatch) -> None:
 
     def change(node: dict[str, Any]) -> None:
         if "containers" in node and None in (node.get("volumes", 0), node.get("tolerations", 0)):
-            node["containers"] = [
-                {"name": "main", "image": engine.APP, "imagePullPolicy": "Always"}
-            ]
+            node["containers"] = [{"name": "main", "image": APP, "imagePullPolicy": "Always"}]
             node.pop("initContainers", None)
 
     hide(patch, change)
@@ -299,13 +298,13 @@ def left_out(patch: pytest.MonkeyPatch) -> None:
             and each.reason in ("locked", "canEdit")
         ),
     )
-    present = engine.judge_review
+    present = reviews.judge_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         made = request.user.startswith("system:") and controller_of(request.object) is not None
         return present(replace(request, stage=Stage.VALIDATE) if made else request, *rest)
 
-    patch.setattr(engine, "judge_review", faulty)
+    patch.setattr(reviews, "judge_review", faulty)
 
 
 PLANTS: dict[str, Plant] = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.fuzz.engine import Outcome
 from tests.fuzz.golden import case_of
+from tests.fuzz.reviews import Outcome
 
 Row = tuple[str, str, str]
 KEPT = 3

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.engine import Generator, carries, outcomes, send
-from tests.fuzz.places import FILE, NOT_PODS, every, rows_of
+from tests.fuzz.engine import Generator, carries, outcomes
+from tests.fuzz.kinds import every
+from tests.fuzz.places import FILE, NOT_PODS, rows_of
 from tests.fuzz.report import SPELLINGS, Report
+from tests.fuzz.reviews import send
 
 SEED = 13
 COUNT = 20_500

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz.disguises import DISGUISES
-from tests.fuzz.engine import Generator, outcomes, send
+from tests.fuzz.engine import Generator, outcomes
 from tests.fuzz.planted import PLANTS
 from tests.fuzz.report import SPELLINGS
+from tests.fuzz.reviews import send
 
 SEED = 7
 SOUND = Generator(SEED)
