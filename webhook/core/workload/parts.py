@@ -157,13 +157,18 @@ Found = tuple[Part, Match]
 
 @dataclass(slots=True)
 class PodParts:
-    """The places of one assembled pod; `refused` are places of the object that cannot be read."""
+    """The places of one assembled pod; `refused` are places of the object that cannot be read.
+
+    `overridden` are values of pod fields that a later piece replaces, with their places of the pod
+    and of the object.
+    """
 
     parts: Sequence[Part]
     bindings: tuple[Path, ...]
     root: Path
     pieces: list[Piece] = field(default_factory=list)
     refused: list[tuple[Path, str, Any]] = field(default_factory=list)
+    overridden: list[tuple[Path, Path, Any]] = field(default_factory=list)
 
     def known(self) -> dict[Path, frozenset[str | int]]:
         """The places that hold pieces, with the keys of these."""
@@ -186,13 +191,15 @@ class PodParts:
     def settle(self, found: Iterable[Found]) -> dict[str, Any]:
         """The pod of what the parts find in a document, whose places paths mean from now on."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
-        self.pieces, self.refused = [], []
+        self.pieces, self.refused, self.overridden = [], [], []
         items: dict[tuple[Path, tuple[Path, ...]], int] = {}
         for part, match in found:
             at = part.pod if part.each is None else self.item_at(pod, items, part, match)
             if at is None:
                 continue
             if match.path is not None:
+                if part.form == "same" and match.value is not None and len(at) > 1:
+                    self.note_overridden(pod, at)
                 FORMS[part.form](self, pod, at, match.path, match.value)
             elif match.value is not None:
                 put(pod, at, match.value)  # computed: it can be read only
@@ -200,6 +207,17 @@ class PodParts:
         self.pieces.reverse()
         self.pieces.sort(key=lambda piece: (-len(piece.pod), not piece.given))
         return pod
+
+    def note_overridden(self, pod: dict[str, Any], at: Path) -> None:
+        """Remember the value that a piece is about to replace, where another piece stated it."""
+        held = read(pod, at)
+        if held in NOTHING or isinstance(held, list):
+            return
+        piece = next(
+            (each for each in reversed(self.pieces) if each.pod == at and each.given), None
+        )
+        if piece is not None and piece.form == "same":
+            self.overridden.append((at, piece.real, held))
 
     def item_at(
         self,

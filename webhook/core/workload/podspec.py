@@ -113,6 +113,22 @@ class PodView:
         found: T = known[1]
         return found
 
+    def overridden(self, at: Path) -> list[tuple[Path, Any]]:
+        """Return what the object sets for a place of the pod spec and itself replaces, with paths.
+
+        Only pods in pieces have such values: what holds for all pods of the object, and a pod's own.
+        """
+        parts, full = self.location.parts, ("spec", *at)
+        found: list[tuple[Path, Any]] = []
+        for held_at, place, held in parts.overridden if parts is not None else ():
+            rest = full[len(held_at) :]
+            if full[: len(held_at)] != held_at:
+                continue
+            value = pointer.read(held, rest) if rest else held
+            if value is not pointer.ABSENT and value is not None:
+                found.append(((*place, *rest), value))
+        return found
+
     @property
     def mains(self) -> list[Container]:
         """The main container, then the one that is it without the user's choice, if another."""

@@ -147,6 +147,7 @@ class ContainerField:
     def intent_of_pod(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on the value that all containers inherit."""
         assert self.pod_get is not None
+        self.rules.judge_overridden(ev, view.overridden(self.pod_at), intent=True)
         native = self.pod_get(view.spec)
         if native is None:
             return
@@ -244,6 +245,8 @@ class ContainerField:
                 continue
             if native is None or not rules.passes(native):
                 self.final_of(view, container, ev)
+        if rules.final and self.pod_at:
+            rules.judge_overridden(ev, view.overridden(self.pod_at), intent=False)
         if not is_taken:
             before = self.pod_before(view)
             path = (*view.spec_path, *self.pod_at)

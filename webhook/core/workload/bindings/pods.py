@@ -42,6 +42,8 @@ class PodField:
         """Prohibitions on a present value."""
         if not self.rules.prohibitions:
             return
+        if self.field.safety:
+            self.rules.judge_overridden(ev, view.overridden(self.at), intent=True)
         path, native = self.read(view)
         if native is not None:
             self.rules.judge_intent(ev, path, native, self.before(view), self.server_default)
@@ -77,6 +79,8 @@ class PodField:
 
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Final rules on the value."""
+        if self.field.safety and self.rules.final:
+            self.rules.judge_overridden(ev, view.overridden(self.at), intent=False)
         native = self.get(view.spec)
         if native is not None and self.rules.passes(native):
             return

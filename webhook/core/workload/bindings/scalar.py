@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from webhook.core.pointer import Path
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy import rules as rule_table
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.model import DefaultFrom
@@ -284,6 +284,18 @@ class ScalarRules:
             source = self.default.source
         shown = None if self.secret or is_secret_place(path) else str(native)[:80]
         ev.violate(self.name, path, shown, wanted, None, reason="invalid-value", source=source)
+
+    def judge_overridden(
+        self, ev: Evaluation, values: Iterable[tuple[Path, Any]], *, intent: bool
+    ) -> None:
+        """The rules on values that the object itself replaces; unchanged ones are tolerated."""
+        for path, native in values:
+            old = read(ev.old, path) if ev.updating else ABSENT
+            if intent:
+                before = (path, old) if ev.updating and old is not ABSENT else None
+                self.judge_intent(ev, path, native, before, None)
+            else:
+                self.judge_final(ev, path, native, unchanged=old == native)
 
     def judge_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
         """`required` where no value is."""
