@@ -68,6 +68,9 @@ fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and s
 soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
 	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)
 
+drill-server: $(STAMP) ## a hostile client on loopback beside good reviews: a table (about five minutes)
+	@$(BIN)/python -m tests.drill_server
+
 drills: $(STAMP) ## upgrades, outages and a removal under load on a real API server: a table (some minutes)
 	@$(BIN)/python -m tests.e2e.install.drills
 
