@@ -39,7 +39,8 @@ DENIED = Denied((BROKEN,), tell=OWNER)
 
 def asked(**more: Any) -> Request:
     document = {"metadata": {"generateName": "llama-predictor-"}}
-    return Request("apps", "v1", "Deployment", "CREATE", document, namespace="team", **more)
+    given = {"namespace": "team", "user": "alice", **more}
+    return Request("apps", "v1", "Deployment", "CREATE", document, **given)
 
 
 def test_an_event_says_which_policy_refused_what_on_the_owner() -> None:
@@ -230,3 +231,18 @@ async def test_an_api_server_that_is_gone_harms_nobody(posted: Posted) -> None:
     events.tell(asked(), DENIED)
     await settle(events)
     assert posted.counted == {"failed": 1}
+
+
+@pytest.mark.parametrize(
+    "owner, user",
+    [
+        (OWNER._replace(name="a/../b"), "alice"),
+        (OWNER._replace(uid="u 1"), "alice"),
+        (OWNER._replace(kind="A B"), "alice"),
+        (OWNER, ""),
+    ],
+)
+def test_a_review_that_no_api_server_sends_makes_no_event(owner: Any, user: str) -> None:
+    denied = replace(DENIED, tell=owner)
+    assert event_of(asked(user=user), denied, NOW) is None
+    assert event_of(asked(), DENIED, NOW) is not None

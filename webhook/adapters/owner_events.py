@@ -20,6 +20,7 @@ import httptools
 import orjson
 
 from webhook.adapters.kubernetes import AccessError, Credentials, path_of, reason_of, request
+from webhook.admission import names
 from webhook.core import wording
 from webhook.core.decision import Denied, OwnerReference
 from webhook.core.request import Request
@@ -43,6 +44,11 @@ def event_of(request: Request, denied: Denied, now: datetime) -> dict[str, Any] 
     """
     owner = denied.tell
     if owner is None or request.dry_run or not request.namespace:
+        return None
+    # Anyone who reaches the port could have events written; an API server always names a user, and
+    # has checked nothing of an owner reference but that it has these texts.
+    is_real = names.is_name(owner.name) and names.is_uid(owner.uid) and names.is_kind(owner.kind)
+    if not request.user or not is_real:
         return None
     # A name may be generated, and its start then says whose it is.
     child = request.name or str(request.object.get("metadata", {}).get("generateName", ""))
