@@ -86,6 +86,12 @@ class Served:
         with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=5) as answer:
             return dict(json.load(answer))
 
+    def metrics(self) -> str:
+        """What /metrics says."""
+        context = ssl.create_default_context(cafile=self.certificates.ca)
+        with urllib.request.urlopen(f"{self.url}/metrics", context=context, timeout=5) as answer:
+            return str(answer.read(), "utf-8")
+
     def wait_for_catalog(self, generation: int) -> None:
         """Wait until the catalog of that generation is in use; its policies are remembered."""
         end = time.monotonic() + PATIENCE
