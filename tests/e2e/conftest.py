@@ -104,11 +104,12 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="session")
 def podgate(
-    tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
 ) -> Iterator[Served]:
-    """`podgate serve` with the policies of this folder."""
+    """`podgate serve` with the policies of this folder; it may read the owners of children."""
     folder = tmp_path_factory.mktemp("podgate")
-    with serving(folder, HERE / "policies", certificates) as served:
+    settings = {"PODGATE_KUBECONFIG": str(cluster.kubeconfig())}
+    with serving(folder, HERE / "policies", certificates, settings) as served:
         yield served
 
 
