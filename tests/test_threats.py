@@ -69,7 +69,9 @@ def test_an_answer_says_what_holds_it_what_is_left_and_which_test_shows_it(numbe
 @pytest.mark.parametrize("file, name", sorted(set(TEST.findall(PAGE))))
 def test_a_test_that_is_named_exists(file: str, name: str) -> None:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
-    assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    assert name in {
+        each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_golden_cases_that_are_named_exist() -> None:

@@ -45,6 +45,9 @@ def run_request(case: Case, catalog: Catalog, references: References) -> Outcome
         second, lookups = answer(case, final, catalog, references)
         if isinstance(second, Denied):
             decision = second
+        else:
+            told = tuple(dict.fromkeys((*decision.warnings, *second.warnings)))
+            decision = replace(decision, warnings=told, audit=decision.audit or second.audit)
     if isinstance(decision, Denied):
         return Outcome(decision, submitted, None, (), lookups)
     return Outcome(decision, submitted, decision.object, decision.patch, lookups)

@@ -139,8 +139,12 @@ def decide_child(
 
 
 def tried(request: Request, plans: Plans, decision: Decision, references: References) -> Decision:
-    """The decision with what policies on trial add; told once, by the mutating pass."""
-    if plans.trial is None or request.stage is Stage.VALIDATE:
+    """The decision with what policies in warn or audit mode add, reported once.
+
+    The mutating pass reports it, but for children of controllers, which only the validating pass sees.
+    """
+    reporting = Stage.VALIDATE if request.treatment is Treatment.CHILD else Stage.MUTATE
+    if plans.trial is None or request.stage is not reporting:
         return decision
     return with_trial(decision, judge(request, plans.trial, references))
 

@@ -26,11 +26,11 @@ from webhook.core.judgement.derived import DerivedPods, with_main
 from webhook.core.judgement.origins import (
     Kind,
     Origin,
+    Owners,
     claimed_volumes,
     is_claimed,
     is_same,
     kind_of,
-    nearest,
     object_path,
     version_of,
     with_revision,
@@ -43,6 +43,7 @@ from webhook.core.policy.model import Policy
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.filled_in import is_of_scc
 from webhook.core.workload.foreign import Facts, given
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.locating.location import LocationError
@@ -244,10 +245,11 @@ class Made:
         above = [controller_of(each.document) for each in origins]
         makers = tuple(dict.fromkeys(each for each in above if each is not None))
         injected = self.catalog.injected_for((self.kind, *makers))
-        owners = [pods for each in origins for pods in self.owner_pods(each, injected)]
+        owners = Owners(pods for each in origins for pods in self.owner_pods(each, injected))
+        made = self.pods(self.request, injected)
         found: dict[Violation, None] = {}
         for variant in self.variants(makers):
-            found |= dict.fromkeys(self.left_by(variant, owners, injected))
+            found |= dict.fromkeys(self.left_by(variant, owners, made, injected))
         return self.without_excused(found)
 
     def owner_pods(self, origin: Origin, injected: Injected) -> Iterator[DerivedPods]:
@@ -281,42 +283,36 @@ class Made:
                 return
 
     def left_by(
-        self, variant: Variant, owners: list[DerivedPods], injected: Injected
+        self, variant: Variant, owners: Owners, made: DerivedPods, injected: Injected
     ) -> Iterator[Violation]:
         """The same by one set of policies."""
-        for index, view in enumerate(self.pods(self.request, injected).views):
+        for index, view in enumerate(made.views):
+            candidates = owners.nearest(view)
+            if not candidates:
+                for part in variant.parts:
+                    steps = variant.plan.pod(*part)
+                    yield from made.violations(variant.plan, steps, view)
+                continue
             best: list[Violation] | None = None
-            for owner, origin in nearest(view, owners):
-                rest = self.rest(variant, index, owner, origin, injected)
+            for owner, origin in candidates:
+                pods = made
+                if is_of_scc(view.metadata):
+                    whole = without_filled_in(self.request, self.definition, owner=origin.spec)
+                    pods = DerivedPods(whole, self.references, self.definition, injected)
+                rest = self.rest(variant, pods, index, owner, origin)
                 if best is None or len(rest) < len(best):
                     best = rest
                 if not rest:
                     break
-            yield from self.alone(variant, index, injected) if best is None else best
-
-    def alone(self, variant: Variant, index: int, injected: Injected) -> list[Violation]:
-        """What a pod violates where its owner has no pod to compare it with."""
-        pods = self.pods(self.request, injected)
-        view = pods.views[index]
-        return [
-            each
-            for part in variant.parts
-            for each in pods.violations(variant.plan, variant.plan.pod(*part), view)
-        ]
+            yield from best or ()
 
     def rest(
-        self,
-        variant: Variant,
-        index: int,
-        owner: DerivedPods,
-        origin: PodView,
-        injected: Injected,
+        self, variant: Variant, made: DerivedPods, index: int, owner: DerivedPods, origin: PodView
     ) -> list[Violation]:
         """What one pod violates, and the owner's pod that it was made of does not."""
-        pods = self.pods(self.like(origin), injected)
-        view = with_main(pods.views[index], [each.name for each in origin.mains])
+        view = with_main(made.views[index], [each.name for each in origin.mains])
         part = (origin.location.component, origin.location.roles)
-        known = pods.violations(variant.plan, variant.plan.pod(*part), view)
+        known = made.violations(variant.plan, variant.plan.pod(*part), view)
         if not known:
             return []
         plan = self.catalog.plan(owner.definition, variant.policies)
@@ -325,14 +321,10 @@ class Made:
         claims = claimed_volumes(view, origin, self.owner.name)
         return [
             each.violation
-            for each in without_known(seen_in(view, pods.document, known), before)
+            for each in without_known(seen_in(view, made.document, known), before)
             if not is_claimed(each, view, claims)
-            and not injected.has_value(each.violation.field, each.content)
+            and not made.ev.injected.has_value(each.violation.field, each.content)
         ]
-
-    def like(self, origin: PodView) -> Request:
-        """The request without what plugins wrote where the owner has nothing."""
-        return without_filled_in(self.request, self.definition, owner=origin.spec)
 
 
 def parts_of(

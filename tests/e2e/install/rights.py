@@ -57,7 +57,7 @@ def granted(api: Api, namespace: str, account: str) -> set[Right]:
             reference = binding["roleRef"]
             within = f"namespaces/{space}/roles" if reference["kind"] == "Role" else "clusterroles"
             role = api.request("GET", f"{RBAC}/{within}/{reference['name']}")
-            for rule in role["rules"]:
+            for rule in role["rules"] or ():
                 found.update(rights_of(rule, space))
     return found
 

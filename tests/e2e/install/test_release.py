@@ -35,6 +35,15 @@ JUSTIFIED = {
         Right(verb, "openreports.io", "reports", name="podgate")
         for verb in ("get", "create", "patch")
     ),
+    # Owners are read only where what was made of them violates a policy; any kind may be one.
+    Right("get", "apps", "controllerrevisions"),
+    *(
+        Right("get", group, plural)
+        for group, plurals in yaml.safe_load(
+            (CHART / "files" / "governed.yaml").read_text()
+        ).items()
+        for plural in plurals
+    ),
 }
 
 

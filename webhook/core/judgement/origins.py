@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from webhook.core.decision import OwnerReference
 from webhook.core.judgement.comparison import Seen
@@ -73,21 +74,42 @@ def without_filled_in(
     return replace(request, object=cleaned(request.object), old=old)
 
 
-def nearest(view: PodView, owners: list[DerivedPods]) -> list[tuple[DerivedPods, PodView]]:
-    """The pods of the owner that have most containers in common with one that was made."""
-    mine = {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
-    scored = [
-        (len(mine & {(e.list, e.name, str(e.body.get("image"))) for e in origin.everyone}), n)
-        for n, (_, origin) in enumerate(pairs_of(owners))
-    ]
-    most = max((score for score, _ in scored), default=0)
-    pairs = list(pairs_of(owners))
-    return [pairs[n] for score, n in scored if score == most]
+Pod = tuple[DerivedPods, PodView]
+"""A pod with the object that it is in."""
+MOST_ALIKE: Final = 8
 
 
-def pairs_of(owners: list[DerivedPods]) -> Iterator[tuple[DerivedPods, PodView]]:
-    """Each pod with the object that it is in."""
-    return ((each, view) for each in owners for view in each.views)
+class Owners:
+    """The pods of the objects that another was made of, to be found by what they have in common."""
+
+    __slots__ = ("by_container", "pods")
+
+    def __init__(self, owners: Iterable[DerivedPods]) -> None:
+        self.pods: list[Pod] = [(each, view) for each in owners for view in each.views]
+        self.by_container: dict[Any, list[int]] = {}
+        for number, pod in enumerate(self.pods):
+            for each in marks_of(pod[1]):
+                known = self.by_container.setdefault(each, [])
+                if len(known) < MOST_ALIKE:
+                    known.append(number)
+
+    def nearest(self, view: PodView) -> list[Pod]:
+        """The pods that one may have been made of: those with most containers in common.
+
+        Where there are more than MOST_ALIKE of them, they are alike in what they run.
+        """
+        scores: Counter[int] = Counter()
+        for each in marks_of(view):
+            scores.update(self.by_container.get(each, ()))
+        if not scores:
+            return self.pods[:MOST_ALIKE]
+        most = max(scores.values())
+        return [self.pods[number] for number in sorted(scores) if scores[number] == most]
+
+
+def marks_of(view: PodView) -> set[tuple[str, str, str]]:
+    """What the containers of a pod are told by."""
+    return {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
 
 
 def is_same(document: Any, owner: OwnerReference) -> bool:
