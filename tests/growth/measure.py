@@ -10,9 +10,9 @@ from typing import Any
 from webhook.admission.judge import judge_review
 from webhook.admission.review import respond
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
+from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.references import References
-from webhook.core.request import Request, Stage
+from webhook.core.request import Request, Stage, go_on
 
 Document = dict[str, Any]
 
@@ -68,7 +68,9 @@ def changes(body: Document, small: Document) -> dict[str, tuple[Document, Docume
     }
 
 
-def request_of(body: Document, old: Document | None, stage: Stage) -> Request:
+def request_of(
+    body: Document, old: Document | None, stage: Stage, go_on: Callable[[], None] = go_on
+) -> Request:
     """The request of a person."""
     group, _, version = str(body["apiVersion"]).rpartition("/")
     return Request(
@@ -85,14 +87,20 @@ def request_of(body: Document, old: Document | None, stage: Stage) -> Request:
         field_manager="m0",
         replaces=old is not None,
         stage=stage,
+        go_on=go_on,
     )
+
+
+def decide(catalog: Catalog, request: Request) -> Decision:
+    """The decision on it."""
+    return judge_review(request, catalog, References())
 
 
 def passes(catalog: Catalog, body: Document, old: Document | None) -> Iterator[str]:
     """Both passes, the answers included; gives the outcome of each."""
     for stage in (Stage.MUTATE, Stage.VALIDATE):
         request = request_of(body, old, stage)
-        decision = judge_review(request, catalog, References())
+        decision = decide(catalog, request)
         assert isinstance(decision, Allowed | Denied)
         respond(request, decision)
         yield type(decision).__name__

@@ -144,6 +144,7 @@ FIXES: dict[str, str] = {
     "too-deep": "Flatten it.",
     "too-large": "Make it smaller.",
     "too-many-containers": "Split it into smaller objects.",
+    "too-many-entries": "Split it into smaller objects.",
     "too-many-locations": "Split it into smaller objects.",
 }
 

@@ -7,13 +7,13 @@ nobody asks any more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Violation, Warning
-from webhook.core.judgement.views import MOST_CONTAINERS
+from webhook.core.judgement.views import MOST_CONTAINERS, MOST_ENTRIES, TOO_MANY, entries
 from webhook.core.plan import Plan
 from webhook.core.pointer import Path
 from webhook.core.request import Request, Within
@@ -29,7 +29,7 @@ from webhook.core.workload.typed import sort
 from webhook.core.workload.wrapped_places import (
     Embedding,
     embeddings,
-    pod_sets_of,
+    pod_sets_in,
     with_pod_templates,
 )
 
@@ -54,10 +54,30 @@ def wrapped_objects(request: Request, definition: Definition, catalog: Catalog) 
     """
     updating = request.operation == "UPDATE" and request.old is not None
     before = named(embeddings(definition, request.old)) if updating else {}
+    now = named(embeddings(definition, request.object))
+    around = Around(request, definition, now.values(), before.values())
     return [
-        wrapped(request, definition, catalog, each, before.get(key))
-        for key, each in named(embeddings(definition, request.object)).items()
+        wrapped(request, definition, catalog, each, before.get(key), around)
+        for key, each in now.items()
     ]
+
+
+class Around:
+    """What an object says of those that it wraps, read once for all of them."""
+
+    __slots__ = ("filled", "immutable", "old_pod_sets", "pod_sets")
+
+    def __init__(
+        self,
+        request: Request,
+        definition: Definition,
+        found: Collection[Embedding],
+        before: Collection[Embedding],
+    ) -> None:
+        self.filled = filled_in(definition, request.object, {each.path for each in found})
+        self.pod_sets = pod_sets_in(found, request.object)
+        self.old_pod_sets = pod_sets_in(before, request.old)
+        self.immutable = immutable_places(request, definition, request.object)
 
 
 def named(found: Sequence[Embedding]) -> dict[tuple[Any, ...], Embedding]:
@@ -87,6 +107,7 @@ def wrapped(
     catalog: Catalog,
     found: Embedding,
     before: Embedding | None,
+    around: Around,
 ) -> Wrapped:
     """One object with what is wrong with it as a wrapped one; what an update leaves is excused."""
     body, path = found.body, found.path
@@ -98,7 +119,7 @@ def wrapped(
     group, _, version = body["apiVersion"].rpartition("/")
     own = catalog.definition(group, body["kind"], version)
     if own is not None:
-        asked = request_of(request, definition, catalog, own, found, before)
+        asked = request_of(request, catalog, own, found, before, around)
         return Wrapped(path, body, asked, tuple(faults))
     if (group, body["kind"]) in found.embedded.podless:
         faults += [] if same else hidden(body, path)
@@ -115,11 +136,11 @@ def wrapped(
 
 def request_of(
     request: Request,
-    definition: Definition,
     catalog: Catalog,
     own: Definition,
     found: Embedding,
     before: Embedding | None,
+    around: Around,
 ) -> Request:
     """The request on a wrapped object as if it were sent by itself.
 
@@ -148,10 +169,10 @@ def request_of(
             found.path,
             None if before is None else before.path,
             None if before is None else before.body,
-            filled_in(definition, request.object, found.path),
-            pod_sets_of(found, request.object),
-            () if before is None else pod_sets_of(before, request.old),
-            immutable_below(immutable_places(request, definition, request.object), found.path),
+            frozenset(around.filled.get(found.path, ())),
+            tuple(around.pod_sets.get(found.path, ())),
+            () if before is None else tuple(around.old_pod_sets.get(before.path, ())),
+            immutable_below(around.immutable, found.path),
         ),
     )
 
@@ -178,16 +199,19 @@ def with_pod_sets(plan: Plan, request: Request) -> Plan:
     return plan if definition is plan.definition else replace(plan, definition=definition)
 
 
-def filled_in(definition: Definition, document: Any, path: Path) -> frozenset[Path]:
-    """The places of a wrapped object that hold what the schema of the one around fills in."""
-    return frozenset(
-        match.path[len(path) :]
-        for default in definition.profile.shadow_defaults
-        for match in matches((default.place,), document)
-        if match.path is not None
-        and match.path[: len(path)] == path
-        and match.value == default.value
-    )
+def filled_in(
+    definition: Definition, document: Any, paths: Collection[Path]
+) -> dict[Path, list[Path]]:
+    """The places of wrapped objects, by their own, that the schema of the one around fills in."""
+    found: dict[Path, list[Path]] = {}
+    for default in definition.profile.shadow_defaults:
+        for match in matches((default.place,), document):
+            if match.path is None or match.value != default.value:
+                continue
+            for size in range(len(match.path) + 1):
+                if match.path[:size] in paths:
+                    found.setdefault(match.path[:size], []).append(match.path[size:])
+    return found
 
 
 # What a wrapped object may not be
@@ -252,7 +276,7 @@ def fault_at(error: LocationError, path: Path = ()) -> Violation:
 
 def over_budget(request: Request, definition: Definition, catalog: Catalog) -> Violation | None:
     """The budgets of one object count over all that it wraps."""
-    objects = locations = containers = 0
+    objects = locations = containers = listed = 0
     left = [(definition, request.object, 0)]
     while left:
         known, document, depth = left.pop()
@@ -263,7 +287,9 @@ def over_budget(request: Request, definition: Definition, catalog: Catalog) -> V
         try:
             pods = locate(known, document)
             locations += len(pods)
-            containers += sum(len(pod_view(each).everyone) for each in pods)
+            views = [pod_view(each) for each in pods]
+            containers += sum(len(each.everyone) for each in views)
+            listed += sum(map(entries, views))
             inside = embeddings(known, document) if depth < MOST_DEEP else []
         except (LocationError, MalformedPod):
             continue  # told where the object is judged
@@ -278,4 +304,6 @@ def over_budget(request: Request, definition: Definition, catalog: Catalog) -> V
     if containers > MOST_CONTAINERS:
         text = f"{containers} containers; one object may have {MOST_CONTAINERS}"
         return Violation("", (), None, text, "too-many-containers", "too-many-containers", None)
+    if listed > MOST_ENTRIES:
+        return Violation("", (), None, TOO_MANY, "too-many-entries", "too-many-entries", None)
     return None

@@ -12,6 +12,12 @@ from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import MalformedPod, PodView, pod_view
 
 MOST_CONTAINERS: Final = 5000
+MOST_ENTRIES: Final = 20_000
+TOO_MANY: Final = (
+    f"more than {MOST_ENTRIES} entries in the lists of its pods, a volume counting six"
+)
+VOLUMES: Final = {"volumes": 6, "volumeMounts": 1}
+"""What an entry of a list counts; a volume is read for every type of volume, with its mounts."""
 
 
 def views_of(ev: Evaluation) -> tuple[list[PodView], list[PodView]]:
@@ -26,7 +32,19 @@ def views_of(ev: Evaluation) -> tuple[list[PodView], list[PodView]]:
     if sum(len(view.everyone) for view in views) > MOST_CONTAINERS:
         text = f"more than {MOST_CONTAINERS} containers; one object may have as many"
         raise LocationError((), "too-many-containers", text)
+    if sum(map(entries, views)) > MOST_ENTRIES:
+        raise LocationError((), "too-many-entries", TOO_MANY)
     return views, list(old.values())
+
+
+def entries(view: PodView) -> int:
+    """Return how many entries the lists of a pod and of its containers have, weighted."""
+    return sum(
+        len(value) * VOLUMES.get(key, 1)
+        for body in (view.spec, *(each.body for each in view.everyone))
+        for key, value in body.items()
+        if value.__class__ is list
+    )
 
 
 def views_before(definition: Definition, old: Any) -> list[PodView]:

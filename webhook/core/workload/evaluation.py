@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
 
 from webhook.core.decision import Change, Excused, Findings, Source, Violation, Warning
 from webhook.core.intent import Intent
@@ -22,6 +22,7 @@ _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its c
 
 TOLD_ONCE = frozenset({"name-clash", "two-gpu-forms"})
 """Reasons of which others ask whether they have been told."""
+T = TypeVar("T")
 NOTHING_INJECTED = Injected()
 Views = Mapping[tuple[str, str], PodView]
 """Pods by component and instance."""
@@ -43,7 +44,6 @@ class Evaluation:
         "differs",
         "draft",
         "excluded",
-        "excluded_before",
         "final_object",
         "findings",
         "fixed",
@@ -51,13 +51,13 @@ class Evaluation:
         "injected",
         "intent",
         "judges_intent",
+        "kept",
         "old",
         "references",
         "request",
         "scales_of",
         "steered",
         "told",
-        "united",
         "updating",
         "workload_changes",
         "writes",
@@ -90,8 +90,7 @@ class Evaluation:
         validates = request.stage is Stage.VALIDATE and completed
         self.final_object = validates or is_child
         self.excluded: Mapping[str, frozenset[str]] = {}
-        self.united: dict[tuple[str, ...], frozenset[str]] = {}
-        self.excluded_before: bool | None = None
+        self.kept: dict[Hashable, Any] = {}
         self.told: set[tuple[object, ...]] = set()
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
@@ -105,15 +104,23 @@ class Evaluation:
         self.written: dict[str, Source | None] = {}
         self.scales_of: dict[tuple[int, int], list[Scale]] = {}
 
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What `find` gives, found once: something of the object as it came or as it was."""
+        if key not in self.kept:
+            self.kept[key] = find()
+        found: T = self.kept[key]
+        return found
+
     def excluded_at(self, names: tuple[str, ...]) -> frozenset[str]:
         """The item keys that the workload leaves out under any of these names."""
         if not self.excluded:
             return frozenset()
-        found = self.united.get(names)
-        if found is None:
-            held = [keys for name in names if (keys := self.excluded.get(name))]
-            found = self.united[names] = held[0] if len(held) == 1 else frozenset().union(*held)
-        return found
+        return self.once(names, lambda: self.merged(names))
+
+    def merged(self, names: tuple[str, ...]) -> frozenset[str]:
+        """The item keys under several names together."""
+        held = [keys for name in names if (keys := self.excluded.get(name))]
+        return held[0] if len(held) == 1 else frozenset().union(*held)
 
     def scales(self, document: Any) -> list[Scale]:
         """The scales of the object, the old one or the copy as it stands, read once each."""

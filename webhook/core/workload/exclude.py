@@ -53,6 +53,6 @@ def excluded_before(view: PodView, ev: Evaluation) -> bool:
     """Whether a pod that was there before the update has had the same annotation."""
     if view.old is None:
         return False
-    if ev.excluded_before is None:
-        ev.excluded_before = read(ev.old, ANNOTATION) == read(ev.request.object, ANNOTATION)
-    return ev.excluded_before
+    return ev.once(
+        ANNOTATION, lambda: read(ev.old, ANNOTATION) == read(ev.request.object, ANNOTATION)
+    )

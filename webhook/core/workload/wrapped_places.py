@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -45,29 +46,43 @@ def embeddings(definition: Definition, document: Any) -> list[Embedding]:
     return list(found.values())
 
 
-def pod_sets_of(found: Embedding, document: Any) -> tuple[tuple[Path, int], ...]:
-    """Paths of pod templates in a wrapped object, from it, with the number of pods of each.
+def pod_sets_in(found: Iterable[Embedding], document: Any) -> dict[Path, list[tuple[Path, int]]]:
+    """By the place of each wrapped object: paths of pod templates in it, with their number of pods.
 
     What cannot be read, or leads elsewhere, tells of no pods.
     """
-    embedded = found.embedded
+    sets: dict[Path, list[tuple[Path, int]]] = {}
+    known: dict[str, dict[Path, list[Embedding]]] = {}
+    for each in found:
+        known.setdefault(each.embedded.place.text, {}).setdefault(each.element, []).append(each)
+    for by_element in known.values():
+        embedded = next(iter(by_element.values()))[0].embedded
+        for element, path, count in pod_sets_of(embedded, by_element, document):
+            for each in by_element[element]:
+                if path[: len(each.path)] == each.path:
+                    sets.setdefault(each.path, []).append((path[len(each.path) :], count))
+    return sets
+
+
+def pod_sets_of(
+    embedded: Embedded, elements: Collection[Path], document: Any
+) -> Iterator[tuple[Path, Path, int]]:
+    """Each set of pods that one kind of place tells of: its list element, its path, its number."""
     if embedded.pod_sets is None:
-        return ()
+        return
     numbers: dict[tuple[Path, ...], Any] = {}
     if embedded.replicas is not None:
         numbers = {each.bindings: each.value for each in matches((embedded.replicas,), document)}
-    sets = []
     for _, text, bindings in matches((embedded.pod_sets,), document):
         steps = steps_of(text)
-        if steps is None or (found.element and found.element not in bindings):
+        if steps is None:
             continue
-        path = (*found.element, *steps)
-        if path[: len(found.path)] == found.path:
-            number = numbers.get(bindings)
-            # A bool is an int in Python, and no number of pods.
-            count = max(number, 0) if number.__class__ is int and number is not None else 1
-            sets.append((path[len(found.path) :], count))
-    return tuple(sets)
+        number = numbers.get(bindings)
+        # A bool is an int in Python, and no number of pods.
+        count = max(number, 0) if number.__class__ is int and number is not None else 1
+        for element in {(), *bindings}:
+            if element in elements:
+                yield element, (*element, *steps), count
 
 
 def steps_of(text: Any) -> Path | None:

@@ -55,11 +55,15 @@ class WorkloadField:
         """The same place before the update; an old object that cannot be read excuses nothing."""
         if ev.old is None:
             return None
+        return ev.once((self, "before"), lambda: self.all_before(ev)).get(place.key)
+
+    def all_before(self, ev: Evaluation) -> dict[str, tuple[Path, Any]]:
+        """Return the places before the update by their keys."""
         try:
             old = self.look(ev, ev.old)
         except LocationError:
-            return None
-        return next(((each.path, each.value) for each in old if each.key == place.key), None)
+            return {}
+        return {each.key: (each.path, each.value) for each in reversed(old)}
 
     def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Prohibitions on every place that has a value."""

@@ -1,0 +1,141 @@
+"""The work of both passes grows with an object at most as n log n, whatever list or map grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.growth import measure, policies, shapes
+from tests.growth.counting import counted, lines
+from webhook.core.catalog import Catalog
+from webhook.core.request import Overdue, Stage
+
+TIMES = 4
+MOST = 4.3
+"""Four times the entries are at most so many times the work; sorting makes it more than four."""
+SIZE, PARTS, ALL = 20, 8, 4
+CHANGES = ("created", "altered", "emptied")
+ALL_KINDS = ("Pod", "StatefulSet", "RayCluster", "PyTorchJob", "JobSet", "Workflow", "AppWrapper")
+
+
+def work(catalog: Catalog, kind: str, shape: str, size: int, change: str) -> int:
+    """What both passes over one change take."""
+    body, small = shapes.grown(kind, shape, size), shapes.grown(kind, shape, 1)
+    now, old = measure.changes(body, small)[change]
+    now, old = counted(now), counted(old)
+    return lines(lambda: list(measure.passes(catalog, now, old)))
+
+
+def growth(catalog: Catalog, kind: str, shape: str, size: int, change: str) -> float:
+    """How many times the work it is to have `TIMES` as many entries."""
+    work(catalog, kind, shape, 1, change)  # plans are compiled, and what is cached is cached
+    few = work(catalog, kind, shape, size, change)
+    return work(catalog, kind, shape, size * TIMES, change) / few
+
+
+def steep(names: tuple[str, ...], kind: str, shape: str, size: int) -> Iterator[str]:
+    """Each change of such an object that takes more than it may."""
+    for name in names:
+        for change in CHANGES:
+            found = growth(policies.catalogs()[name], kind, shape, size, change)
+            if found > MOST:
+                yield f"{name}, {change}: {found:.2f} times"
+
+
+@pytest.mark.parametrize("shape", [*shapes.POD, *shapes.OBJECT])
+def test_each_list_and_map_of_a_workload(shape: str) -> None:
+    assert not list(steep(("rules", "items"), "Deployment", shape, SIZE))
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_all_lists_of_a_kind_together(kind: str) -> None:
+    """What one list costs for each entry of another shows only where both grow."""
+    assert not list(steep(("rules", "injected"), kind, "everything", ALL))
+
+
+@pytest.mark.parametrize("name", ["defaults", "items", "strict"])
+def test_all_lists_together_under_each_policy(name: str) -> None:
+    assert not list(steep((name,), "Deployment", "everything", ALL))
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"), [(name, kind) for name, (kind, _) in shapes.PARTS.items()]
+)
+def test_lists_of_pods_and_of_wrapped_objects(shape: str, kind: str) -> None:
+    assert not list(steep(("rules", "items"), kind, shape, PARTS))
+
+
+POLICIES = (
+    "env",
+    "labels",
+    "tolerations",
+    "host paths",
+    "host paths of the policy",
+    "capabilities",
+)
+
+
+@pytest.mark.parametrize("shape", POLICIES)
+@pytest.mark.parametrize("change", ["created", "altered"])
+def test_policies_with_many_items_and_options_beside_long_lists(shape: str, change: str) -> None:
+    """Both grow alike: what each item of a user costs for each of the policy's would be n * n."""
+    for make in (policies.items, policies.options):
+        small, large = (policies.catalog_of(make(size)) for size in (SIZE, SIZE * TIMES))
+        work(small, "Deployment", shape, 1, change)
+        work(large, "Deployment", shape, 1, change)
+        few = work(small, "Deployment", shape, SIZE, change)
+        assert work(large, "Deployment", shape, SIZE * TIMES, change) / few < MOST, make.__name__
+
+
+def test_a_scan_for_each_entry_would_be_noticed() -> None:
+    """The count sees a loop in a loop, and one that Python hides in a comparison of lists."""
+    held = counted([f"a{index}" for index in range(200)])
+    asked = counted([f"a{index}" for index in range(200)])
+
+    def hidden(size: int) -> int:
+        return lines(lambda: [each in held[:size] for each in asked[:size]])
+
+    def plain(size: int) -> int:
+        return lines(lambda: [one for one in held[:size] for other in asked[:size]])
+
+    assert hidden(200) / hidden(50) > 10
+    assert plain(200) / plain(50) > 10
+
+
+@pytest.mark.parametrize(("shape", "most"), [("tolerations", 19_999), ("host paths", 2_857)])
+def test_the_lists_of_one_object_have_a_budget(shape: str, most: int) -> None:
+    """A volume and its mount count seven. The container itself is an entry too."""
+    catalog = policies.catalogs()["defaults"]
+    for size, refused in ((most, False), (most + 1, True)):
+        request = measure.request_of(shapes.grown("Pod", shape, size), None, Stage.VALIDATE)
+        decision = measure.decide(catalog, request)
+        told = [each.reason for each in getattr(decision, "violations", ())]
+        assert ("too-many-entries" in told) is refused
+
+
+def test_work_can_be_called_off_between_any_two_fields() -> None:
+    """The longest stretch between two questions is a small part of the whole."""
+    body = shapes.grown("Deployment", "everything", 20)
+    catalog, asked = policies.catalogs()["rules"], 0
+
+    def go_on() -> None:
+        nonlocal asked
+        asked += 1
+
+    request = measure.request_of(body, None, Stage.MUTATE, go_on)
+    measure.decide(catalog, request)
+    assert asked > 100
+
+    left = asked // 2
+
+    def give_up() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Overdue
+
+    request = measure.request_of(body, None, Stage.MUTATE, give_up)
+    with pytest.raises(Overdue):
+        measure.decide(catalog, request)
+    assert left == -1
