@@ -29,6 +29,7 @@ from webhook.core.judgement.origins import (
     Owners,
     claimed_volumes,
     is_claimed,
+    is_never_asked,
     is_same,
     kind_of,
     object_path,
@@ -316,13 +317,15 @@ class Made:
         if not known:
             return []
         plan = self.catalog.plan(owner.definition, variant.policies)
-        theirs = owner.violations(plan, plan.pod(*part), origin)
+        steps = plan.pod(*part)
+        theirs = owner.violations(plan, steps, origin)
         before = seen_in(origin, owner.document, theirs)
         claims = claimed_volumes(view, origin, self.owner.name)
         return [
             each.violation
             for each in without_known(seen_in(view, made.document, known), before)
             if not is_claimed(each, view, claims)
+            and not is_never_asked(each, view, steps, owner)
             and not made.ev.injected.has_value(each.violation.field, each.content)
         ]
 

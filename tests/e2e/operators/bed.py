@@ -19,6 +19,7 @@ from tests.e2e.testbed import identity, programs, upstream
 from tests.e2e.testbed.cluster import Cluster
 
 HERE = Path(__file__).parent
+TOOLS = "registry.example.com/base/tools:1"
 SETTINGS = {"PODGATE_FEATURES": ",".join(knative.FEATURES)}
 Json = dict[str, Any]
 
@@ -136,6 +137,11 @@ def standing(
         api = stack.enter_context(contextlib.closing(Api(cluster)))
         # It reaches the API server for nothing but to tell owners of refusals.
         settings = {**SETTINGS, "PODGATE_KUBECONFIG": str(cluster.kubeconfig())}
+        # The operator of PyTorchJobs adds an init container, here with an image of our own.
+        listed = {"containers": [{"name": "init-pytorch", "image": TOOLS}]}
+        injected = folder / "injected.yaml"
+        injected.write_text(json.dumps(listed), "utf-8")
+        settings["PODGATE_INJECTED"] = str(injected)
         served = stack.enter_context(
             serving(folder / "podgate", policies, certificates, settings, workers)
         )

@@ -26,6 +26,7 @@ class Seen:
     violation: Violation
     key: tuple[Any, ...]
     content: Any
+    place: tuple[Any, ...]
 
     def is_no_further(self, other: Seen) -> bool:
         """Whether it breaks the same rule in the same place, and no further than the other does."""
@@ -80,12 +81,11 @@ def without_known(found: Iterable[Seen], known: Iterable[Seen]) -> list[Seen]:
 def seen(view: PodView, containers: Containers, document: Any, violation: Violation) -> Seen:
     """One violation, ready to be compared."""
     place, content = place_of(view, containers, document, violation.path)
-    if violation.field and is_of_pod(violation):
-        place = ()
+    shared = () if violation.field and is_of_pod(violation) else place
     source = violation.source
     origin = (source.policy, source.scope, source.namespace) if source else ()
-    key = (violation.field, violation.rule, origin, violation.key, place)
-    return Seen(violation, key, content)
+    key = (violation.field, violation.rule, origin, violation.key, shared)
+    return Seen(violation, key, content, place)
 
 
 def place_of(

@@ -55,6 +55,12 @@ class DerivedPods:
         """The object that the pods are in."""
         return self.ev.request.object
 
+    @property
+    def unmapped(self) -> frozenset[str]:
+        """The fields that the object has no place for, of those that were evaluated."""
+        warned = self.ev.findings.warnings
+        return frozenset(each.field for each in warned if each.reason == "unmapped-rule")
+
     def violations(self, plan: Plan, steps: Steps, view: PodView) -> tuple[Violation, ...]:
         """What one pod violates by the rules of one component."""
         if view.old is not None and view.old.spec == view.spec:

@@ -12,9 +12,12 @@ from webhook.core.judgement.comparison import Seen
 from webhook.core.judgement.derived import DerivedPods
 from webhook.core.owners import owner_reference
 from webhook.core.patch import Draft
-from webhook.core.pointer import read
+from webhook.core.pointer import ABSENT, read
+from webhook.core.policy.fields import TABLE
 from webhook.core.request import ObjectRead, Request
 from webhook.core.server_defaults import KindDefaults
+from webhook.core.steps import Steps
+from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.filled_in import completed, is_of_scc, without_fillings
 from webhook.core.workload.locating.locate import locate
@@ -110,6 +113,31 @@ class Owners:
 def marks_of(view: PodView) -> set[tuple[str, str, str]]:
     """What the containers of a pod are told by."""
     return {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
+
+
+def is_never_asked(seen: Seen, view: PodView, steps: Steps, owner: DerivedPods) -> bool:
+    """Whether something is missing that nobody asks of the owner's pod, so that nobody removed it.
+
+    The owner's kind may have no place for it, or forbid it (`steps` are the rules of its pod). Or
+    every container has a value of its own, which is as good as one of the pod.
+    """
+    violation = seen.violation
+    if violation.reason == "locked":
+        asked = any(
+            item.key == violation.key
+            for each in steps.final
+            if isinstance(each, ItemsField) and each.field.path == violation.field
+            for item in each.guarded
+        )
+        return violation.value == "missing" and (not asked or violation.field in owner.unmapped)
+    if violation.value is not None or seen.content not in (ABSENT, None):
+        return False
+    row = TABLE.fields[violation.field]
+    if row.pod_at and seen.place[0] == "spec":
+        own = (read(each.body, row.at) for each in view.everyone)
+        if all(value not in (ABSENT, None) for value in own):
+            return True
+    return violation.rule == "canEdit" and all(each.field is not row for each in steps.fixed)
 
 
 def is_same(document: Any, owner: OwnerReference) -> bool:
