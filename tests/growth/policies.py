@@ -63,11 +63,10 @@ def more_items(path: str, count: int) -> list[dict[str, Any]]:
 def options(count: int) -> dict[str, Any]:
     """Lists of many allowed values."""
     rules: dict[str, Any] = {}
-    listed = [f"registry.example.com/allowed-{index}:*" for index in range(count)]
+    listed = [f"registry.example.com/allowed-{index}:1" for index in range(count)]
     everything.put(rules, "image", {"options": listed})
     words = [f"option-{index}" for index in range(count)]
     everything.put(rules, "tolerations.attributes.key", {"options": words})
-    everything.put(rules, "environmentVariables.attributes.value", {"options": words})
     everything.put(rules, "security.capabilities", {"options": words})
     return {"rules": rules}
 

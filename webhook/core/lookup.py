@@ -61,6 +61,28 @@ class Lookup(Generic[T]):
         return self.content(element) in contents
 
 
+class Growing:
+    """Where entries of a list stand by a key of theirs, while others append to the list."""
+
+    __slots__ = ("count", "found", "held", "key")
+
+    def __init__(self, key: Callable[[dict[str, Any]], Hashable]) -> None:
+        self.key = key
+        self.held: list[Any] | None = None
+        self.count = 0
+        self.found: dict[Hashable, list[int]] = {}
+
+    def at(self, held: list[Any], wanted: Hashable) -> list[int]:
+        """Return the positions of the maps with that key, in order."""
+        if held is not self.held or len(held) < self.count:
+            self.held, self.count, self.found = held, 0, {}
+        for index in range(self.count, len(held)):
+            if isinstance(held[index], dict):
+                self.found.setdefault(self.key(held[index]), []).append(index)
+        self.count = len(held)
+        return self.found.get(wanted, [])
+
+
 class ListKeys:
     """Finds maps in lists by one of their members; each list is read through once for each member."""
 

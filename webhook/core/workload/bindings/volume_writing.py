@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from webhook.core.lookup import Growing, frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.model import Default
@@ -96,7 +97,7 @@ class VolumeWriter:
         """Append the old volume, and the mounts that the main container had of it."""
         path = (*view.spec_path, "volumes")
         volumes = ev.now(path) or []
-        if any(isinstance(each, dict) and each.get("name") == item.key for each in volumes):
+        if self.named(ev, path, volumes, item.key):
             return False
         if ev.can_write(path):
             ev.draft.append(path, item.raw[0])
@@ -163,7 +164,8 @@ class VolumeWriter:
             return
         path = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
         held = ev.now(path) or []
-        if mount not in held and ev.can_write(path):
+        there = self.mounted(ev, path, held, self.path_of(mount))
+        if not any(held[index] == mount for index in there) and ev.can_write(path):
             index = len(held)
             ev.draft.append(path, mount)
             ev.note_item(row, (*path, index), mount, why, item.source)
@@ -177,11 +179,10 @@ class VolumeWriter:
         mount: Mapping[str, Any],
     ) -> bool:
         """Whether a volume of that name, or a mount at that path, is there; then refused."""
-        volumes = ev.now((*view.spec_path, "volumes")) or []
-        for index, volume in enumerate(volumes):
-            if isinstance(volume, dict) and volume.get("name") == mount["name"]:
-                path = (*view.spec_path, "volumes", index, "name")
-                return self.refuse_clash(ev, row, item, path, f"volume {mount['name']}")
+        path = (*view.spec_path, "volumes")
+        for index in self.named(ev, path, ev.now(path) or [], mount["name"]):
+            place = (*path, index, "name")
+            return self.refuse_clash(ev, row, item, place, f"volume {mount['name']}")
         return bool(self.path_of(mount)) and self.mount_clashes(view, ev, row, item, mount)
 
     def mount_clashes(
@@ -199,14 +200,25 @@ class VolumeWriter:
         if view.main is None:
             return False
         path, mount_path = (*view.main.path, MOUNTS), self.path_of(ours)
-        for index, mount in enumerate(ev.now(path) or []):
-            if not isinstance(mount, dict) or mount == ours:
-                continue
-            if clean_path(mount.get("mountPath")) == clean_path(mount_path):
+        held = ev.now(path) or []
+        for index in self.mounted(ev, path, held, mount_path):
+            mount = held[index]
+            if mount != ours:
                 place = (*path, index, "mountPath")
                 other = f"volume {mount.get('name')} at {mount_path}"
                 return self.refuse_clash(ev, row, item, place, other)
         return False
+
+    def named(self, ev: Evaluation, path: Path, held: list[Any], name: Any) -> list[int]:
+        """Return where volumes of that name are in the copy's list."""
+        found = ev.once(("named", path), lambda: Growing(lambda each: frozen(each.get("name"))))
+        return found.at(held, frozen(name))
+
+    def mounted(self, ev: Evaluation, path: Path, held: list[Any], at: str) -> list[int]:
+        """Return where mounts, or devices, at that path are in the copy's list."""
+        key = "devicePath" if path[-1] == DEVICES else "mountPath"
+        found = ev.once(("mounted", path), lambda: Growing(lambda each: clean_path(each.get(key))))
+        return found.at(held, clean_path(at))
 
     def refuse_clash(
         self, ev: Evaluation, row: Field, item: EffectiveItem, path: Path, other: str
