@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.core.judgement.defaults import completed_before
 from webhook.core.plan import Plan
-from webhook.core.pointer import read
+from webhook.core.pointer import Path, read
 from webhook.core.request import Request
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.members_read import members_read
@@ -110,8 +110,15 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
         and [body for _, body in view.location.extra] == [body for _, body in old.location.extra]
         and [body for _, body in view.claims] == [body for _, body in old.claims]
         and view.location.shared == old.location.shared
+        and replaced_values(view) == replaced_values(old)
         and name_of(view.main) == name_of(old.main)
     )
+
+
+def replaced_values(view: PodView) -> list[tuple[Path, Any]]:
+    """What the object sets for the pod and itself replaces: it is not in the pod, but evaluated."""
+    parts = view.location.parts
+    return [(at, held) for at, _, held in parts.overridden] if parts is not None else []
 
 
 def name_of(container: Container | None) -> str:
