@@ -81,6 +81,8 @@ def based(
         elif held is None:
             parts.add(here, there, given=True)
             found[name] = value
+        else:
+            parts.overridden.append((here, there, value))
     return found
 
 

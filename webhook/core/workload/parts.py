@@ -160,7 +160,7 @@ class PodParts:
     """The places of one assembled pod; `refused` are places of the object that cannot be read.
 
     `overridden` are values of pod fields that a later piece replaces, with their places of the pod
-    and of the object.
+    and of the object; `latest` is where the last value of a place of the pod is in the object.
     """
 
     parts: Sequence[Part]
@@ -169,6 +169,7 @@ class PodParts:
     pieces: list[Piece] = field(default_factory=list)
     refused: list[tuple[Path, str, Any]] = field(default_factory=list)
     overridden: list[tuple[Path, Path, Any]] = field(default_factory=list)
+    latest: dict[Path, Path] = field(default_factory=dict)
 
     def known(self) -> dict[Path, frozenset[str | int]]:
         """The places that hold pieces, with the keys of these."""
@@ -191,7 +192,7 @@ class PodParts:
     def settle(self, found: Iterable[Found]) -> dict[str, Any]:
         """The pod of what the parts find in a document, whose places paths mean from now on."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
-        self.pieces, self.refused, self.overridden = [], [], []
+        self.pieces, self.refused, self.overridden, self.latest = [], [], [], {}
         items: dict[tuple[Path, tuple[Path, ...]], int] = {}
         for part, match in found:
             at = part.pod if part.each is None else self.item_at(pod, items, part, match)
@@ -261,6 +262,8 @@ class PodParts:
     def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""
         self.pieces.append(Piece(pod, place, form, given))
+        if given:
+            self.latest[pod] = place
 
     def refuse(self, place: Path, what: str, value: Any) -> None:
         """Remember that a place holds something else than `what`: whoever locates pods tells it."""

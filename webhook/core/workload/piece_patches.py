@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from webhook.core.pointer import Path, display, read
+from webhook.core.pointer import ABSENT, Path, display, read
 from webhook.core.workload.pieces import Piece, Pieces, put
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, FOLDED_CONTAINER_KEYS
 
@@ -44,6 +44,8 @@ def put_patch(
             parts.pieces.append(Piece(here, real, form, True, len(before)))
             put(pod, here, [*before, *value])
         elif value is not None:
+            if held not in (ABSENT, None, value) and here in parts.latest:
+                parts.overridden.append((here, parts.latest[here], held))
             parts.add(here, real, form, given=True)
             put(pod, here, value)
 

@@ -29,6 +29,8 @@ class Pieces(Protocol):
     """What the forms of pieces are put into."""
 
     pieces: list[Piece]
+    overridden: list[tuple[Path, Path, Any]]
+    latest: dict[Path, Path]
 
     def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""

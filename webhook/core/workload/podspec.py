@@ -113,20 +113,33 @@ class PodView:
         found: T = known[1]
         return found
 
-    def overridden(self, at: Path) -> list[tuple[Path, Any]]:
-        """Return what the object sets for a place of the pod spec and itself replaces, with paths.
+    def overridden(self, at: Path, container: Container | None = None) -> list[tuple[Path, Any]]:
+        """Return what the object sets and itself replaces, with its paths in the object.
 
-        Only pods in pieces have such values: what holds for all pods of the object, and a pod's own.
+        `at` is a path in the pod spec, or in one container of it. Only pods in pieces have such
+        values: one for all pods of the object, and a pod's own; one of a base, and a container's own.
         """
-        parts, full = self.location.parts, ("spec", *at)
+        if self.location.parts is None:
+            return []
+        full = ("spec", *at) if container is None else (*container.path[1:], *at)
+        owner = () if container is None else full[:3]
         found: list[tuple[Path, Any]] = []
-        for held_at, place, held in parts.overridden if parts is not None else ():
+        for held_at, place, held in self.once("overridden", self.group_overridden).get(owner, ()):
             rest = full[len(held_at) :]
             if full[: len(held_at)] != held_at:
                 continue
             value = pointer.read(held, rest) if rest else held
             if value is not pointer.ABSENT and value is not None:
                 found.append(((*place, *rest), value))
+        return found
+
+    def group_overridden(self) -> dict[Path, list[tuple[Path, Path, Any]]]:
+        """Return the replaced values by the container that they are of, () for the pod's own."""
+        found: dict[Path, list[tuple[Path, Path, Any]]] = {}
+        parts = self.location.parts
+        for each in parts.overridden if parts is not None else ():
+            is_containers = len(each[0]) > 2 and each[0][1] in CONTAINER_LISTS
+            found.setdefault(each[0][:3] if is_containers else (), []).append(each)
         return found
 
     @property

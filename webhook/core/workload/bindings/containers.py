@@ -110,6 +110,7 @@ class ContainerField:
         """Prohibitions on every container that has a value, and on the pod's value."""
         if not self.rules.prohibitions:
             return
+        self.judge_overridden(view, ev, intent=True)
         if self.pod_get is not None:
             self.intent_of_pod(view, ev)
         for container in self.bound(view, ev):
@@ -147,7 +148,6 @@ class ContainerField:
     def intent_of_pod(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on the value that all containers inherit."""
         assert self.pod_get is not None
-        self.rules.judge_overridden(ev, view.overridden(self.pod_at), intent=True)
         native = self.pod_get(view.spec)
         if native is None:
             return
@@ -155,6 +155,15 @@ class ContainerField:
         if before is not None and before[1] == native and self.inherited_anew(view, ev):
             before = None
         self.rules.judge_intent(ev, (*view.spec_path, *self.pod_at), native, before, None)
+
+    def judge_overridden(self, view: PodView, ev: Evaluation, *, intent: bool) -> None:
+        """Evaluate what an object in pieces sets for the pod or a container and itself replaces."""
+        if view.location.parts is None:
+            return
+        if self.pod_at:
+            self.rules.judge_overridden(ev, view, self.pod_at, intent=intent)
+        for container in view.everyone if self.all_lists else ():
+            self.rules.judge_overridden(ev, view, self.at, container, intent=intent)
 
     def inherited_anew(self, view: PodView, ev: Evaluation) -> bool:
         """Whether a container that is new, or may do something else now, takes the pod's value."""
@@ -245,8 +254,8 @@ class ContainerField:
                 continue
             if native is None or not rules.passes(native):
                 self.final_of(view, container, ev)
-        if rules.final and self.pod_at:
-            rules.judge_overridden(ev, view.overridden(self.pod_at), intent=False)
+        if rules.final:
+            self.judge_overridden(view, ev, intent=False)
         if not is_taken:
             before = self.pod_before(view)
             path = (*view.spec_path, *self.pod_at)

@@ -36,6 +36,9 @@ def host_processes(view: PodView) -> list[HostProcess]:
     if not is_on(read_host_process(view.spec)):
         found.clear()
     found += [
+        HostProcess(path, None) for path, value in view.overridden(HOST_PROCESS) if is_on(value)
+    ]
+    found += [
         HostProcess((*each.path, *HOST_PROCESS), each)
         for each in view.everyone
         if is_on(read_host_process(each.body))

@@ -90,6 +90,9 @@ class PodSetField:
         found: list[Element] = []
         for index, entry in enumerate(sequence(self.get(view.spec), path)):
             found += self.elements_of(mapping(entry, (*path, index)), (*path, index))
+        for place, entries in view.overridden(self.at):
+            for index, entry in enumerate(sequence(entries, place)):
+                found += self.elements_of(mapping(entry, (*place, index)), (*place, index))
         found = [
             each
             for each in found

@@ -43,7 +43,7 @@ class PodField:
         if not self.rules.prohibitions:
             return
         if self.field.safety:
-            self.rules.judge_overridden(ev, view.overridden(self.at), intent=True)
+            self.rules.judge_overridden(ev, view, self.at, intent=True)
         path, native = self.read(view)
         if native is not None:
             self.rules.judge_intent(ev, path, native, self.before(view), self.server_default)
@@ -80,7 +80,7 @@ class PodField:
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Final rules on the value."""
         if self.field.safety and self.rules.final:
-            self.rules.judge_overridden(ev, view.overridden(self.at), intent=False)
+            self.rules.judge_overridden(ev, view, self.at, intent=False)
         native = self.get(view.spec)
         if native is not None and self.rules.passes(native):
             return

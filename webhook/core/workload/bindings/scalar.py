@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from webhook.core.pointer import ABSENT, Path, read
@@ -12,6 +12,7 @@ from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec, read_quantity
 from webhook.core.workload.evaluation import Evaluation, ratchets
+from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.secret_places import is_hidden, is_secret_place
 
 Before = tuple[Path, Any] | None
@@ -286,10 +287,19 @@ class ScalarRules:
         ev.violate(self.name, path, shown, wanted, None, reason="invalid-value", source=source)
 
     def judge_overridden(
-        self, ev: Evaluation, values: Iterable[tuple[Path, Any]], *, intent: bool
+        self,
+        ev: Evaluation,
+        view: PodView,
+        at: Path,
+        container: Container | None = None,
+        *,
+        intent: bool,
     ) -> None:
-        """The rules on values that the object itself replaces; unchanged ones are tolerated."""
-        for path, native in values:
+        """Evaluate the values that the object itself replaces, of the pod or of one container.
+
+        Unchanged ones are tolerated.
+        """
+        for path, native in view.overridden(at, container):
             old = read(ev.old, path) if ev.updating else ABSENT
             if intent:
                 before = (path, old) if ev.updating and old is not ABSENT else None

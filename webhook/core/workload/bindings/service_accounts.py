@@ -62,7 +62,7 @@ class ServiceAccountField(PodField):
         if not self.rules.prohibitions:
             return
         server = UNNAMED if is_pod(ev) else None
-        self.rules.judge_overridden(ev, view.overridden(self.at), intent=True)
+        self.rules.judge_overridden(ev, view, self.at, intent=True)
         for path, native, before in self.named(view, ev):
             self.rules.judge_intent(ev, path, native, before, server)
 
@@ -89,7 +89,7 @@ class ServiceAccountField(PodField):
     def final(self, view: PodView, ev: Evaluation) -> None:
         """Options on every name, on `default` where there is none; required outside Pods."""
         if self.rules.final:
-            self.rules.judge_overridden(ev, view.overridden(self.at), intent=False)
+            self.rules.judge_overridden(ev, view, self.at, intent=False)
         path, native = self.read(view)
         before = self.before(view)
         if native is None and not is_held(path):
