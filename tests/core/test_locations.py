@@ -20,7 +20,7 @@ from webhook.core.workload.interface import parse_interface
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError, PodLocation
 from webhook.core.workload.profile import ScaleOf
-from webhook.core.workload.scale import Scale, read_scales, total
+from webhook.core.workload.scale import UNLIMITED, Scale, read_scales, total
 
 SPEC = {"containers": [{"name": "main", "image": "a"}]}
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
@@ -329,6 +329,21 @@ def test_ray_groups_count_hosts_and_have_a_maximum_only_while_scaled() -> None:
     scaled = ray(workerGroupSpecs=groups, enableInTreeAutoscaling=True)
     assert [each.maximum for each in read_scales(cluster, scaled)] == [None, 20, 2147483647]
     assert [each.component for each in read_scales(cluster, {"spec": {}})] == ["head"]
+
+
+def test_groups_multiply_what_they_list_and_no_number_of_them_is_too_many() -> None:
+    cliques = [{"name": name, "spec": {"replicas": 2}} for name in ("a", "b", "c")]
+    cliques[1]["spec"]["autoScalingConfig"] = {"maxReplicas": 5}
+    groups = [{"cliqueNames": ["a", "b"], "replicas": 3}, {"cliqueNames": ["b"]}]
+    template = {"cliques": cliques, "podCliqueScalingGroups": groups}
+    cliqueset = shipped("podcliqueset.grove.io")
+    first, second, third = read_scales(cliqueset, {"spec": {"replicas": 2, "template": template}})
+    assert (first.replicas, first.most, first.path) == (12, 12, None)
+    assert (second.replicas, second.most) == (12, 30)
+    assert (third.replicas, third.most) == (4, 4)
+    groups += [{"cliqueNames": ["a"] * 3, "replicas": 9}] * 2_000
+    first, second, _ = read_scales(cliqueset, {"spec": {"replicas": 2, "template": template}})
+    assert (first.most, second.most) == (UNLIMITED, 30)
 
 
 def test_jobset_multiplies_per_element_without_dropping_any() -> None:

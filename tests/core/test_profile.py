@@ -163,6 +163,17 @@ def test_places_are_not_computed_but_bounds_may_be() -> None:
     assert errors(fields={"f": {"places": [sum_of]}}) == ["not-a-place"]
 
 
+def test_groups_have_their_numbers_beside_their_lists() -> None:
+    def told(**row: str) -> list[str]:
+        return errors(components={"replica": {"scale": {"groups": [row]}}})
+
+    lists = ".spec.groups[].names[]"
+    assert told(lists=lists, replicas=".spec.groups[].n", maximum=".spec.groups[].most") == []
+    assert told(lists=".spec.names[]", replicas=".spec.n") == []
+    assert told(lists=lists, replicas=".spec.n") == ["groups-differ"]
+    assert told(lists=lists, replicas=".spec.others[].n", minimum=lists) == ["groups-differ"] * 2
+
+
 def test_a_component_has_one_role_and_one_convention() -> None:
     both = {"role": "worker", "roles": {"byInstance": {"a": "master"}}}
     assert errors(components={"a": both}) == ["two-roles"]

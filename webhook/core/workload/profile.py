@@ -39,6 +39,10 @@ places are native jq paths from the object's root; a place may match several tim
             noneWhile: .spec.x | select(.y == "z")   # no pods while this finds something
             unlimitedWhile: .spec.x     # no bound while this finds something
             podsOf: replica             # these are the pods of another component, stated twice
+            # groups that multiply the instances that they list, as `lists` names them; minimum and
+            # maximum are bounds of the group's own replicas, which are `absent`, or 1, unstated
+            groups:
+              - {lists: '.spec.groups[].names[]', replicas: '.spec.groups[].replicas', absent: 1}
       fields:                           # workload-level fields of the catalogue, by name
         backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
         minReplicas:
@@ -136,6 +140,7 @@ from webhook.core.workload.profile_data import (
     ExtraContainer,
     FieldPlaces,
     ForbiddenField,
+    Groups,
     Immutable,
     MainConvention,
     NotPod,
@@ -155,6 +160,7 @@ __all__ = [
     "ExtraContainer",
     "FieldPlaces",
     "ForbiddenField",
+    "Groups",
     "Immutable",
     "MainConvention",
     "NotPod",

@@ -14,6 +14,7 @@ from webhook.core.workload.profile_data import (
     ExtraContainer,
     FieldPlaces,
     ForbiddenField,
+    Groups,
     Immutable,
     MainConvention,
     NotPod,
@@ -29,6 +30,7 @@ from webhook.core.workload.profile_data import (
 from webhook.core.workload.profile_model import (
     ComponentProfileModel,
     FieldModel,
+    GroupsModel,
     MainContainerModel,
     ProfileSpec,
     ScaleOfModel,
@@ -156,7 +158,22 @@ class Builder:
             self.place((*at, "unlimitedWhile"), scale.unlimited_while),
             scale.pods_of or "",
             {name.casefold(): count for name, count in scale.absent_of.items()},
+            tuple(self.groups((*at, "groups"), scale.groups)),
         )
+
+    def groups(self, at: Path, rows: list[GroupsModel]) -> Iterator[Groups]:
+        """Groups that multiply instances; their numbers are beside their lists."""
+        for index, each in enumerate(rows):
+            lists = self.place((*at, index, "lists"), each.lists)
+            numbers: dict[str, Program | None] = {}
+            for key in ("replicas", "minimum", "maximum"):
+                found = numbers[key] = self.place((*at, index, key), getattr(each, key))
+                if lists and found and found.iterators != lists.iterators[:-1]:
+                    told = f"`{shown(found.text)}` is not beside `{shown(lists.text)}`"
+                    fix = "name a number of the same groups, one list less deep"
+                    self.add((*at, index, key), told, fix, "groups-differ")
+            if lists and numbers["replicas"]:
+                yield Groups(lists, absent=each.absent, **numbers)
 
     def field(self, name: str, body: FieldModel) -> FieldPlaces:
         """The places of one field; with several it must be said which a default goes to."""

@@ -30,6 +30,17 @@ class MainConvention:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups that multiply the instances that they list; `lists` goes one list deeper."""
+
+    lists: Program
+    replicas: Program | None
+    minimum: Program | None
+    maximum: Program | None
+    absent: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScaleRules:
     """What the scale paths of a component leave open; see the module's example.
 
@@ -47,6 +58,7 @@ class ScaleRules:
     unlimited_while: Program | None = None
     pods_of: str = ""
     absent_of: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[Groups, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

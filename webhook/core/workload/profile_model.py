@@ -53,6 +53,16 @@ class MainContainerModel(Model):
     named_at: str | None = None
 
 
+class GroupsModel(Model):
+    """Groups of instances that multiply what each of them states."""
+
+    lists: str
+    replicas: str
+    minimum: str | None = None
+    maximum: str | None = None
+    absent: int = Field(1, ge=0)
+
+
 class ScaleModel(Model):
     """What the object's scale paths do not say."""
 
@@ -67,6 +77,7 @@ class ScaleModel(Model):
     none_while: Paths = Field(default_factory=list)
     unlimited_while: str | None = None
     pods_of: str | None = None
+    groups: list[GroupsModel] = Field(default_factory=list)
 
 
 class SharedClaimsModel(Model):

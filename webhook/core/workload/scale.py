@@ -13,7 +13,7 @@ from webhook.core.workload.interface import Component
 from webhook.core.workload.locating.locate import add_locations, instance_beside, own_locations
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.locating.matching import matches
-from webhook.core.workload.profile import ScaleOf, ScaleRules
+from webhook.core.workload.profile import Groups, ScaleOf, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import paired
 from webhook.core.workload.typed import shown, sort
@@ -94,6 +94,7 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
     minimum = by_element(component.minimum, component.ids, document, rules)
     scaled = holds(rules.maximum_only_with, document)
     maximum = by_element(component.maximum if scaled else None, component.ids, document, rules)
+    groups = groups_of(rules.groups, document)
     for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
         number, path = replicas.get(bindings, (None, None))
         low, (high, at) = minimum.get(bindings, NOTHING)[0], maximum.get(bindings, NOTHING)
@@ -109,7 +110,7 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             high, at = UNLIMITED, opened
         if rules.none_while and finds(rules.none_while, document):
             number, low, high = 0, None, None
-        yield Scale(
+        scale = Scale(
             component.name,
             instance,
             rules.absent_of.get(instance.casefold(), rules.absent) if number is None else number,
@@ -119,6 +120,61 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             path or place_of(component, bindings),
             at,
         )
+        for group in groups.get(instance, ()):
+            scale = multiplied(scale, group)
+        yield scale
+
+
+def groups_of(rows: Iterable[Groups], document: Any) -> dict[str, list[Scale]]:
+    """How often the groups of an object make each instance that they list."""
+    found: dict[str, list[Scale]] = {}
+    for row in rows:
+        replicas, minimum, maximum = (
+            by_element(each, None, document, ScaleRules())
+            for each in (row.replicas, row.minimum, row.maximum)
+        )
+        lists: dict[Bindings, dict[str, None]] = {}
+        for listed in matches((row.lists,), document):
+            lists.setdefault(listed.bindings[:-1], {})[str(listed.value)] = None
+        for holder, names in lists.items():
+            number, path = replicas.get(holder, NOTHING)
+            number = row.absent if number is None else number
+            low, (high, at) = minimum.get(holder, NOTHING)[0], maximum.get(holder, NOTHING)
+            for name in names:
+                group = Scale("", name, number, path, low, high, limited_at=at)
+                found.setdefault(name, []).append(group)
+    return found
+
+
+def multiplied(scale: Scale, group: Scale) -> Scale:
+    """The scale of an instance that a group makes several times.
+
+    Each bound is a product of the largest numbers that go with it, so that none is below replicas.
+    """
+    ours, its = largest(scale.replicas, scale.minimum), largest(group.replicas, group.minimum)
+    low = None if scale.minimum is None and group.minimum is None else capped(ours * its)
+    high = None
+    if scale.maximum is not None or group.maximum is not None:
+        high = capped(largest(ours, scale.maximum) * largest(its, group.maximum))
+    return replace(
+        scale,
+        replicas=scale.replicas and capped(largest(scale.replicas) * largest(group.replicas)),
+        # No place has the product.
+        path=None,
+        minimum=low,
+        maximum=high,
+        limited_at=scale.limited_at if group.maximum is None else group.limited_at,
+    )
+
+
+def largest(*numbers: int | None) -> int:
+    """The largest of the numbers that are stated, 0 at least."""
+    return max(0, *(each or 0 for each in numbers))
+
+
+def capped(number: int) -> int:
+    """A product that stays small however many groups list an instance."""
+    return min(number, UNLIMITED)
 
 
 def place_of(component: Component, bindings: Bindings) -> Path:
