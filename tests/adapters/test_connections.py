@@ -181,6 +181,24 @@ def test_who_sends_no_request_is_not_kept(
         assert one(secured)[0] == 200
 
 
+def test_who_has_had_good_reviews_answered_is_served_when_there_are_too_many(
+    launch: Callable[..., Running],
+) -> None:
+    server = launch(concurrency=8)
+    with contextlib.ExitStack() as stack:
+        known = [stack.enter_context(opened(server)) for _ in range(8)]
+        for each in known:
+            each.sendall(whole(review()))
+            assert one(each)[0] == 200
+        newer = stack.enter_context(opened(server))
+        for each in known:
+            each.sendall(whole(review()))
+            assert one(each)[0] == 200
+        newer.sendall(whole(review()))
+        status, head, _ = one(newer)
+        assert (status, b"retry-after: 1" in head) == (503, True)
+
+
 @pytest.mark.parametrize(
     "names, status",
     [

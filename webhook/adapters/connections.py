@@ -159,7 +159,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Decide whether this answer is the connection's last."""
-        if self.gate.is_full():
+        if self.peer.stage is not Stage.GOOD and self.gate.is_full():
             raise RefusedError(BUSY, "there are too many connections; try again", "full")
         super().on_headers_complete()
         self.gate.move(self.peer, Stage.SENDING)

@@ -88,7 +88,7 @@ class Gate:
         return sum(map(len, self.stages.values()))
 
     def is_full(self) -> bool:
-        """Whether requests have to be answered with 503."""
+        """Whether requests of those who carried no good review have to be answered with 503."""
         return len(self) > self.most
 
     def admit(self, address: str) -> Peer | None:
