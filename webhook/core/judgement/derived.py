@@ -14,11 +14,13 @@ from webhook.core.policy.row import AMOUNT, Binding, Field
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.steps import Steps
+from webhook.core.workload.bindings.gpu_use import sees_devices
+from webhook.core.workload.bindings.host_ports import host_ports
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.injected_items import Injected
-from webhook.core.workload.podspec import PodView, main_container
+from webhook.core.workload.podspec import Container, PodView, main_container
 
 NOT_COMPLETED = "Another webhook removed it, or added a container without it."
 
@@ -90,7 +92,11 @@ def without_excused(view: PodView, injected: Injected) -> PodView:
     """The pod without containers that an installation's list or a profile excuses."""
     if not injected.containers:
         return view
-    kept = [each for each in view.everyone if not injected.excuses(each.body, view)]
+    kept = [
+        each
+        for each in view.everyone
+        if asks_of_node(each) or not injected.excuses(each.body, view)
+    ]
     if len(kept) == len(view.everyone):
         return view
     places = {each.path for each in kept}
@@ -102,6 +108,11 @@ def without_excused(view: PodView, injected: Injected) -> PodView:
     if view.old is not None:
         found.old = without_excused(view.old, injected)
     return found
+
+
+def asks_of_node(container: Container) -> bool:
+    """Whether a container takes ports or devices of its node by what lists do not compare."""
+    return sees_devices(container) or any(True for _ in host_ports(container))
 
 
 def with_main(view: PodView, names: Sequence[str]) -> PodView:
