@@ -174,6 +174,15 @@ def test_groups_have_their_numbers_beside_their_lists() -> None:
     assert told(lists=lists, replicas=".spec.others[].n", minimum=lists) == ["groups-differ"] * 2
 
 
+def test_scale_sets_a_component_or_a_field_that_the_profile_has() -> None:
+    places = {"replicas": {"places": [".spec.replicas"]}}
+    assert errors(fields=places, scaleSubresource={"field": "replicas"}) == []
+    assert errors(fields=places, scaleSubresource={"field": "workers"}) == ["field-unknown"]
+    assert errors(scaleSubresource={}) == ["scale-target"]
+    both = {"component": "replica", "field": "replicas"}
+    assert errors(fields=places, scaleSubresource=both) == ["scale-target"]
+
+
 def test_a_component_has_one_role_and_one_convention() -> None:
     both = {"role": "worker", "roles": {"byInstance": {"a": "master"}}}
     assert errors(components={"a": both}) == ["two-roles"]

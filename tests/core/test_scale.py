@@ -105,6 +105,36 @@ def test_scale_of_workers_meets_the_rules_of_num_workers() -> None:
     assert isinstance(scaled(rules, 16, 2), Allowed)
 
 
+GROVE = [
+    ("grove.io", "v1alpha1", each)
+    for each in ("podcliquesets", "podcliquescalinggroups", "podcliques")
+]
+
+
+@pytest.mark.parametrize("resource", GROVE)
+def test_scale_meets_the_rules_of_the_field_that_it_sets(resource: tuple[str, str, str]) -> None:
+    rules = catalog("rules: {replicas: {min: 2, max: 4}}")
+    assert isinstance(scaled(rules, 4, 2, resource), Allowed)
+    assert reasons(scaled(rules, 64, 2, resource)) == [("replicas", "max")]
+    assert reasons(scaled(rules, 1, 2, resource)) == [("replicas", "min")]
+    assert isinstance(scaled(rules, 63, 64, resource), Allowed)
+    fixed = catalog("defaults: {replicas: 2}\nrules: {replicas: {canEdit: false}}")
+    assert reasons(scaled(fixed, 3, 2, resource)) == [("replicas", "canEdit")]
+
+
+@pytest.mark.parametrize("resource", GROVE[:2])
+def test_scale_of_what_multiplies_pods_tells_that_no_total_is_judged(
+    resource: tuple[str, str, str],
+) -> None:
+    rules = catalog(
+        "rules: {total: {gpuDevices: {max: 8}}, compute: {gpuDevicesRequest: {max: 1}}}"
+    )
+    decision = scaled(rules, 4, 2, resource)
+    assert isinstance(decision, Allowed)
+    assert [each.reason for each in decision.warnings] == ["unseen-gpus"]
+    assert not scaled(rules, 2, 4, resource).warnings
+
+
 def test_scale_is_never_exempt_and_never_patched() -> None:
     rules = catalog(BOUNDS)
     sender = scaling(10, 4)

@@ -7,13 +7,14 @@ from typing import Any
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision
 from webhook.core.judgement.conclusion import concluded
-from webhook.core.plan import Plan
+from webhook.core.plan import Plan, component_roles
 from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import Field
 from webhook.core.references import References
 from webhook.core.request import Request
+from webhook.core.united import united
 from webhook.core.workload.bindings.scalar import INVALID, rules_of
 from webhook.core.workload.bindings.scales import closer
 from webhook.core.workload.definition import Definition
@@ -26,7 +27,7 @@ REPLICAS: Path = ("spec", "replicas")
 def decide_scale(
     request: Request, catalog: Catalog, references: References
 ) -> tuple[Decision, Decision | None]:
-    """Rules on scale.replicas, on numWorkers where the scaled instance is its place, on all GPUs.
+    """Rules on scale.replicas, on the field whose number is scaled, on all GPUs.
 
     The second decision is that of the trial, None when there is none.
     """
@@ -58,16 +59,25 @@ def judge_scale(request: Request, references: References, plan: Plan, target: Sc
 
 def scaled_leaves(plan: Plan, definition: Definition, target: ScaleOf) -> list[tuple[Field, Leaf]]:
     """The leaves whose value a scale request sets."""
-    roles = definition.profile.component(target.component).roles(target.instance or "")
-    effective = plan.effective(target.component, roles)
-    paths = ["scale.replicas"]
+    paths = [target.field] if target.field else ["scale.replicas"]
     for path, held in definition.profile.fields.items():
         of = held.scale_of
-        if of is None or path not in TABLE.fields or of.component != target.component:
+        if of is None or of.component != target.component:
             continue
         if (of.instance or "").casefold() == (target.instance or "").casefold():
             paths.append(path)
-    return [(TABLE.fields[path], effective[path]) for path in paths if path in effective]
+    leaves = [(path, leaf_of(plan, target, path)) for path in paths if path in TABLE.fields]
+    return [(TABLE.fields[path], leaf) for path, leaf in leaves if leaf is not None]
+
+
+def leaf_of(plan: Plan, target: ScaleOf, path: str) -> Leaf | None:
+    """The rules of a field for what is scaled: of one component, or of the workload."""
+    if target.field:
+        pairs = component_roles(plan.definition) or [("", ("worker",))]
+    else:
+        component = plan.definition.profile.component(target.component)
+        pairs = [(target.component, component.roles(target.instance or ""))]
+    return united(path, [plan.effective(*each) for each in pairs])
 
 
 def judge_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
@@ -103,16 +113,18 @@ def judge_total_gpus(ev: Evaluation, plan: Plan, target: ScaleOf) -> None:
     The review does not say how many GPUs a pod has. Where the policy asks for some of every pod,
     fewer cannot be; where it bounds them, more cannot. In between it is told that nobody judged.
     """
-    roles = plan.definition.profile.component(target.component).roles(target.instance or "")
-    effective = plan.effective(target.component, roles)
+    leaf = leaf_of(plan, target, TOTAL_GPUS)
     number, before = replicas_of(ev.request.object), replicas_of(ev.old)
-    if TOTAL_GPUS not in effective or number is None or before is None or number <= before:
+    if leaf is None or number is None or before is None or number <= before:
         return
     row = TABLE.fields[TOTAL_GPUS]
-    rules = rules_of(row, effective[TOTAL_GPUS])
-    fewest, most = gpus_of_a_pod(effective.get(GPUS_OF_A_POD))
+    rules = rules_of(row, leaf)
+    fewest, most = gpus_of_a_pod(leaf_of(plan, target, GPUS_OF_A_POD))
     held = [each for each in plan.definition.interface.components if each.form is not None]
     alone = len(held) == 1 and held[0].ids is None
+    if target.field:
+        # It multiplies pods, and nothing here says how many.
+        fewest, alone = 0, False
     for each, holds in rules.final:
         if each.rule != "max" or (
             alone and most is not None and holds(most * number, each.argument)

@@ -105,6 +105,7 @@ places are native jq paths from the object's root; a place may match several tim
       # the settings' list of injected content
       adds: {containers: [{name: wait, image: 'docker.io/library/alpine:3.10'}], items: []}
       clusterScoped: false              # true: in no namespace, so that no webhook is asked
+      # what `scale` sets; {field: replicas} where it is a number of the workload and of no component
       scaleSubresource: {component: replica, instance: Worker}
       nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
       claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods, or

@@ -34,7 +34,6 @@ from webhook.core.workload.profile_model import (
     MainContainerModel,
     ProfileSpec,
     ScaleOfModel,
-    ScaleSubresourceModel,
 )
 from webhook.core.workload.programs import place, program
 from webhook.core.workload.query import Program
@@ -75,7 +74,7 @@ class Builder:
             frozenset((each.group, each.kind) for each in spec.intermediate_kinds),
             frozenset(spec.controllers),
             tuple(self.references(spec)),
-            scale_of(spec.scale_subresource),
+            self.scale_subresource(spec),
             frozenset(spec.steering.labels),
             frozenset(spec.steering.annotations),
             None if subtrees is None else self.places(("openSubtrees",), subtrees),
@@ -135,6 +134,19 @@ class Builder:
             body.without_template,
             frozenset((each.group, each.kind) for each in body.makes),
         )
+
+    def scale_subresource(self, spec: ProfileSpec) -> ScaleOf | None:
+        """What `scale` sets, by a component or by a field that the profile has."""
+        body, at = spec.scale_subresource, ("scaleSubresource",)
+        if body is None or bool(body.component) == bool(body.field):
+            if body is not None:
+                fix = "set one of `component` and `field`"
+                self.add(at, "`scale` sets one number", fix, "scale-target")
+            return None
+        if body.field and body.field not in spec.fields_:
+            found = f"`{shown(body.field)}` is not among `fields`"
+            self.add((*at, "field"), found, "state its places there", "field-unknown")
+        return ScaleOf(body.component or "", body.instance, body.field or "")
 
     def main(self, at: Path, main: MainContainerModel) -> MainConvention:
         """Which container is the main one; `at` is where it says who names it."""
@@ -338,6 +350,6 @@ def path_of_items(text: str) -> tuple[Path, int | None]:
     return (*listed, 0, *after[1:].split(".")) if after else (*listed, 0), len(listed)
 
 
-def scale_of(body: ScaleOfModel | ScaleSubresourceModel | None) -> ScaleOf | None:
+def scale_of(body: ScaleOfModel | None) -> ScaleOf | None:
     """A component's replicas, as the body names them."""
     return ScaleOf(body.component, body.instance) if body else None

@@ -60,7 +60,7 @@ def mentioned(profile: Profile) -> list[tuple[Path, str]]:
     for name, each in profile.fields.items():
         if each.scale_of:
             found.append((("fields", name, "scaleOf", "component"), each.scale_of.component))
-    if profile.scale_subresource:
+    if profile.scale_subresource and profile.scale_subresource.component:
         at: Path = ("scaleSubresource", "component")
         found.append((at, profile.scale_subresource.component))
     return found

@@ -90,10 +90,14 @@ class ComponentProfile:
 
 @dataclass(frozen=True, slots=True)
 class ScaleOf:
-    """The sum of a component's replicas, or of one of its instances (named without case)."""
+    """The sum of a component's replicas, or of one of its instances (named without case).
+
+    Of the scale subresource it may be a field of the workload instead, with no component.
+    """
 
     component: str
     instance: str | None = None
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)

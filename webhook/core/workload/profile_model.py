@@ -206,10 +206,11 @@ class ReservedModel(Model):
 
 
 class ScaleSubresourceModel(Model):
-    """What `scale` sets."""
+    """What `scale` sets: the replicas of a component, or a field of the workload."""
 
-    component: str
+    component: str | None = None
     instance: str | None = None
+    field: str | None = None
 
 
 class SteeringModel(Model):
