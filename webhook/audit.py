@@ -128,26 +128,8 @@ def judged(
     body: Json, definition: Definition, catalog: Catalog, namespace: str, references: References
 ) -> Finding:
     """One object as if it were made today, in both passes."""
-    metadata = body.get("metadata") or {}
-    interface = definition.interface
-    request = Request(
-        interface.group,
-        interface.version,
-        interface.kind,
-        "CREATE",
-        body,
-        namespace=namespace,
-        name=str(metadata.get("name") or ""),
-        namespace_labels=references.namespaces[namespace],
-        time=clock.moment(),
-    )
-    found = Finding(
-        str(body["apiVersion"]),
-        interface.kind,
-        namespace,
-        request.name,
-        str(metadata.get("uid") or ""),
-    )
+    request = request_for(body, definition, namespace, references)
+    found = finding_of(request)
     evaluator = jq.evaluator()
     decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
     if isinstance(decision, Allowed):
@@ -159,3 +141,28 @@ def judged(
         found = replace(found, violations=decision.violations, changes=())
         found = replace(found, trial=found.trial or decision.audit)
     return found
+
+
+def request_for(
+    body: Json, definition: Definition, namespace: str, references: References
+) -> Request:
+    """The request by which an object would come today."""
+    interface = definition.interface
+    return Request(
+        interface.group,
+        interface.version,
+        interface.kind,
+        "CREATE",
+        body,
+        namespace=namespace,
+        name=str((body.get("metadata") or {}).get("name") or ""),
+        namespace_labels=references.namespaces[namespace],
+        time=clock.moment(),
+    )
+
+
+def finding_of(request: Request) -> Finding:
+    """A finding on an object without anything found yet."""
+    body = request.object
+    uid = str((body.get("metadata") or {}).get("uid") or "")
+    return Finding(str(body["apiVersion"]), request.kind, request.namespace, request.name, uid)

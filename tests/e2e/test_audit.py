@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,53 @@ def test_a_namespace_that_is_not_governed_is_told(bare: Cluster) -> None:
     found = podgate("audit", "--kubeconfig", str(bare.kubeconfig()), "-n", "kube-system")
     assert found.exit_code == 2
     assert found.stderr == "error: no governed namespace kube-system\n"
+
+
+def test_what_another_webhook_added_is_listed_and_then_excused(
+    bare: Cluster,
+    api: Api,  # noqa: F811 - the fixture
+    space: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The real controller adopts a Pod that has more than its template."""
+    made = pod("adopted", A)
+    made["metadata"]["labels"] = {"app": "adopted"}
+    made["spec"]["serviceAccountName"] = "default"
+    made["spec"]["containers"].append({"name": "spy", "image": "registry.example.com/spy:[1]"})
+    api.request("POST", f"/api/v1/namespaces/{SPACE}/pods", made)
+    template = {"metadata": {"labels": {"app": "adopted"}}, "spec": pod("", A)["spec"]}
+    selector = {"matchLabels": {"app": "adopted"}}
+    sets = f"/apis/apps/v1/namespaces/{SPACE}/replicasets"
+    document = {
+        "metadata": {"name": "adopting"},
+        "spec": {"replicas": 1, "selector": selector, "template": template},
+    }
+    api.request("POST", sets, document)
+    place = f"/api/v1/namespaces/{SPACE}/pods/adopted"
+
+    def is_adopted() -> bool:
+        return bool(api.request("GET", place)["metadata"].get("ownerReferences"))
+
+    try:
+        until = time.monotonic() + 60
+        while not is_adopted():
+            assert time.monotonic() < until, "the controller does not adopt the Pod"
+            time.sleep(0.2)
+        found = audit(bare, "--injected")
+        assert found.exit_code == 1, found.output
+        assert f"# Pod {SPACE}/adopted, which ReplicaSet adopting controls" in found.stdout
+        listed = {"containers": [{"name": "spy", "image": "registry.example.com/spy:[[]1]"}]}
+        assert yaml.safe_load(found.stdout) == listed
+        file = tmp_path / "injected.yaml"
+        file.write_text(found.stdout)
+        monkeypatch.setenv("PODGATE_INJECTED", str(file))
+        again = audit(bare, "--injected")
+        assert (again.exit_code, again.stdout) == (0, ""), again.output
+    finally:
+        api.request("DELETE", f"{sets}/adopting")
+        with contextlib.suppress(StatusError):
+            api.request("DELETE", place)
 
 
 def report_crd() -> Json:

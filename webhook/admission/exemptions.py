@@ -61,6 +61,19 @@ def is_sent_by_controller(request: Request, catalog: Catalog, owner: tuple[str, 
     return catalog.vocabulary.controllers.trusts(request.user, owner)
 
 
+def is_made_verbatim(request: Request, catalog: Catalog) -> bool:
+    """Whether a controller, if it made the object, made it of pods that were evaluated before.
+
+    Who made it is not asked, so that this is for objects that are already there.
+    """
+    owner = controller_of(request.object)
+    if owner is None or not is_governed(catalog, owner) or is_merged(request, catalog, owner):
+        return False
+    if any(each.controllers for each in profiles_of_owner(catalog, owner)):
+        return True
+    return any(owner in each.kinds for each in catalog.vocabulary.controllers.entries)
+
+
 def is_governed(catalog: Catalog, owner: tuple[str, str]) -> bool:
     """Whether objects of the owner's kind, or what they are made from, are evaluated."""
     return any(each in catalog.definitions for each in catalog.governed_kinds(*owner))

@@ -15,8 +15,9 @@ import typer
 
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.kubernetes import AccessError
-from webhook.audit import Finding, audited, governed_namespaces
+from webhook.audit import Finding, Labels, audited, governed_namespaces
 from webhook.cli import loading
+from webhook.cli.audit_injected import Printer
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.registration import Governed
 from webhook.cli.report import violation_json
@@ -29,6 +30,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.decision import Problem, Violation
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
+from webhook.injections import injections
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.scanner import api_of_reports
 from webhook.watcher import collections_of, plain, version_of
@@ -42,6 +44,14 @@ Candidate = Annotated[
         "--candidate",
         metavar="FILE",
         help="Policies that are not there yet: only what they would refuse or change is told.",
+    ),
+]
+InjectedOnly = Annotated[
+    bool,
+    typer.Option(
+        "--injected",
+        help="What other webhooks added to objects that controllers made, as entries for the list of"
+        " the server's option --injected.",
     ),
 ]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json (one object a line).")]
@@ -66,12 +76,15 @@ def audit(
     kubernetes: loading.Minor = DEFAULT_MINOR,
     kubeconfig: KubeconfigFile = None,
     own_namespace: OwnNamespace = "",
+    injected: InjectedOnly = False,
     output: Output = "text",
 ) -> None:
     """Judge what is in the governed namespaces by the cluster's policies and those of files.
 
     With --candidate, tell what these policies would refuse and change beyond what holds today;
-    nothing is written. Exit code 0: nothing found, 1: something breaks a rule, 2: bad input.
+    nothing is written. With --injected, print what the list of injected content lacks for objects
+    of controllers, --candidate included; what PODGATE_INJECTED lists is not lacking.
+    Exit code 0: nothing found, 1: something breaks a rule, 2: bad input.
     """
     try:
         loading.checked(output, ("text", "json"), "--output")
@@ -80,8 +93,9 @@ def audit(
             policies, interfaces, assets, combination=rule_combination, minor=kubernetes
         )
         server = ApiServer(credentials_for(kubeconfig, os.environ))
+        work = list_injected if injected else run
         code = asyncio.run(
-            run(server, sources, candidate or [], governed, namespace, output, own_namespace)
+            work(server, sources, candidate or [], governed, namespace, output, own_namespace)
         )
     except (AccessError, ApiError) as error:
         loading.complain(f"error: {error}")
@@ -102,10 +116,7 @@ async def run(
 ) -> int:
     """Judge everything; the exit code."""
     now, then = await catalogs(server, sources, candidate, own_namespace)
-    spaces = await governed_namespaces(server, governed, namespace)
-    if namespace and not spaces:
-        loading.complain(f"error: no governed namespace {namespace}")
-        raise loading.BadInput
+    spaces = await spaces_of(server, governed, namespace)
     before = {each.uid: each async for each in audited(server, now, spaces)}
     found = before.values() if then is None else await beyond(server, then, spaces, before)
     found = [each for each in found if not each.is_clean]
@@ -113,6 +124,33 @@ async def run(
     if output == "text" and not await api_of_reports(server):
         loading.complain(f"note: {NO_REPORTS}")
     return 1 if any(each.violations for each in found) else 0
+
+
+async def list_injected(
+    server: ApiServer,
+    sources: Sources,
+    candidate: list[str],
+    governed: str,
+    namespace: str,
+    output: str,
+    own_namespace: str,
+) -> int:
+    """Print what the list of injected content lacks; the exit code."""
+    now, then = await catalogs(server, sources, candidate, own_namespace)
+    spaces = await spaces_of(server, governed, namespace)
+    printer = Printer(output)
+    async for each in injections(server, then or now, spaces):
+        printer.take(each)
+    return printer.end()
+
+
+async def spaces_of(server: ApiServer, governed: str, namespace: str) -> dict[str, Labels]:
+    """The governed namespaces; BadInput where there is none of the name that was asked for."""
+    spaces = await governed_namespaces(server, governed, namespace)
+    if namespace and not spaces:
+        loading.complain(f"error: no governed namespace {namespace}")
+        raise loading.BadInput
+    return spaces
 
 
 async def beyond(

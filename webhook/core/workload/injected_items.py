@@ -14,12 +14,15 @@
       mounts: [{name: istio-envoy, mountPath: /etc/istio/proxy}]
     - field: scheduling.schedulerName   # a value of the pod, in what controllers make
       content: volcano
+    - field: security.volumeTypes       # a volume of a type that is not allowed
+      content: {name: keys, csi: {driver: keys.example.com}}
 
 A `*` in a text stands for anything.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -29,7 +32,7 @@ from webhook.core.decision import Problem
 from webhook.core.injected import View, is_token_mount
 from webhook.core.pointer import Path, display
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.row import POD
+from webhook.core.policy.row import POD, POD_SET
 from webhook.core.source import SourceDocument
 
 PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle")
@@ -38,6 +41,7 @@ CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "resources")
 ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage"})
 ITEM_KEYS = ("field", "content", "mounts")
 KEYED = frozenset({"labels", "annotations"})
+SPECIAL = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,7 @@ class Injected:
         The API server mounts the token of the pod's service account into containers that webhooks
         add as well; that mount is Kubernetes' own, whatever the list says.
         """
-        mounts = body.get("volumeMounts")
-        if view is not None and isinstance(mounts, list):
-            body = {**body, "volumeMounts": [m for m in mounts if not is_token_mount(m, view)]}
-            if not body["volumeMounts"]:
-                del body["volumeMounts"]
+        body = without_token(body, view)
         return (each for each in self.containers if is_container(each, body))
 
     def excuses(self, body: Mapping[str, Any], view: View | None = None) -> bool:
@@ -102,6 +102,41 @@ class Injected:
     def has_content(self, raw: Any) -> bool:
         """Whether something is an item of the list, whatever field it belongs to."""
         return any(alike(each.content, raw) for each in self.items)
+
+
+def without_token(body: Mapping[str, Any], view: View | None) -> Mapping[str, Any]:
+    """A container without the mount of the token that the API server adds."""
+    mounts = body.get("volumeMounts")
+    if view is None or not isinstance(mounts, list):
+        return body
+    left = [each for each in mounts if not is_token_mount(each, view)]
+    found = {key: value for key, value in body.items() if key != "volumeMounts"}
+    return {**found, "volumeMounts": left} if left else found
+
+
+def container_entry(body: Mapping[str, Any], view: View | None = None) -> dict[str, Any]:
+    """The entry of a list that excuses this container and no other."""
+    body = without_token(body, view)
+    found = {key: body[key] for key in ("name", "image", *PRIVILEGES) if body.get(key) is not None}
+    if devices := devices_of(body):
+        found["resources"] = devices
+    return {key: exact(value) for key, value in found.items()}
+
+
+def item_entry(field: str, content: Any, mounts: Iterable[Any] = ()) -> dict[str, Any]:
+    """The entry of a list that excuses this item, or value of the pod, and no other."""
+    found = {"field": field, "content": exact(content)}
+    listed = [exact(each) for each in mounts]
+    return {**found, "mounts": listed} if listed else found
+
+
+def exact(value: Any) -> Any:
+    """A pattern that is `alike` this value only."""
+    if isinstance(value, dict):
+        return {key: exact(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [exact(each) for each in value]
+    return SPECIAL.sub(r"[\g<0>]", value) if isinstance(value, str) else value
 
 
 def devices_of(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -205,9 +240,9 @@ def faults_of(data: Any) -> Iterator[tuple[Path, str, str]]:
 
 
 def is_of_pod(name: Any) -> bool:
-    """Whether a field of that name is one value of the pod spec."""
+    """Whether a field of that name is one value of the pod spec, or a set of names in it."""
     row = TABLE.fields.get(name) if isinstance(name, str) else None
-    return row is not None and row.shape == POD
+    return row is not None and row.shape in (POD, POD_SET)
 
 
 def is_itemized(name: Any) -> bool:

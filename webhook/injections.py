@@ -1,0 +1,145 @@
+"""What other webhooks added to objects that controllers made, and what would excuse it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook import jq
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.lookups import PATH
+from webhook.admission.exemptions import is_made_verbatim
+from webhook.admission.facts import facts_of_all
+from webhook.audit import Finding, finding_of, objects_of, request_for
+from webhook.claims import read_claims
+from webhook.core.catalog import Catalog
+from webhook.core.decide import decide
+from webhook.core.decision import Decision, Denied, NeededObject, OwnerReference, Violation
+from webhook.core.owners import owner_reference
+from webhook.core.references import References
+from webhook.core.request import ObjectRead, Request, Stage, Treatment
+from webhook.core.suggested import Entry, suggest
+from webhook.core.workload.definition import Definition
+
+log = logging.getLogger("podgate.audit")
+
+Json = dict[str, Any]
+OWNERS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """One object that a controller made, and what the list of injected content lacks for it.
+
+    No entry excuses the violations that are `left`.
+    """
+
+    found: Finding
+    owner: OwnerReference
+    entries: tuple[Entry, ...] = ()
+    left: tuple[Violation, ...] = ()
+
+
+@dataclass(slots=True)
+class Owners:
+    """Reads owners and their revisions; the last ones are kept, as their objects come together."""
+
+    server: ApiServer
+    kept: dict[str, ObjectRead] = field(default_factory=dict)
+    forbidden: set[str] = field(default_factory=set)
+
+    async def read(self, needed: NeededObject) -> ObjectRead:
+        """An object as it is; ApiError where the API server does not answer."""
+        known = self.kept.get(needed.path)
+        if known is not None:
+            return known
+        found = ObjectRead()
+        if PATH.fullmatch(needed.path):
+            try:
+                found = ObjectRead(await self.server.find(needed.path))
+            except ApiError as error:
+                if error.code != 403:
+                    raise
+                found = ObjectRead(forbidden=True)
+                self.warn(needed.path.split("/")[-2], error)
+        if len(self.kept) >= OWNERS_KEPT:
+            del self.kept[next(iter(self.kept))]
+        self.kept[needed.path] = found
+        return found
+
+    def warn(self, resource: str, error: ApiError) -> None:
+        """Log once for each kind of owner that it may not be read."""
+        if resource not in self.forbidden:
+            self.forbidden.add(resource)
+            log.warning("%s are not compared with what was made of them: %s", resource, error)
+
+
+async def injections(
+    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Mapping[str, str]]
+) -> AsyncIterator[Injection]:
+    """Every object that a controller made of evaluated pods, with what the list lacks for it.
+
+    Each is evaluated as the validating pass would if it were made again. One whose owner is gone
+    will not be.
+    """
+    claims, owners = await read_claims(server), Owners(server)
+    for _, definitions in sorted(catalog.definitions.items()):
+        seen: set[str] = set()
+        for definition in definitions:
+            async for body in objects_of(server, definition):
+                namespace = str((body.get("metadata") or {}).get("namespace") or "")
+                owner = owner_reference(body)
+                if owner is None or namespace not in namespaces:
+                    continue
+                known = References({namespace: namespaces[namespace]}, claims)
+                request = as_created(request_for(body, definition, namespace, known))
+                found = finding_of(request)
+                if found.uid in seen or not is_made_verbatim(request, catalog):
+                    continue
+                if len(definitions) > 1:
+                    seen.add(found.uid)  # each version lists the same objects
+                one = await injection(owners, request, definition, catalog, known)
+                if one is not None:
+                    violations, entries, left = one
+                    yield Injection(replace(found, violations=violations), owner, entries, left)
+
+
+Lacking = tuple[tuple[Violation, ...], tuple[Entry, ...], tuple[Violation, ...]]
+"""Violations, entries that excuse them, and those that none excuses."""
+
+
+async def injection(
+    owners: Owners,
+    request: Request,
+    definition: Definition,
+    catalog: Catalog,
+    references: References,
+) -> Lacking | None:
+    """What the list lacks for one object; None where its owner is gone."""
+    evaluator = jq.evaluator()
+    while True:
+        facts = facts_of_all(request, catalog, evaluator)
+        decision: Decision = decide(request, catalog, references, facts)
+        if not isinstance(decision, Denied):
+            return (), (), ()
+        needed = decision.needs
+        if needed is None or needed.path in request.objects:
+            break
+        read = await owners.read(needed)
+        metadata = (read.object or {}).get("metadata") or {}
+        if needed.uid and not read.forbidden and metadata.get("uid") != needed.uid:
+            return None
+        request = replace(request, objects={**request.objects, needed.path: read})
+    found = suggest(request, catalog, references, definition, facts, decision)
+    return decision.violations, found.entries, found.left
+
+
+def as_created(request: Request) -> Request:
+    """The request of a controller that makes the object; debug containers came to it later."""
+    body = request.object
+    if (request.group, request.kind) == ("", "Pod") and "ephemeralContainers" in body["spec"]:
+        spec = {key: each for key, each in body["spec"].items() if key != "ephemeralContainers"}
+        body = {**body, "spec": spec}
+    return replace(request, object=body, stage=Stage.VALIDATE, treatment=Treatment.DERIVED)
