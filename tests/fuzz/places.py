@@ -68,8 +68,6 @@ NEEDED: dict[str, tuple[tuple[str, Any], ...]] = {
     "WorkflowTemplate": (("spec.templates", [TEMPLATE_OF_ARGO]),),
     "ClusterWorkflowTemplate": (("spec.templates", [TEMPLATE_OF_ARGO]),),
     "CronWorkflow": (("spec.workflowSpec.templates", [TEMPLATE_OF_ARGO]),),
-    "SparkApplication": (("spec.image", IMAGE),),
-    "ScheduledSparkApplication": (("spec.template.image", IMAGE),),
     "MPIJob": (("spec.mpiReplicaSpecs.Worker.replicas", 1),),
     "TaskRun": (("spec.taskSpec", STEPS),),
     "PipelineRun": (("spec.pipelineSpec", {"tasks": [{"name": "main", "taskSpec": STEPS}]}),),

@@ -16,8 +16,6 @@ from tests.fuzz.reviews import send
 SEED = 13
 COUNT = 20_500
 PARTS = 4
-REFUSED = {"milvus.io/v1beta1 Milvus": "a default variable is written for its components twice"}
-"""Kinds whose compliant objects are refused under some policy, with what is wrong."""
 GENERATOR = Generator(SEED)
 
 
@@ -34,7 +32,7 @@ def test_no_violation_is_let_in_and_no_compliant_object_refused(part: int) -> No
 
 
 def test_every_plain_compliant_object_is_let_in() -> None:
-    assert {kind for kind, _, _ in GENERATOR.bases.refused} <= set(REFUSED)
+    assert not GENERATOR.bases.refused
 
 
 def test_an_index_is_the_same_object_whatever_was_sent_before() -> None:

@@ -12,10 +12,11 @@ from webhook.core.plan import Plan
 from webhook.core.references import References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.steps import Steps
+from webhook.core.workload.bindings.policy_items import PolicyItems
 from webhook.core.workload.evaluation import Evaluation, Views
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import before_update
-from webhook.core.workload.podspec import MalformedPod, PodView
+from webhook.core.workload.podspec import MalformedPod, PodView, as_written
 from webhook.core.workload.restore import immutable_places, restore_immutable
 
 
@@ -37,16 +38,18 @@ def fill(ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[
 def fill_pod(ev: Evaluation, steps: Steps, view: PodView) -> None:
     """Defaults of one pod; the containers that some bring along get those of the others too."""
     bindings = iter(steps.needed if ev.writes_needed_only else steps.fill)
+    # Items that were written for another pod may be fragments of this one too.
+    fresh = as_written(view, ev.draft.document) if ev.draft.changed else view
     for binding in bindings:
         ev.request.go_on()
-        binding.fill(view, ev)
+        binding.fill(fresh if isinstance(binding, PolicyItems) else view, ev)
         if not getattr(binding, "adds_containers", False):
             break  # those that bring containers come first
         if ev.draft.changed:
-            view = ev.as_it_stands(view)
+            view = fresh = ev.as_it_stands(view)
     for binding in bindings:
         ev.request.go_on()
-        binding.fill(view, ev)
+        binding.fill(fresh if isinstance(binding, PolicyItems) else view, ev)
 
 
 def completed_before(request: Request, plan: Plan, references: References) -> Views:

@@ -265,6 +265,11 @@ class PodParts:
         if given:
             self.latest[pod] = place
 
+    def states_main(self) -> bool:
+        """Return whether the kind states the fields of a main container, and never it as a whole."""
+        of_main = [each.pod for each in self.parts if each.pod[:3] == CONTAINER]
+        return bool(of_main) and CONTAINER not in of_main
+
     def refuse(self, place: Path, what: str, value: Any) -> None:
         """Remember that a place holds something else than `what`: whoever locates pods tells it."""
         self.refused.append((place, what, value))

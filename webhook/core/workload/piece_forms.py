@@ -148,12 +148,16 @@ def put_memory(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> No
 
 
 def put_also(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
-    """Containers as they are; the first takes the place that no other piece has filled."""
+    """Containers as they are; the first takes the place that no other piece has filled.
+
+    Where a kind states its main container field by field there is one, with none of them set too.
+    """
     if value is None:
         return
     several = isinstance(value, list)
-    held = pod["spec"].get(at[-1])
-    kept = [each for each in held if each != {}] if isinstance(held, list) else []
+    found = pod["spec"].get(at[-1])
+    held = found if isinstance(found, list) else []
+    kept = held if parts.states_main() else [each for each in held if each != {}]
     for index, each in enumerate(value if several else [value]):
         parts.add((*at, len(kept)), (*place, index) if several else place, given=True)
         kept.append(each)

@@ -35,6 +35,9 @@ class Pieces(Protocol):
     def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
         """Remember where a piece is."""
 
+    def states_main(self) -> bool:
+        """Return whether the kind states the fields of a main container, and never it as a whole."""
+
     def refuse(self, place: Path, what: str, value: Any) -> None:
         """Remember that a place holds something else than `what`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from webhook.core import pointer
 from webhook.core.lookup import FEW
 from webhook.core.pointer import Path
 from webhook.core.workload.locating.location import PodLocation
-from webhook.core.workload.parts import found_in
+from webhook.core.workload.parts import PodParts, found_in, step_of
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
@@ -304,6 +304,23 @@ def reassembled(view: PodView, document: Any) -> PodView:
         known = old.location.parts.effective({"metadata": old.metadata, "spec": old.spec})
         old = view_of(old.location, known["spec"], known["metadata"], (), None)
     return view_of(view.location, pod["spec"], pod["metadata"], (), old)
+
+
+def as_written(view: PodView, document: Any) -> PodView:
+    """Return a pod in pieces as another copy of the document has it; any other pod as it is.
+
+    Paths of the view that is given go on meaning what they meant.
+    """
+    known = view.location.parts
+    if known is None:
+        return view
+    parts = PodParts(known.parts, known.bindings, known.root)
+    pod = parts.settle(found_in(parts.parts, document, parts.bindings))
+    step = step_of(str(view.spec_path[0]), parts)
+    location = replace(
+        view.location, parts=parts, metadata_path=(step, "metadata"), spec_path=(step, "spec")
+    )
+    return view_of(location, pod["spec"], pod["metadata"], (), view.old)
 
 
 def view_of(
