@@ -11,7 +11,7 @@ import pytest
 from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
 from webhook.core.injected import ACCOUNT_SOURCES
-from webhook.core.workload.injected_items import Injected, alike, parse_injected
+from webhook.core.workload.injected_items import PROBES, Injected, alike, parse_injected
 
 SIDECAR: dict[str, Any] = {
     "name": "istio-proxy",
@@ -51,6 +51,9 @@ def parsed(text: str) -> tuple[Injected, list[str]]:
         ({"volumeMounts": [{"name": "root", "mountPath": "/host"}]}, False),
         ({"lifecycle": {"postStart": {}}}, False),
         ({"envFrom": [{"secretRef": {"name": "s"}}]}, False),
+        ({"command": ["sh"]}, False),
+        ({"args": ["sidecar"], "readinessProbe": {"httpGet": {"port": 1}}}, True),
+        *(({probe: {"exec": {"command": ["sh"]}}}, False) for probe in PROBES),
     ],
 )
 def test_a_container_is_excused_by_image_mounts_and_privileges(
@@ -58,6 +61,31 @@ def test_a_container_is_excused_by_image_mounts_and_privileges(
 ) -> None:
     body = {**SIDECAR, "image": "docker.io/istio/proxyv2:1.24", **change}
     assert Injected((SIDECAR,)).has_container(body) is excused
+
+
+@pytest.mark.parametrize(
+    ("change", "excused"),
+    [
+        ({}, True),
+        ({"command": ["sh", "-c", "sleep 2"]}, False),
+        ({"command": ["sh", "-c"]}, False),
+        ({"args": ["exit"]}, False),
+        ({"startupProbe": {"exec": {"command": ["exit"]}}}, False),
+    ],
+)
+def test_a_container_runs_what_the_list_says(change: dict[str, Any], excused: bool) -> None:
+    runs = {
+        "command": ["sh", "-c", "wait *"],
+        "args": ["9"],
+        "startupProbe": {"exec": {"command": ["true"]}},
+    }
+    asked = {
+        **SIDECAR,
+        "image": "docker.io/istio/proxyv2:1",
+        **runs,
+        "command": ["sh", "-c", "wait 9"],
+    }
+    assert Injected(({**SIDECAR, **runs},)).has_container({**asked, **change}) is excused
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ def standing(
         # It reaches the API server for nothing but to tell owners of refusals.
         settings = {**SETTINGS, "PODGATE_KUBECONFIG": str(cluster.kubeconfig())}
         # The operator of PyTorchJobs adds an init container, here with an image of our own.
-        listed = {"containers": [{"name": "init-pytorch", "image": TOOLS}]}
+        waiting = {"name": "init-pytorch", "image": TOOLS, "command": ["sh", "-c", "*"]}
+        listed = {"containers": [waiting]}
         injected = folder / "injected.yaml"
         injected.write_text(json.dumps(listed), "utf-8")
         settings["PODGATE_INJECTED"] = str(injected)

@@ -1,7 +1,7 @@
 """What other webhooks add to pods by an installation's own word: excused by whole content.
 
     containers:            # a sidecar: what is not named here must be absent, but for its env,
-    - name: istio-proxy    # ports, resources and probes
+    - name: istio-proxy    # ports, resources, args and what its probes do not run
       image: docker.io/istio/proxyv2:*
       securityContext: {runAsUser: 1337, privileged: false}
       resources: {limits: {example.com/nic: '1'}}   # devices; cpu and memory are not compared
@@ -30,14 +30,16 @@ from typing import Any
 
 from webhook.core.decision import Problem
 from webhook.core.injected import View, is_token_mount
-from webhook.core.pointer import Path, display
+from webhook.core.pointer import ABSENT, Path, display, read
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import POD, POD_SET
 from webhook.core.source import SourceDocument
 
-PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle")
+PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle", "command")
 """What an injected container may have only as the list says."""
-CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "resources")
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+"""What may run commands: those have to be on the list, too."""
+CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "args", *PROBES, "resources")
 ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage"})
 ITEM_KEYS = ("field", "content", "mounts")
 KEYED = frozenset({"labels", "annotations"})
@@ -164,9 +166,16 @@ def united_lists(lists: Iterable[Injected]) -> Injected:
 
 def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     """Whether a container is the one that a pattern means."""
-    named = alike(pattern.get("name"), body.get("name"))
-    imaged = alike(pattern.get("image"), body.get("image"))
-    return named and imaged and all(alike(pattern.get(k), body.get(k)) for k in PRIVILEGES)
+    compared = ("name", "image", *PRIVILEGES, *(["args"] if "args" in pattern else ()))
+    return all(alike(pattern.get(key), body.get(key)) for key in compared) and all(
+        alike(run_by(pattern, each), run_by(body, each)) for each in PROBES
+    )
+
+
+def run_by(body: Mapping[str, Any], probe: str) -> Any:
+    """What a probe runs in its container; None for nothing."""
+    found = read(body, (probe, "exec"))
+    return None if found is ABSENT else found
 
 
 def alike(pattern: Any, value: Any) -> bool:
