@@ -230,6 +230,7 @@ def test_a_cluster_of_flux_may_grow_to_its_largest_size() -> None:
     [
         ({"minExecutors": 1, "maxExecutors": 9}, 1, None),
         ({"enabled": True, "minExecutors": 1, "maxExecutors": 9}, 1, 9),
+        ({"enabled": True}, None, UNLIMITED),
     ],
 )
 def test_executors_scale_only_where_that_is_switched_on(
