@@ -156,6 +156,10 @@ def listed(text: str) -> Json:
     return dict(yaml.safe_load(text) or {})
 
 
+RUNS: Json = {
+    "command": ["sh", "-c", "serve"],
+    "livenessProbe": {"exec": {"command": ["check"]}},
+}
 CASES: dict[str, tuple[Json, Json]] = {
     "a sidecar": (
         made(MESH, volumes=[{"name": "keys", "emptyDir": {}}]),
@@ -172,6 +176,10 @@ CASES: dict[str, tuple[Json, Json]] = {
                 {"name": "setup", "image": MAIN["image"], "securityContext": {"privileged": True}}
             ]
         },
+    ),
+    "a sidecar that runs commands": (
+        made({**MESH, **RUNS, "args": ["x"], "readinessProbe": {"httpGet": {"port": 1}}}),
+        {"containers": [{**MESH, **RUNS}]},
     ),
     "a sidecar with devices": (
         made(

@@ -120,6 +120,7 @@ def container_entry(body: Mapping[str, Any], view: View | None = None) -> dict[s
     """The entry of a list that excuses this container and no other."""
     body = without_token(body, view)
     found = {key: body[key] for key in ("name", "image", *PRIVILEGES) if body.get(key) is not None}
+    found |= {each: {"exec": run} for each in PROBES if (run := run_by(body, each)) is not None}
     if devices := devices_of(body):
         found["resources"] = devices
     return {key: exact(value) for key, value in found.items()}
