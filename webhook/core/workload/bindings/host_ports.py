@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from webhook.core.lookup import frozen
-from webhook.core.pointer import Path
+from webhook.core.pointer import Path, read
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import ScalarRules, rules_of
@@ -52,6 +52,11 @@ class HostPortsField:
                     held = self.before(view, ev, container) if held is None else held
                     before = (path, True) if port_of(port) in held else None
                     self.rules.judge_intent(ev, path, True, before, None)
+            for place, listed in view.overridden(("ports",), container):
+                same = ev.updating and read(ev.old, place) == listed
+                replaced = Container(container.list, container.name, place[:-1], {"ports": listed})
+                for path, _ in host_ports(replaced):
+                    self.rules.judge_intent(ev, path, True, (path, True) if same else None, None)
 
     def is_the_servers(
         self, view: PodView, ev: Evaluation, path: Path, port: dict[str, Any]
