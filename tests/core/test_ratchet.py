@@ -278,11 +278,12 @@ GUARDED: dict[str, Callable[[Any], Any]] = {
     "mounts": lambda each: each.update(volumeMounts=[{"name": "w", "mountPath": "/w"}]),
     "security context": lambda each: each["securityContext"].update(runAsUser=5),
     "name": lambda each: each.update(name="other"),
+    "working directory": lambda each: each.update(workingDir="/x"),
     "hook": lambda each: each.update(lifecycle={"preStop": {"exec": {"command": ["sh"]}}}),
 }
 HARMLESS: dict[str, Callable[[Any], Any]] = {
     "resources": lambda each: each.update(resources={"requests": {"cpu": "1"}}),
-    "working directory": lambda each: each.update(workingDir="/x"),
+    "ports": lambda each: each.update(ports=[{"containerPort": 81}]),
     "probe": lambda each: each.update(livenessProbe={"httpGet": {"port": 80}}),
 }
 

@@ -12,6 +12,7 @@ GUARDED_PARTS = (
     "image",
     "command",
     "args",
+    "workingDir",
     "restartPolicy",
     "env",
     "envFrom",
@@ -19,7 +20,8 @@ GUARDED_PARTS = (
     "volumeDevices",
     "securityContext",
 )
-"""What decides what a container does. The policy makes an init container one that stays."""
+"""What decides what a container does. The policy makes an init container one that stays, and a
+command may be relative to the directory."""
 INHERITED = (
     "runAsUser",
     "runAsGroup",
