@@ -65,7 +65,10 @@ def without_fillings(spec: Json, *, scc: bool = False, owner: Json | None = None
             before = {} if owner is None else by_name(owner.get(name))
             found[name] = [
                 of_container(
-                    each, scc, hosted, None if owner is None else before.get(each.get("name"), {})
+                    each,
+                    scc,
+                    hosted,
+                    None if owner is None else before.get(str(each.get("name")), {}),
                 )
                 if isinstance(each, dict)
                 else each
@@ -74,10 +77,11 @@ def without_fillings(spec: Json, *, scc: bool = False, owner: Json | None = None
     return found
 
 
-def by_name(containers: Any) -> dict[Any, Json]:
-    """Containers of one list by name."""
+def by_name(containers: Any) -> dict[str, Json]:
+    """Containers of one list by name; what has none, as in owners that nobody checks, is no one's."""
     listed = containers if isinstance(containers, list) else ()
-    return {each.get("name"): each for each in listed if isinstance(each, dict)}
+    named = (each for each in listed if isinstance(each, dict))
+    return {each["name"]: each for each in named if isinstance(each.get("name"), str)}
 
 
 def of_container(body: Json, scc: bool, hosted: bool, owner: Json | None) -> Json:
