@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
 from webhook.control.lease import Election
+from webhook.control.owner_access import FIX as FORBIDDEN_FIX
+from webhook.control.owner_access import Kind, notes_on, owners_of, review_of, text_of
 from webhook.control.registration import Options, Target
 from webhook.control.rewriting import FIX, Rewriter, notes, rewriters
 from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
@@ -42,6 +45,7 @@ log = logging.getLogger("podgate.controller")
 
 Json = dict[str, Any]
 EVERY = 10.0  # seconds after which everything is looked at again, changed or not
+RIGHTS_EVERY = 300.0  # seconds after which rights are asked for again
 RENEWED = 5.0  # seconds between two renewals of the lease
 SILENCE = 60.0  # seconds without a turn of the loop after which the process should be ended
 SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
@@ -56,7 +60,8 @@ class Controller:
 
     `probe_namespace` is as the Registrar has it. What is already there is looked over every
     `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself;
-    a `ca_file` that somebody else keeps is read again each time.
+    a `ca_file` that somebody else keeps is read again each time. `webhook_user` is the webhook's
+    account, "" where it is the controller's own.
     """
 
     server: ApiServer
@@ -87,6 +92,8 @@ class Controller:
     scanner: Scanner = field(init=False)
     uncovered: set[Problem] = field(default_factory=set)
     rewriters: tuple[Rewriter, ...] = ()
+    webhook_user: str = ""
+    unreadable: frozenset[Kind] = frozenset()
 
     def __post_init__(self) -> None:
         """What watches, registers and looks over shares the connection and the metrics."""
@@ -107,7 +114,7 @@ class Controller:
             ]
             working.append(tasks.create_task(self.crds.run()))
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
-            working.append(tasks.create_task(self.beat()))
+            working += [tasks.create_task(self.beat()), tasks.create_task(self.ask_rights())]
             if self.scan_every:
                 working.append(tasks.create_task(self.scan_all()))
             await stop.wait()
@@ -311,6 +318,42 @@ class Controller:
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind), body
 
+    # Rights
+
+    async def ask_rights(self) -> None:
+        """Ask which owners the webhook may read, when kinds come or go and every five minutes."""
+        known, asked = dict[Kind, str](), -math.inf
+        while True:
+            owners = owners_of(self.catalog) if self.leads and self.catalog is not None else {}
+            if owners and (owners != known or time.monotonic() - asked > RIGHTS_EVERY):
+                known, asked = owners, time.monotonic()
+                try:
+                    self.note_unreadable(await self.forbidden_of(owners))
+                except ApiError as error:
+                    log.warning("which owners the webhook may read is not known: %s", error)
+                    self.metrics.refused("rights", error.code)
+            elif not owners and self.unreadable:
+                known = {}
+                self.note_unreadable(frozenset())
+            await asyncio.sleep(RENEWED)
+
+    async def forbidden_of(self, owners: Mapping[Kind, str]) -> frozenset[Kind]:
+        """The kinds that the webhook may not get; one question each, one after the other."""
+        found = set()
+        for (group, kind), resource in owners.items():
+            answer = await self.server.ask("POST", *review_of(group, resource, self.webhook_user))
+            if not (answer.get("status") or {}).get("allowed"):
+                found.add((group, kind))
+        return frozenset(found)
+
+    def note_unreadable(self, found: frozenset[Kind]) -> None:
+        """Log what is new among owners that may not be read, and have statuses written."""
+        for each in sorted(found - self.unreadable):
+            log.warning("%s; %s", text_of(each), FORBIDDEN_FIX)
+        if found != self.unreadable:
+            self.unreadable = found
+            self.dirty.set()
+
     # Reports
 
     async def scan_all(self) -> None:
@@ -331,9 +374,10 @@ class Controller:
 
     async def write_statuses(self, outcome: Outcome, force: InForce) -> None:
         """Write the status of every document whose status has changed."""
-        now, noted = clock.moment(), notes(self.rewriters)
+        now, noted = clock.moment(), dict(notes(self.rewriters))
         if self.catalog is not None:
             self.reaches = reaches(self.catalog, self.registrar.undefined)
+            noted |= notes_on(self.unreadable, self.catalog, outcome.standings)
         for key, _, body in self.objects():
             standing = outcome.standings.get(key)
             if standing is None:

@@ -295,7 +295,7 @@ API_ERRORS = Row(
     "counter",
     "What the API server refused or did not answer, for the controller.",
     {
-        "task": ("lease", "reconcile", "discovery", "probe", "scan"),
+        "task": ("lease", "reconcile", "discovery", "probe", "scan", "rights"),
         "code": "an HTTP status, 0 without an answer",
     },
 )

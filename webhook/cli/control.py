@@ -63,6 +63,14 @@ AdmissionService = Annotated[
         help="The Service whose Pods are asked, at their port named metrics.",
     ),
 ]
+WebhookUser = Annotated[
+    str,
+    typer.Option(
+        "--webhook-user",
+        metavar="NAME",
+        help="The webhook's account, whose rights on owners are asked for; without it this one's.",
+    ),
+]
 Probe = Annotated[
     str,
     typer.Option(
@@ -128,6 +136,7 @@ def control(
     break_glass: BreakGlass = None,
     admission: Admission = None,
     admission_service: AdmissionService = None,
+    webhook_user: WebhookUser = "",
     probe_namespace: Probe = "",
     scan_every: Scan = 0.0,
     fail_open: FailOpen = False,
@@ -172,7 +181,7 @@ def control(
             probe_namespace,
             scan_every,
         )
-        controller.ca_file = ca_file
+        controller.ca_file, controller.webhook_user = ca_file, webhook_user
         if tls_secret is not None:
             policy = Policy(
                 leaf_life=timedelta(days=leaf_days), settle=timedelta(seconds=ca_overlap)
