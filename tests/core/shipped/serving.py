@@ -61,7 +61,9 @@ PINNED = {
     "pipelinerun.tekton.dev@v1beta1": "tekton",
 }
 # Newer than the release whose CRD is pinned.
-NOT_PINNED = {"llminferenceserviceconfig.serving.kserve.io": (r"\.tokenizer\.",)}
+NOT_PINNED = {
+    "llminferenceserviceconfig.serving.kserve.io": (r"\.tokenizer\.", r"\.kvCacheOffloading\.")
+}
 NEWER_DEFAULTS = {
     "llminferenceserviceconfig.serving.kserve.io": {
         ".spec.scaling.minReplicas",
