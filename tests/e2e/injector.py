@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ class Injector:
 
     certificates: Certificates
     inject: Callable[[Json], Patch] = lambda _: []
+    resources: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"": ["pods"]})
+    """What it is asked about, by group."""
     asked: int = 0
     server: TlsServer = field(init=False)
 
@@ -51,20 +53,23 @@ class Injector:
         return 200, json.dumps({**review, "request": None, "response": response}).encode()
 
     def configuration(self, name: str, namespace: str) -> Json:
-        """Its registration for the Pods of one namespace; webhooks are called in order of names."""
+        """Its registration for one namespace; webhooks are called in order of names."""
         ca = base64.b64encode(self.certificates.ca.read_bytes()).decode()
         selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-        rule = {
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "operations": ["CREATE"],
-            "resources": ["pods"],
-        }
+        rules = [
+            {
+                "apiGroups": [group],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": list(resources),
+            }
+            for group, resources in self.resources.items()
+        ]
         webhook = {
             "name": "inject.example.com",
             "admissionReviewVersions": ["v1"],
             "clientConfig": {"url": self.url, "caBundle": ca},
-            "rules": [rule],
+            "rules": rules,
             "namespaceSelector": selector,
             "sideEffects": "None",
             "failurePolicy": "Fail",
