@@ -18,12 +18,17 @@ MESH: Json = {
     "image": "registry.example.com/mesh/proxy:1.24",
     "securityContext": {"runAsUser": 1337},
 }
+LOOKALIKE: Json = {**MESH, "command": ["mine"]}
 RUN: Json = {"name": "mesh", "hostPath": {"path": "/run/mesh"}}
 LISTED: Json = {
     "containers": [
         {**MESH, "image": "registry.example.com/mesh/proxy:*"},
         # The operator of PyTorchJobs adds it by itself.
-        {"name": "init-pytorch", "image": "registry.example.com/base/tools:1"},
+        {
+            "name": "init-pytorch",
+            "image": "registry.example.com/base/tools:1",
+            "command": ["sh", "-c", "*"],
+        },
     ],
     "items": [
         {
@@ -54,6 +59,7 @@ def change_variable(spec: Json) -> None:
 
 INJECTIONS: dict[str, Callable[[Json], None]] = {
     "sidecar": lambda spec: add(spec, "containers", SPY),
+    "lookalike": lambda spec: add(spec, "containers", LOOKALIKE),
     "init": lambda spec: add(spec, "initContainers", SPY),
     "volume": lambda spec: add(spec, "volumes", HOST),
     "variable": change_variable,
@@ -62,6 +68,7 @@ INJECTIONS: dict[str, Callable[[Json], None]] = {
 }
 TOLD = {
     "sidecar": r"image at {pod}\.containers\[\d+\]\.image: .*evil/spy:1",
+    "lookalike": r"image at {pod}\.containers\[\d+\]\.image: .*mesh/proxy",
     "init": r"image at {pod}\.initContainers\[\d+\]\.image: .*evil/spy:1",
     "volume": r"storage\.hostPath at {pod}\.volumes\[\d+\]",
     "variable": r"environmentVariables at {pod}\.containers\[0\]",

@@ -32,6 +32,8 @@ BETWEEN = {
     "LeaderWorkerSet": "StatefulSet",
 }
 """What a controller makes of a kind before there are Pods, which is injected into as well."""
+PODS = {"PyTorchJob": 2, "LeaderWorkerSet": 2}
+"""How many Pods a kind has, if not one."""
 OLD = "registry.example.com/old/tool:1"
 POLICY = """\
 apiVersion: podgate.dev/v1alpha1
@@ -54,7 +56,7 @@ def policy(*images: str) -> str:
 
 
 def is_here(kind: str) -> bool:
-    """Whether the operator of a kind, if it has one, is asked for."""
+    """Whether a kind has no operator, or one that is asked for."""
     return kind not in OPERATED or wanted(OPERATED[kind])
 
 
@@ -229,7 +231,7 @@ def cluster(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inje
                 found.create_rows(PLAIN)
                 for kind, place, wish in PLAIN:
                     if is_here(kind):
-                        found.wait_for_pods(named(kind, wish, place))
+                        found.wait_for_pods(named(kind, wish, place), PODS.get(kind, 1))
                 found.lookups_before = found.lookups()
                 found.create_rows(REFUSED)
                 yield found
@@ -250,7 +252,7 @@ def test_nothing_is_looked_up_while_nothing_is_violated(cluster: Injected) -> No
     ("kind", "place"), of_kinds(*((a, b) for a, b, c in PLAIN if c == "listed"))
 )
 def test_what_the_settings_list_passes(cluster: Injected, kind: str, place: str) -> None:
-    pods = cluster.wait_for_pods(named(kind, "listed", place))
+    pods = cluster.wait_for_pods(named(kind, "listed", place), PODS.get(kind, 1))
     meshed = [
         {each["name"] for each in pod["spec"]["containers"]} >= {"mesh-proxy"}
         and "mesh" in {each["name"] for each in pod["spec"]["volumes"]}
