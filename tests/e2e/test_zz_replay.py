@@ -14,8 +14,9 @@ from tests.e2e.testbed import releases
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, parse_review, respond
 from webhook.core.catalog import Catalog
+from webhook.core.decision import Decision, Denied
 from webhook.core.references import References
-from webhook.core.request import Stage
+from webhook.core.request import Request, Stage
 from webhook.loader import Sources, load
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
@@ -34,11 +35,21 @@ def generation_of(recording: Recording) -> int:
     return int(recording.response["auditAnnotations"]["catalog"])
 
 
-def answer(recording: Recording, catalog: Catalog) -> str:
-    """What podgate answers now."""
+def decide_again(recording: Recording, catalog: Catalog) -> tuple[Request, Decision]:
+    """The request of a recording, and podgate's decision on it without a server."""
     request = parse_review(recording.body.encode(), Stage(recording.stage))
     assert not isinstance(request, ReviewFault), request
-    decision = judge_review(request, catalog, References())
+    return request, judge_review(request, catalog, References())
+
+
+def needs_owner(decision: Decision) -> bool:
+    """Whether the answer depends on an owner, which the server looked up and no recording holds."""
+    return isinstance(decision, Denied) and decision.needs is not None
+
+
+def answer(recording: Recording, catalog: Catalog) -> str:
+    """What podgate answers now."""
+    request, decision = decide_again(recording, catalog)
     return respond(request, decision, generation_of(recording)).decode()
 
 
@@ -46,12 +57,18 @@ def test_every_recorded_review_gets_the_same_answer_offline(gate: Gate) -> None:
     recordings = gate.recorder.recordings()
     assert recordings
     history = gate.podgate.history
+    left_out = 0
     for recording in recordings:
         catalog = catalog_of(history[generation_of(recording)])
-        again = answer(recording, catalog)
+        request, decision = decide_again(recording, catalog)
+        if needs_owner(decision):
+            left_out += 1
+            continue
+        again = respond(request, decision, generation_of(recording)).decode()
         told = f"{recording.stage} {json.dumps(recording.request)[:2000]}"
         assert json.loads(again) == json.loads(recording.answer), told
         assert again == recording.answer, told
+    assert left_out <= len(recordings) // 10, f"{left_out} of {len(recordings)} need an owner"
 
 
 def test_both_passes_and_both_answers_were_recorded(gate: Gate) -> None:
