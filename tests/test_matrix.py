@@ -42,6 +42,7 @@ rules:
   tolerations: {instances: {canAdd: false}}
   compute: {cpuCoreLimit: {required: true}, gpuDevicesRequest: {max: 0}}
   scale: {replicas: {max: 0}}
+  replicas: {max: 0}
   security: {runAsUid: {required: true}, hostNetwork: {canEdit: false}}
 """
 POD = ("", "Pod")

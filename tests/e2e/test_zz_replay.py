@@ -68,7 +68,7 @@ def test_every_recorded_review_gets_the_same_answer_offline(gate: Gate) -> None:
         told = f"{recording.stage} {json.dumps(recording.request)[:2000]}"
         assert json.loads(again) == json.loads(recording.answer), told
         assert again == recording.answer, told
-    assert left_out <= len(recordings) // 10, f"{left_out} of {len(recordings)} need an owner"
+    assert left_out <= len(recordings) // 4, f"{left_out} of {len(recordings)} need an owner"
 
 
 def test_both_passes_and_both_answers_were_recorded(gate: Gate) -> None:
