@@ -263,7 +263,7 @@ class Reviews:
         elif judge is None:
             fault = review.not_ready(review.find_uid(body), self.state.trouble)
         else:
-            fault = review.parse_review(body, turn.stage)
+            fault = review.parse_review(body, turn.stage, turn.go_on)
         if isinstance(fault, ReviewFault):
             self.told(turn, self.unjudged(turn, fault, waited))
             return fault.http_status, review.fault_response(fault)
@@ -400,7 +400,7 @@ class Reviews:
         judge, (wait, decode, *_) = pending.judge, pending.phases
         begun = self.clock()
         try:
-            decision = judge(replace(pending.request, go_on=pending.turn.go_on))
+            decision = judge(pending.request)
             if pending.patient and decision.unseen and asks(judge, "awaits", decision.unseen):
                 return replace(pending, unseen=decision.unseen)
             if isinstance(decision, Denied):
@@ -419,7 +419,7 @@ class Reviews:
             return self.failed(pending, error)
         labels = begun - pending.turn.arrived - wait - decode
         phases = Phases(wait, decode, labels, decided - begun, self.clock() - decided)
-        self.told(pending.turn, self.seen(replace(pending, phases=phases), decision=decision))
+        self.told(pending.turn, self.seen(pending, decision=decision, phases=phases))
         return 200, payload
 
     def failed(self, pending: Pending, error: Exception) -> Answered:
@@ -434,12 +434,13 @@ class Reviews:
         decision: Decision | None = None,
         fault: str = "",
         error: Exception | None = None,
+        phases: Phases | None = None,
     ) -> Observation:
         """What is told of a review that was read."""
         turn, request = pending.turn, pending.request
         seconds, told = self.clock() - turn.arrived, (decision, fault, error)
         return Observation(
-            turn.stage, seconds, request.uid, request, *told, pending.phases, turn.parent
+            turn.stage, seconds, request.uid, request, *told, phases or pending.phases, turn.parent
         )
 
     def unjudged(self, turn: Turn, fault: ReviewFault, waited: float) -> Observation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from webhook.core.policy.object_names import LABEL, LONGEST, SUBDOMAIN
 
@@ -24,6 +25,21 @@ def is_group(text: str) -> bool:
 def is_kind(text: str) -> bool:
     """Whether it may be a kind."""
     return KIND.fullmatch(text) is not None
+
+
+def is_type(group: str, version: str, name: str, sort: str) -> bool:
+    """Whether they may be the group, version and kind, or resource, of a type."""
+    # Nothing long is remembered.
+    return len(group) + len(version) + len(name) <= 2 * LONGEST and is_known_type(
+        group, version, name, sort
+    )
+
+
+@lru_cache(maxsize=512)
+def is_known_type(group: str, version: str, name: str, sort: str) -> bool:
+    """The same, remembered: every review asks it twice, about few types."""
+    may_be = is_kind if sort == "kind" else is_label
+    return is_group(group) and is_label(version) and may_be(name)
 
 
 def is_uid(text: str) -> bool:

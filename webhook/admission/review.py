@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -14,7 +14,7 @@ from webhook.admission import budget, names
 from webhook.core import decision as decisions
 from webhook.core import wording
 from webhook.core.decision import Allowed, Decision, Denied, Problem, Violation
-from webhook.core.request import Request, Stage
+from webhook.core.request import Request, Stage, go_on
 
 VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -70,8 +70,13 @@ def find_uid(body: bytes | bytearray) -> str:
     return found[1].decode() if found else ""
 
 
-def parse_review(body: bytes, stage: Stage) -> Request | ReviewFault:
-    """The request in an AdmissionReview v1, or the fault to answer with; it never raises."""
+def parse_review(
+    body: bytes, stage: Stage, call: Callable[[], None] = go_on
+) -> Request | ReviewFault:
+    """The request in an AdmissionReview v1, or the fault to answer with; it never raises.
+
+    `call` becomes its `go_on`.
+    """
     try:
         review = orjson.loads(body)
     except (ValueError, RecursionError, MemoryError) as error:
@@ -82,7 +87,7 @@ def parse_review(body: bytes, stage: Stage) -> Request | ReviewFault:
     uid = inner.get("uid") if isinstance(inner, dict) else None
     echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
     try:
-        return request_of(envelope(review), stage)
+        return request_of(envelope(review), stage, call)
     except Malformed as error:
         return malformed(echo, str(error))
     except DeepError:
@@ -107,7 +112,7 @@ def envelope(review: Any) -> dict[str, Any]:
     return asked
 
 
-def request_of(asked: dict[str, Any], stage: Stage) -> Request:
+def request_of(asked: dict[str, Any], stage: Stage, call: Callable[[], None] = go_on) -> Request:
     """The request as the decision takes it; Malformed or DeepError when it cannot be."""
     uid = text(asked, "uid")
     if not uid:
@@ -150,6 +155,7 @@ def request_of(asked: dict[str, Any], stage: Stage) -> Request:
         replaces=operation == "UPDATE" and text(options, "fieldManager") not in PATCHERS,
         dry_run=asked.get("dryRun") is True,
         stage=stage,
+        go_on=call,
     )
 
 
@@ -204,8 +210,7 @@ def triple(parent: dict[str, Any], key: str, last: str) -> tuple[str, str, str]:
     group, version, name = text(found, "group"), text(found, "version"), text(found, last)
     if not version or not name:
         raise Malformed(f"{path_of(key)} names no version or no {last}")
-    may_be = names.is_kind if last == "kind" else names.is_label
-    if not (names.is_group(group) and names.is_label(version) and may_be(name)):
+    if not names.is_type(group, version, name, last):
         found = shown(f"{name}.{version}.{group}")
         raise Malformed(f"{path_of(key)} is {found}, which no API server has")
     return group, version, name

@@ -51,6 +51,7 @@ class Catalog:
     variants: dict[tuple[object, ...], Any] = field(default_factory=dict)
     excusing: dict[Kinds, Injected] = field(default_factory=dict)
     makers: dict[tuple[str, str], Kinds] = field(default_factory=dict)
+    has_foreign: bool | None = None
 
     def documents(self) -> dict[str, int]:
         """How many documents of each kind are in force, shipped ones included."""
@@ -111,8 +112,11 @@ class Catalog:
 
     @property
     def needs_jq(self) -> bool:
-        """Whether some definition has paths that only jq can evaluate."""
-        return any(each.foreign for found in self.definitions.values() for each in found)
+        """Whether some definition has paths that only jq can evaluate; every review asks."""
+        if self.has_foreign is None:
+            held = self.definitions.values()
+            self.has_foreign = any(each.foreign for found in held for each in found)
+        return self.has_foreign
 
     def needs_namespace_labels(self) -> bool:
         """Whether some policy selects namespaces by their labels."""

@@ -36,20 +36,7 @@ class FieldSets:
 
     def own(self, document: Any, path: Path) -> bool:
         """Whether some set names the place `path` of `document` itself."""
-        nodes = [self.root]
-        for step in path:
-            if isinstance(step, int):
-                if not isinstance(document, list) or step >= len(document):
-                    return False
-                document = document[step]
-                found = [child for node in nodes for child in self.of_item(node, document, step)]
-            else:
-                found = [node.get(f"f:{step}") for node in nodes]
-                document = document.get(step) if isinstance(document, dict) else None
-            nodes = [each for each in found if isinstance(each, dict)]
-            if not nodes:
-                return False
-        return True
+        return own_below(self, self.root, document, path)
 
     def of_item(self, node: Node, item: Any, position: int) -> list[Any]:
         """The nodes that mean one list element."""
@@ -57,6 +44,22 @@ class FieldSets:
         if index is None:
             index = self.indexes[id(node)] = ItemIndex(node)
         return index.find(item, position)
+
+
+def own_below(sets: FieldSets, node: Any, document: Any, path: Path) -> bool:
+    """Whether `node`, which is about `document`, or a node below it names the place `path`."""
+    for at, step in enumerate(path):
+        if not isinstance(node, dict):
+            return False
+        if isinstance(step, int):
+            if not isinstance(document, list) or step >= len(document):
+                return False
+            item, rest = document[step], path[at + 1 :]
+            found = sets.of_item(node, item, step)
+            return any(own_below(sets, each, item, rest) for each in found)
+        node = node.get(f"f:{step}")
+        document = document.get(step) if isinstance(document, dict) else None
+    return isinstance(node, dict)
 
 
 class ItemIndex:

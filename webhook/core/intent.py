@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from webhook.core.field_sets import FieldSets
 from webhook.core.lookup import ListKeys
@@ -93,6 +93,9 @@ def applied_sets(document: Any, manager: str | None) -> Iterator[Any]:
             yield entry.get("fieldsV1")
 
 
+NO_SETS: Final = FieldSets(())
+
+
 class Intent:
     """Answers, lazily and once per source, whether something shows that a user wrote a place."""
 
@@ -111,10 +114,10 @@ class Intent:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.manifest: Any = ABSENT
-        self.applied = FieldSets(())
+        self.applied = NO_SETS
         self.everyones: FieldSets | None = None
         self.old_manifest: Any = ABSENT
-        self.old_sets = FieldSets(())
+        self.old_sets = NO_SETS
         self.lists = ListKeys()
         within = request.within
         self.around: Intent | None = Intent(within.around) if within is not None else None

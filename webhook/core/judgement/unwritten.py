@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from webhook.core.judgement.rules import JudgedPod
 from webhook.core.plan import Plan
 from webhook.core.pointer import ABSENT, read
-from webhook.core.request import Stage, Treatment
+from webhook.core.request import Treatment
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
 
@@ -49,8 +48,8 @@ def judge_missing(ev: Evaluation, todo: Sequence[tuple[Any, Any]], fix: str) -> 
     """The fixed defaults of these bindings, each with its pod or pods, that the object lacks."""
     if not todo:
         return
-    again = replace(ev.request, stage=Stage.MUTATE, treatment=Treatment.FULL)
-    scratch = Evaluation(again, ev.references, ev.definition, ev.injected)
+    scratch = Evaluation(ev.request, ev.references, ev.definition, ev.injected)
+    scratch.write_all()
     scratch.immutable = ev.immutable
     for binding, subject in todo:
         ev.request.go_on()

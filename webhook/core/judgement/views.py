@@ -39,12 +39,12 @@ def views_of(ev: Evaluation) -> tuple[list[PodView], list[PodView]]:
 
 def entries(view: PodView) -> int:
     """Return how many entries the lists of a pod and of its containers have, weighted."""
-    return sum(
-        len(value) * VOLUMES.get(key, 1)
-        for body in (view.spec, *(each.body for each in view.everyone))
-        for key, value in body.items()
-        if value.__class__ is list
-    )
+    found = 0
+    for body in (view.spec, *[each.body for each in view.everyone]):
+        for key, value in body.items():
+            if value.__class__ is list:
+                found += len(value) * VOLUMES.get(key, 1)
+    return found
 
 
 def views_before(definition: Definition, old: Any) -> list[PodView]:

@@ -104,6 +104,11 @@ class Evaluation:
         self.written: dict[str, Source | None] = {}
         self.scales_of: dict[tuple[int, int], list[Scale]] = {}
 
+    def write_all(self) -> None:
+        """Let defaults land as in the mutating pass, whoever sent the object."""
+        self.writes, self.writes_needed_only, self.final_object = True, False, False
+        self.judges_intent = True
+
     def once(self, key: Hashable, find: Callable[[], T]) -> T:
         """What `find` gives, found once: something of the object as it came or as it was."""
         if key not in self.kept:

@@ -32,15 +32,11 @@ def is_on(value: object) -> bool:
 
 def host_processes(view: PodView) -> list[HostProcess]:
     """Return every path that makes host processes; the pod's own also where containers override it."""
-    found = [HostProcess((*view.spec_path, *HOST_PROCESS), None)]
-    if not is_on(read_host_process(view.spec)):
-        found.clear()
-    found += [
-        HostProcess(path, None) for path, value in view.overridden(HOST_PROCESS) if is_on(value)
-    ]
-    found += [
-        HostProcess((*each.path, *HOST_PROCESS), each)
-        for each in view.everyone
-        if is_on(read_host_process(each.body))
-    ]
-    return found
+    found = []
+    if is_on(read_host_process(view.spec)):
+        found.append(HostProcess((*view.spec_path, *HOST_PROCESS), None))
+    for path, value in view.overridden(HOST_PROCESS):
+        if is_on(value):
+            found.append(HostProcess(path, None))
+    makers = [each for each in view.everyone if is_on(read_host_process(each.body))]
+    return found + [HostProcess((*each.path, *HOST_PROCESS), each) for each in makers]
