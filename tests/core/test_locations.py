@@ -211,6 +211,19 @@ def test_an_object_has_a_bounded_number_of_locations() -> None:
     assert refused(shipped("raycluster.ray.io"), data).reason == "too-many-locations"
 
 
+@pytest.mark.parametrize("key", ["k" * 513, "/" * 10**6, "\u00e9" * 600])
+def test_a_key_on_the_way_to_a_pod_is_short_enough_to_be_repeated(key: str) -> None:
+    job = shipped("pytorchjob.kubeflow.org")
+
+    def specs(*keys: str) -> dict[str, Any]:
+        return {"spec": {"pytorchReplicaSpecs": {each: {"template": TEMPLATE} for each in keys}}}
+
+    found = refused(job, specs("Worker", key))
+    assert (found.reason, found.path) == ("too-long-key", ("spec", "pytorchReplicaSpecs"))
+    assert len(found.text) < 200
+    assert len(locate(job, specs("Worker", key[:512]))) == 2
+
+
 def test_several_definitions_give_each_place_once() -> None:
     first = grouped(specDefinition={"podTemplateSpecPath": ".spec.a"})
     same = grouped(specDefinition={"podSpecPath": ".spec.a.spec"})

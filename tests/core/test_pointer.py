@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from webhook.core import pointer
 from webhook.core.pointer import ABSENT
+from webhook.core.workload.bindings.gpu_use import GpuNames
 
 DOCUMENT = {"a": [{"b": None}, 2], "": {"/~": 0}}
 PATHS = st.lists(st.text() | st.integers(0, 20), max_size=6).map(tuple)
@@ -87,3 +88,19 @@ def test_our_pointers_are_those_of_the_patch_oracle() -> None:
     document = {"a/b": {"~": [1]}}
     patch = [{"op": "remove", "path": pointer.encode(("a/b", "~", 0))}]
     assert jsonpatch.apply_patch(document, json.dumps(patch)) == {"a/b": {"~": []}}
+
+
+@pytest.mark.parametrize("key", ["k" * 10**6, "~/" * 10**5, "\u00e9" * 10**5])
+def test_a_key_of_megabytes_is_not_kept_and_is_shown_in_part(key: str) -> None:
+    kept = pointer._short_token.cache_info().currsize, pointer._named.cache_info().currsize
+    assert pointer.decode(pointer.encode((key,))) == (key,)
+    pointer.display(("a", key[:600]))
+    assert pointer._short_token.cache_info().currsize == kept[0]
+    assert len(pointer.display(("a", key, key))) < 10_000
+
+
+def test_a_name_of_a_resource_of_megabytes_is_not_kept() -> None:
+    names = GpuNames(("*/gpu",), ())
+    long = f"{'x' * 10**6}/gpu"
+    assert names.among({long: "1", "a/gpu": "1", "b": "1"}) == [long, "a/gpu"]
+    assert set(names.known) == {"cpu", "memory", "a/gpu", "b"}

@@ -103,15 +103,47 @@ def test_a_scan_for_each_entry_would_be_noticed() -> None:
     assert plain(200) / plain(50) > 10
 
 
-@pytest.mark.parametrize(("shape", "most"), [("tolerations", 19_999), ("host paths", 2_857)])
-def test_the_lists_of_one_object_have_a_budget(shape: str, most: int) -> None:
-    """A volume and its mount count seven. The container itself is an entry too."""
+@pytest.mark.parametrize(
+    ("shape", "most"),
+    [
+        ("tolerations", 19_999),
+        ("host paths", 2_857),
+        ("capabilities", 19_999),
+        ("expressions", 9_999),
+        ("headers", 19_999),
+        ("node selector", 19_999 + 64),
+        ("pod labels", 19_998 + 16),
+        ("pod annotations", 19_999 + 16),
+        ("limits", 4_019),
+    ],
+)
+def test_the_lists_and_maps_of_one_object_have_a_budget(shape: str, most: int) -> None:
+    """A volume and its mount count seven. The container itself is an entry too.
+
+    The first keys of a map count nothing, an expression has a list of its own, and a name of a
+    resource counts four beside its key.
+    """
     catalog = policies.catalogs()["defaults"]
     for size, refused in ((most, False), (most + 1, True)):
         request = measure.request_of(shapes.grown("Pod", shape, size), None, Stage.VALIDATE)
         decision = measure.decide(catalog, request)
         told = [each.reason for each in getattr(decision, "violations", ())]
         assert ("too-many-entries" in told) is refused
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "Workflow"])
+def test_an_old_object_beyond_the_budget_is_not_compared(kind: str) -> None:
+    """It may be made smaller, with as little work as a new one."""
+    catalog = policies.catalogs()["rules"]
+    small = shapes.grown(kind, "limits", 1)
+    work(catalog, kind, "limits", 1, "created")
+
+    def made_smaller(size: int) -> int:
+        old = shapes.grown(kind, "limits", size)
+        return lines(lambda: list(measure.passes(catalog, small, old)))
+
+    few, many = made_smaller(1), made_smaller(30_000)
+    assert many < 2 * few + 20 * 30_000
 
 
 def test_work_can_be_called_off_between_any_two_fields() -> None:

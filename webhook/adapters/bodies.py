@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,13 +14,16 @@ from webhook.admission.review import ReviewFault
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 2.0
+LIGHT = 8 * 1024 * 1024
+"""Bodies that decode to less wait for nobody: there are no more at a time than threads for them."""
 
 
 @dataclass(eq=False, slots=True)
 class Body:
-    """What is held of one body; `limit` is when to stop reading it."""
+    """What is held of one body, and once it is `decoded`; `limit` is when to stop reading it."""
 
     size: int = 0
+    decoded: int = 0
     limit: asyncio.Timeout | None = None
     gave_way: bool = False
 
@@ -55,6 +59,44 @@ class Room:
         self.unfinished.pop(body, None)
         self.used -= body.size
         body.size = 0
+
+
+@dataclass(slots=True)
+class DecodedRoom:
+    """Bytes that decoded bodies take in a process, evaluation included; heavy ones wait in line."""
+
+    most: int
+    used: int = 0
+    line: deque[tuple[int, asyncio.Future[None]]] = field(default_factory=deque)
+
+    async def take(self, size: int, seconds: float) -> bool:
+        """Wait at most `seconds` for room for a body; return whether there was any."""
+        if not self.line and self.used + size <= self.most:
+            self.used += size
+            return True
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.line.append((size, turn))
+        await asyncio.wait({turn}, timeout=max(0.0, seconds))
+        if not turn.cancel():
+            return True
+        self.admit()
+        return False
+
+    def release(self, size: int) -> None:
+        """Give up the room of one body."""
+        self.used -= size
+        self.admit()
+
+    def admit(self) -> None:
+        """Let those in line go on for whom there is room, in their order."""
+        while self.line:
+            size, turn = self.line[0]
+            if not turn.cancelled():
+                if self.used + size > self.most:
+                    return
+                self.used += size
+                turn.set_result(None)
+            self.line.popleft()
 
 
 async def read(

@@ -16,7 +16,7 @@ import orjson
 from starlette.applications import Starlette
 
 from webhook.adapters import bodies
-from webhook.adapters.bodies import Body, Receive, Room
+from webhook.adapters.bodies import LIGHT, Body, DecodedRoom, Receive, Room
 from webhook.adapters.connections import ARRIVED, GOOD
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
@@ -104,13 +104,15 @@ class Observation:
 class Limits:
     """Bounds of one review: bytes of its body, seconds it may wait, bytes judged in a thread.
 
-    `in_flight` are the bytes of all bodies that a process holds at a time.
+    `in_flight` are the bytes of all bodies that a process holds at a time, `decoded` those that one
+    body may take once it is decoded, and that all heavy ones may take together.
     """
 
     body: int = budget.BODY_LIMIT
     deadline: float = 1.0
     large: int = 64 * 1024
     in_flight: int = 64 * 1024 * 1024
+    decoded: int = budget.DECODED_LIMIT
 
 
 class Namespaces(Protocol):
@@ -138,7 +140,8 @@ class Turn:
     """What is known of a review before it is read: moments of the clock, and the caller's trace.
 
     The answer has to leave before `until`; `lookups` are the seconds left for asking others. Work
-    that is called off ends at its next step. `answers` numbers the answers, of which one counts.
+    that is called off ends at its next step, and may still be in a thread by then: `work` is the last
+    that was. `answers` numbers the answers, of which one counts.
     """
 
     stage: Stage
@@ -147,6 +150,7 @@ class Turn:
     parent: str = ""
     lookups: float = LOOKUP_SECONDS
     called_off: bool = False
+    work: asyncio.Future[Answered | Pending] | None = None
     answers: Iterator[int] = field(default_factory=count)
 
     def go_on(self) -> None:
@@ -199,10 +203,12 @@ class Reviews:
     lookups: Lookups | None = None
     traced: bool = False
     room: Room = field(init=False)
+    decoded_room: DecodedRoom = field(init=False)
 
     def __post_init__(self) -> None:
-        """All bodies together have a limit too."""
+        """All bodies together have limits too."""
         self.room = Room(max(self.limits.in_flight, self.limits.body))
+        self.decoded_room = DecodedRoom(self.limits.decoded)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, stage: Stage) -> None:
         """One review, from its first byte to the answer."""
@@ -218,7 +224,16 @@ class Reviews:
         try:
             await self.read_and_answer(scope, receive, send, held, turn)
         finally:
-            self.room.release(held)
+            if turn.work is None or turn.work.done():
+                self.release(held)
+            else:
+                turn.work.add_done_callback(lambda _: self.release(held))
+
+    def release(self, held: Body) -> None:
+        """Give up the room of a body and of what it was decoded to."""
+        self.room.release(held)
+        self.decoded_room.release(held.decoded)
+        held.decoded = 0
 
     async def read_and_answer(
         self, scope: Scope, receive: Receive, send: Send, held: Body, turn: Turn
@@ -235,6 +250,11 @@ class Reviews:
         if large:
             # Beside a large object small ones are answered too: its work gives way now and then.
             line = min(turn.arrived + self.limits.deadline, turn.until)
+            fault = await self.make_room(body, held, turn, line)
+            if fault is not None:
+                self.told(turn, self.unjudged(turn, fault, self.clock() - turn.arrived))
+                await answer(send, fault.http_status, review.fault_response(fault))
+                return
             answered = await self.apart(turn, body, line, lambda: self.judged(body, turn))
         else:
             answered = self.judged(body, turn)
@@ -242,6 +262,20 @@ class Reviews:
             answered = await self.completed(answered, body, large=large)
         scope[GOOD] = answered[0] == 200
         await answer(send, *answered)
+
+    async def make_room(
+        self, body: bytes, held: Body, turn: Turn, line: float
+    ) -> ReviewFault | None:
+        """Wait until a large body may be decoded; return the fault where it may not."""
+        size = budget.decoded_size(body)
+        if size > self.limits.decoded:
+            return review.too_many_values(review.find_uid(body))
+        if size > LIGHT:
+            if not await self.decoded_room.take(size, line - self.clock()):
+                seconds = self.clock() - turn.arrived
+                return review.waited_too_long(review.find_uid(body), seconds)
+            held.decoded = size
+        return None
 
     async def read(
         self, scope: Scope, receive: Receive, held: Body, until: float
@@ -295,7 +329,7 @@ class Reviews:
         The caller is answered in time; work that goes on beyond that is called off.
         """
         task = self.pool.submit(work)
-        future = asyncio.wrap_future(task)
+        future = turn.work = asyncio.wrap_future(task)
         fault = review.waited_too_long
         for end in (line, turn.until):
             done, _ = await asyncio.wait({future}, timeout=max(0.0, end - self.clock()))

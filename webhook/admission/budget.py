@@ -11,6 +11,9 @@ import orjson
 
 MAX_DEPTH = 100
 BODY_LIMIT = 7 * 1024 * 1024
+DECODED_LIMIT = 48 * 1024 * 1024
+SMALL = 16 * 1024
+"""A body of this size has few entries, however short they are, so that nobody has to count them."""
 LONGEST_TIMEOUT = 30.0
 
 DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|ns)")
@@ -66,6 +69,33 @@ def too_deep(first: Any, second: Any = None) -> bool:
     finally:
         inner[0] = inner[1] = None
     return False
+
+
+EMPTY, DICT, LIST, ENTRY, QUOTE = 72, 200, 72, 64, 28
+"""Bytes of what CPython makes of a JSON value: an entry is a key's place and a number, a text has two
+quotes. `tests/adapters/test_decoded.py` holds them against what is allocated.
+"""
+OTHER = bytes(set(range(256)) - set(b'{}[,"'))
+
+
+def decoded_size(body: bytes) -> int:
+    """Return about how many bytes a body takes once decoded, rather too many than too few.
+
+    It is not decoded for that. JSON inside a text counts as if it were part of the body.
+    """
+    marks = body.translate(None, OTHER)
+    empty = marks.count(b"{}")
+    # A text with one wide character takes four bytes for each, and keeps itself as UTF-8 too once it
+    # is written, as it is for the depth.
+    texts = len(body) * (2 if body.isascii() and b"\\u" not in body else 6)
+    return (
+        texts
+        + EMPTY * empty
+        + DICT * (marks.count(b"{") - empty)
+        + LIST * marks.count(b"[")
+        + ENTRY * marks.count(b",")
+        + QUOTE * marks.count(b'"')
+    )
 
 
 def without_texts(document: Any) -> Any:

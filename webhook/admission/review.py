@@ -87,7 +87,7 @@ def parse_review(
     uid = inner.get("uid") if isinstance(inner, dict) else None
     echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
     try:
-        return request_of(envelope(review), stage, call)
+        return request_of(envelope(review), stage, call, is_small=len(body) <= budget.SMALL)
     except Malformed as error:
         return malformed(echo, str(error))
     except DeepError:
@@ -112,7 +112,13 @@ def envelope(review: Any) -> dict[str, Any]:
     return asked
 
 
-def request_of(asked: dict[str, Any], stage: Stage, call: Callable[[], None] = go_on) -> Request:
+def request_of(
+    asked: dict[str, Any],
+    stage: Stage,
+    call: Callable[[], None] = go_on,
+    *,
+    is_small: bool = False,
+) -> Request:
     """The request as the decision takes it; Malformed or DeepError when it cannot be."""
     uid = text(asked, "uid")
     if not uid:
@@ -156,6 +162,7 @@ def request_of(asked: dict[str, Any], stage: Stage, call: Callable[[], None] = g
         dry_run=asked.get("dryRun") is True,
         stage=stage,
         go_on=call,
+        is_small=is_small,
     )
 
 
@@ -268,10 +275,28 @@ TOO_DEEP = Violation(
 )
 
 
+TOO_MANY_VALUES = Violation(
+    "",
+    (),
+    None,
+    f"it would take more than {budget.DECODED_LIMIT >> 20} MiB of memory, its old version included",
+    "too-many-values",
+    "too-many-values",
+    None,
+)
+
+
 def too_large(uid: str, limit: int) -> ReviewFault:
     """The fault for a body beyond the size budget."""
     message = f"the review is larger than {limit:,} bytes, which is the most that is read"
     return ReviewFault(uid, 413, message, "too-large")
+
+
+def too_many_values(uid: str) -> ReviewFault:
+    """The fault for a body of too many small values: a denial wherever it can be addressed."""
+    message = wording.refusal([TOO_MANY_VALUES])
+    reason = TOO_MANY_VALUES.reason
+    return ReviewFault(uid, 403 if uid else 413, message, reason, denies=bool(uid))
 
 
 def no_room(uid: str) -> ReviewFault:

@@ -65,6 +65,8 @@ def real(path: Path) -> Path:
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 BAD_ESCAPE = re.compile(r"~(?![01])")
 INDEX = re.compile(r"0|[1-9][0-9]*")
+LONGEST_KEPT: Final = 512
+"""Users choose keys, which may have megabytes: longer ones are not cached, and are shown in part."""
 
 
 def read(document: Any, path: Path) -> Any | Absent:
@@ -83,10 +85,16 @@ def read(document: Any, path: Path) -> Any | Absent:
     return node
 
 
-@lru_cache(maxsize=4096)
 def token(key: str) -> str:
     """One step of an RFC 6901 pointer, slash included; `~` and `/` of the key are escaped."""
+    return _short_token(key) if len(key) <= LONGEST_KEPT else _token(key)
+
+
+def _token(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
+
+
+_short_token = lru_cache(maxsize=4096)(_token)
 
 
 def encode(path: Path) -> str:
@@ -122,7 +130,11 @@ def display(path: Path) -> str:
 
 
 def _shown(step: str | int) -> str:
-    return f"[{step}]" if isinstance(step, int) else _named(step)
+    if isinstance(step, int):
+        return f"[{step}]"
+    if len(step) > LONGEST_KEPT:
+        step = f"{step[: LONGEST_KEPT // 4]}…{step[-LONGEST_KEPT // 2 :]}"
+    return _named(step)
 
 
 @lru_cache(maxsize=4096)

@@ -95,6 +95,7 @@ class Request:
     moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
     `within` is set for an object that is wrapped in another; `raw` is then what stands there.
     `go_on` is called before each step of the decision, and raises Overdue where it is called off.
+    `is_small` says that it was too short for its object to exceed the budget of entries.
     `objects` are the objects that an earlier decision on this request needed, by path in the API.
     """
 
@@ -126,6 +127,7 @@ class Request:
     within: Within | None = None
     go_on: Callable[[], None] = field(default=go_on, compare=False, repr=False)
     objects: Mapping[str, ObjectRead] = field(default_factory=dict)
+    is_small: bool = False
 
     @property
     def outermost(self) -> Request:

@@ -145,7 +145,9 @@ FIXES: dict[str, str] = {
     "too-large": "Make it smaller.",
     "too-many-containers": "Split it into smaller objects.",
     "too-many-entries": "Split it into smaller objects.",
+    "too-long-key": "Give it a shorter key.",
     "too-many-locations": "Split it into smaller objects.",
+    "too-many-values": "Split it into smaller objects.",
 }
 
 # Kubernetes advises short warnings: the facts come first, the place is added where it fits.

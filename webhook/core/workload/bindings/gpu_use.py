@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from webhook.core import quantity
-from webhook.core.pointer import Path
+from webhook.core.pointer import LONGEST_KEPT, Path
 from webhook.core.references import TEMPLATE, claim_spec
 from webhook.core.workload.bindings.gpu_annotations import (
     DEVICES,
@@ -131,7 +131,7 @@ class GpuNames:
             else:
                 found = any(fnmatchcase(name, each) for each in self.patterns)
             # Users choose names; what they choose must not grow without bound.
-            if len(self.known) < NAMES_KEPT:
+            if len(self.known) < NAMES_KEPT and len(name) <= LONGEST_KEPT:
                 self.known[name] = found
         return found
 

@@ -7,7 +7,13 @@ from typing import Any
 
 from webhook.core.pointer import Path
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.locating.location import MAX_LOCATIONS, PodLocation, too_many, wrong_type
+from webhook.core.workload.locating.location import (
+    MAX_LOCATIONS,
+    PodLocation,
+    check_keys,
+    too_many,
+    wrong_type,
+)
 from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.locating.pieces import locate_parts
 from webhook.core.workload.locating.shared_claims import with_shared_claims
@@ -24,6 +30,10 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
             add_locations(definition, number, document, found)
     if len(found) > MAX_LOCATIONS:
         raise too_many(len(found))
+    for each in found:
+        check_keys(each.spec_path)
+        for path, _ in each.extra:
+            check_keys(path)
     if definition.profile.claim_templates:
         claims = claim_templates(definition.profile, document)
         if claims:

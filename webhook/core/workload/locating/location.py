@@ -11,6 +11,8 @@ from webhook.core.workload.profile import Children, MainConvention
 from webhook.core.workload.typed import sort
 
 MAX_LOCATIONS: Final = 1000
+LONGEST_KEY: Final = 512
+"""Every message and every operation of a patch repeats the keys on the way to a pod."""
 
 
 class LocationError(Exception):
@@ -69,6 +71,14 @@ def too_many(count: int) -> LocationError:
     """The budget of one object is exceeded."""
     text = f"{count} pod locations; one object may have {MAX_LOCATIONS}"
     return LocationError((), "too-many-locations", text)
+
+
+def check_keys(path: Path) -> None:
+    """Raise LocationError for a key on the way to a pod that is too long to be repeated."""
+    for index, step in enumerate(path):
+        if step.__class__ is str and len(step) > LONGEST_KEY:
+            text = f"a key of {len(step)} characters on the way to a pod; it may have {LONGEST_KEY}"
+            raise LocationError(path[:index], "too-long-key", text)
 
 
 def map_at(path: Path, what: str, value: Any) -> dict[str, Any]:
