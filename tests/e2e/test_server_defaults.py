@@ -24,6 +24,7 @@ from tests.e2e.testbed.probe.client import Client, RefusedError
 from tests.e2e.testbed.probe.kinds import KINDS, Json, Kind
 from webhook.core import quantity, server_rules
 from webhook.core.server_defaults import ServerDefaults
+from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
@@ -150,6 +151,18 @@ def client(cluster: Cluster) -> Iterator[Client]:
     cluster.wait_namespace_ready("default")
     with contextlib.closing(Client(cluster)) as client:
         yield client
+
+
+def test_every_field_of_pods_and_containers_is_known(cluster: Cluster) -> None:
+    """A new field has to be decided: tests/core/test_ratchet.py has what each does to a container."""
+    with contextlib.closing(Client(cluster)) as client:
+        schemas = client.request("GET", "/openapi/v3/api/v1")["components"]["schemas"]
+    fields = {
+        name: set(schemas[f"io.k8s.api.core.v1.{name}"]["properties"])
+        for name in ("PodSpec", "Container")
+    }
+    assert fields["PodSpec"] <= POD_KEYS
+    assert fields["Container"] <= CONTAINER_KEYS | {"image"}
 
 
 def test_probing_again_gives_the_committed_table(cluster: Cluster, table: Json) -> None:

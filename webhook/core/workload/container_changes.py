@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from webhook.core.pointer import Path, read
+from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
 
@@ -14,24 +15,41 @@ GUARDED_PARTS = (
     "args",
     "workingDir",
     "restartPolicy",
+    "restartPolicyRules",
     "env",
     "envFrom",
     "volumeMounts",
     "volumeDevices",
     "securityContext",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "terminationMessagePath",
 )
-"""What decides what a container does. The policy makes an init container one that stays, and a
-command may be relative to the directory."""
-INHERITED = (
-    "runAsUser",
-    "runAsGroup",
-    "runAsNonRoot",
-    "seccompProfile",
-    "seLinuxOptions",
-    "appArmorProfile",
-    "windowsOptions",
+"""What decides what a container does. The policy makes an init container one that stays, a command
+may be relative to the directory, a shell waits for input, and a file is mounted at the path."""
+POD_PARTS = (
+    "automountServiceAccountToken",
+    "dnsConfig",
+    "dnsPolicy",
+    "enableServiceLinks",
+    "hostAliases",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostUsers",
+    "os",
+    "runtimeClassName",
+    "shareProcessNamespace",
 )
-"""What a container takes from its pod's security context where it has none of its own."""
+"""What every container has of its pod: an identity, namespaces, a sandbox, and what names lead to."""
+ABSENT_IS_FALSE = frozenset({"hostIPC", "hostNetwork", "hostPID", "shareProcessNamespace"})
+ACCOUNT = ("serviceAccountName", "serviceAccount")
+NOT_OF_CONTAINERS = frozenset({"fsGroup", "fsGroupChangePolicy", "seLinuxChangePolicy", "sysctls"})
+"""What a pod's security context says of its volumes and of its kernel, which have other fields."""
+CLAIMS: Path = ("resources", "claims")
+NAMED = re.compile(r"metadata\.(annotations|labels)\['(.+)'\]")
+"""A field reference that gives a variable one annotation or label."""
 COMMANDS: tuple[Path, ...] = (
     ("lifecycle", "postStart", "exec"),
     ("lifecycle", "preStop", "exec"),
@@ -40,6 +58,7 @@ COMMANDS: tuple[Path, ...] = (
     ("startupProbe", "exec"),
 )
 """Other places of a container that say what runs in it."""
+READ_OF_POD = ("volumes", "securityContext", "resourceClaims", *ACCOUNT, *POD_PARTS)
 
 
 def guarded_parts_changed(
@@ -51,7 +70,7 @@ def guarded_parts_changed(
     """
     body, old = container.body, before.body
     changed = [part for part in GUARDED_PARTS if body.get(part) != old.get(part)]
-    if any(read(body, place) != read(old, place) for place in COMMANDS):
+    if any(read(body, place) != read(old, place) for place in (*COMMANDS, CLAIMS)):
         return True
     if not changed and not gets_something_else(view, container, before):
         return False
@@ -72,16 +91,15 @@ def gets_something_else(view: PodView, container: Container, before: Container) 
     known = view.kept.get("given")
     if known is None:
         # Of most pods nothing differs, which is found out once for all containers.
-        same = all(
-            view.spec.get(key) == old.spec.get(key) for key in ("volumes", "securityContext")
-        )
+        same = all(view.spec.get(key) == old.spec.get(key) for key in READ_OF_POD)
         same = same and [body for _, body in view.claims] == [body for _, body in old.claims]
+        same = same and view.metadata == old.metadata
         known = view.kept["given"] = (0, not same)
     return bool(known[1]) and given_by_pod(view, container) != given_by_pod(old, before)
 
 
 def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
-    """What a container has of its pod: the volumes that it mounts, and who it runs as.
+    """What a container has of its pod: the volumes and devices that it names, and who it runs as.
 
     Behind an unchanged mount another volume makes it another container.
     """
@@ -96,8 +114,34 @@ def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
     context, own = view.spec.get("securityContext"), body.get("securityContext")
     if isinstance(context, dict):
         known = own if isinstance(own, dict) else {}
-        found |= {key: context.get(key) for key in INHERITED if known.get(key) is None}
+        found |= {
+            k: v for k, v in context.items() if known.get(k) is None and k not in NOT_OF_CONTAINERS
+        }
+    found["account"] = next((view.spec[key] for key in ACCOUNT if view.spec.get(key)), "default")
+    for key in POD_PARTS:
+        value = view.spec.get(key)
+        found[key] = value or None if key in ABSENT_IS_FALSE else value
+    named = read(body, CLAIMS)
+    if isinstance(named, list) and named:
+        claims = view.once("resource claims", lambda: claims_by_name(view))
+        names = [str(each.get("name")) for each in named if isinstance(each, dict)]
+        found |= {f"claim {name}": claims.get(name) for name in names}
+    for entry in body.get("env") or ():
+        path = read(entry, ("valueFrom", "fieldRef", "fieldPath"))
+        match = NAMED.fullmatch(path) if isinstance(path, str) else None
+        if match is not None:
+            value = read(view.metadata, match.groups())
+            found[match[0]] = None if value is ABSENT else value
     return {key: value for key, value in found.items() if value is not None}
+
+
+def claims_by_name(view: PodView) -> dict[str, list[Any]]:
+    """The claims of devices of a pod by name; of one name there may be several."""
+    found: dict[str, list[Any]] = {}
+    for each in view.spec.get("resourceClaims") or ():
+        if isinstance(each, dict):
+            found.setdefault(str(each.get("name")), []).append(each)
+    return found
 
 
 def volumes_by_name(view: PodView) -> dict[str, list[Any]]:

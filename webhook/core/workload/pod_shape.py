@@ -13,6 +13,7 @@ POD_KEYS: Final = POD_LISTS | {
     "dnsConfig",
     "dnsPolicy",
     "enableServiceLinks",
+    "evictionResponders",
     "hostAliases",
     "hostIPC",
     "hostNetwork",
@@ -35,6 +36,7 @@ POD_KEYS: Final = POD_LISTS | {
     "runtimeClassName",
     "schedulerName",
     "schedulingGates",
+    "schedulingGroup",
     "securityContext",
     "serviceAccount",
     "serviceAccountName",
@@ -45,6 +47,7 @@ POD_KEYS: Final = POD_LISTS | {
     "tolerations",
     "topologySpreadConstraints",
     "volumes",
+    "workloadRef",
 }
 
 # What a container may have beside its image.
@@ -63,6 +66,7 @@ CONTAINER_KEYS: Final = frozenset(
         "resizePolicy",
         "resources",
         "restartPolicy",
+        "restartPolicyRules",
         "securityContext",
         "startupProbe",
         "stdin",

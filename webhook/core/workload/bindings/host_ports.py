@@ -24,12 +24,13 @@ def host_ports(container: Container) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield (*path, index, "hostPort"), port
 
 
-Port = tuple[str, Hashable]
+Port = tuple[str, Hashable, Hashable]
 
 
 def port_of(port: dict[str, Any]) -> Port:
-    """By what a port is the same one: its number on the node and its protocol."""
-    return str(port.get("hostPort")), frozen(port.get("protocol"))
+    """What makes a port the same one: its number on the node, its protocol and its address."""
+    protocol, address = port.get("protocol") or "TCP", port.get("hostIP") or ""
+    return str(port.get("hostPort")), frozen(protocol), frozen(address)
 
 
 class HostPortsField:
