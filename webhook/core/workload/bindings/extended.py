@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 from webhook.core import quantity
 from webhook.core.decision import Source
+from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy import values
 from webhook.core.policy.row import Field
@@ -66,7 +67,13 @@ class ExtendedStore:
         if total is not None:
             found["quantity"] = (total,)
         at: dict[str, tuple[Path, ...]] = {"resource": (paths[0],), "quantity": (paths[0],)}
-        return NativeItem(name, found, paths[0], total, at)
+        # What cannot be read may stay as it was, while nothing grows beside it.
+        raw = devices_of(named, name) if isinstance(total, Unreadable) else total
+        return NativeItem(name, found, paths[0], raw, at)
+
+    def devices(self, view: PodView) -> dict[str, Devices]:
+        """The amounts of each resource."""
+        return {name: devices_of(named, name) for name, (_, named) in self.places(view).items()}
 
     def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
         """Limit and request, equal, on the main container."""
@@ -106,6 +113,42 @@ class ExtendedStore:
         return False
 
 
+class Devices(NamedTuple):
+    """The pod's total of one resource that can be read, and each amount that cannot, by container."""
+
+    total: int
+    unread: frozenset[Hashable]
+
+    def is_no_more(self, other: Devices) -> bool:
+        """Whether neither the total nor what cannot be read exceeds that of another pod."""
+        return self.total <= other.total and self.unread <= other.unread
+
+
+def devices_of(containers: Sequence[Container], name: str) -> Devices:
+    """The amounts of one resource; `containers` are those that name it."""
+    unread = {
+        (each.list, each.name, frozen(native))
+        for each in containers
+        for native in stated(each, name)
+        if not is_readable(native)
+    }
+    return Devices(total_of(containers, lambda each: most_of(each, name)), frozenset(unread))
+
+
+def is_readable(native: Any) -> bool:
+    """Whether an amount can be read."""
+    try:
+        quantity.parse(native)
+    except ValueError:
+        return False
+    return True
+
+
+def most_of(container: Container, name: str) -> int:
+    """A container's amount of one resource, of limits or requests the larger."""
+    return max(amount_of(container.body, part, name) for part in PARTS)
+
+
 def stated(container: Container, name: str) -> list[Any]:
     """What a container says of one resource, null left out."""
     resources = container.body.get("resources")
@@ -122,12 +165,6 @@ def pod_amount(containers: Sequence[Container], name: str) -> int | Unreadable |
     """
     natives = [native for each in containers for native in stated(each, name)]
     for native in natives:
-        try:
-            quantity.parse(native)
-        except ValueError:
+        if not is_readable(native):
             return Unreadable(native)
-
-    def amount(container: Container) -> int:
-        return max(amount_of(container.body, part, name) for part in PARTS)
-
-    return total_of(containers, amount) if natives else None
+    return total_of(containers, lambda each: most_of(each, name)) if natives else None

@@ -139,7 +139,7 @@ class PortionField(PartField):
         """What cannot be counted breaks any maximum."""
         before = self.before(view, ev)
         for each, _ in self.rules.final:
-            if each.rule != "max" or (before and before.unbounded and ratchets(each)):
+            if each.rule != "max" or (before and use.is_no_more(before) and ratchets(each)):
                 continue
             self.violate_unbounded(view, ev, each, use)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from webhook.core import quantity
+from webhook.core.lookup import frozen
 from webhook.core.pointer import LONGEST_KEPT, Path
 from webhook.core.references import TEMPLATE, claim_spec
 from webhook.core.workload.bindings.gpu_annotations import (
@@ -53,26 +54,44 @@ class Unread(NamedTuple):
 
 
 class GpuUse:
-    """What one pod asks for: a count in devices, forms in use, and what has no bound ("": none).
+    """What one pod asks for: a count in devices, the forms in use, and what has no bound.
 
-    `shared` are the devices of claims that other pods share, by the claim's path; `count` has them
-    too. `unread` are the amounts that cannot be read, by what identifies each across an update; one
-    makes the use unbounded.
+    `count` is what is certain. `sources` are the names of what has no bound, by what identifies each
+    across an update or in another pod. `shared` are the devices of claims that other pods share, by
+    the claim's path; `count` has them too. `unread` are the amounts that cannot be read, by the same
+    keys as in `sources`.
     """
 
-    __slots__ = ("count", "forms", "shared", "unbounded", "unread")
+    __slots__ = ("count", "forms", "shared", "sources", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.forms: set[str] = set()
-        self.unbounded = ""
+        self.sources: dict[Hashable, str] = {}
         self.unread: dict[str, Unread] = {}
         self.shared: dict[Path, int] = {}
 
     def add_unread(self, key: str, path: Path, native: Any) -> None:
         """Record an amount that cannot be read."""
         self.unread[key] = Unread(path, native)
-        self.unbounded = self.unbounded or key
+        self.sources[key] = key
+
+    @property
+    def unbounded(self) -> str:
+        """The name of the first source without a bound; "" for none."""
+        return next(iter(self.sources.values()), "")
+
+    def is_no_more(self, other: GpuUse) -> bool:
+        """Whether neither the certain part nor the sources without a bound exceed those of another.
+
+        Infinity is no more than infinity, but a request takes devices that a variable only shows.
+        """
+        return (
+            self.count <= other.count
+            and self.sources.keys() <= other.sources.keys()
+            and self.unread.keys() == other.unread.keys()
+            and not self.newly_unread(other)
+        )
 
     @property
     def none(self) -> bool:
@@ -83,8 +102,7 @@ class GpuUse:
         """Whether another pod asks for as much in the same forms."""
         return (
             other is not None
-            and (self.count, self.forms, self.unbounded)
-            == (other.count, other.forms, other.unbounded)
+            and (self.count, self.forms, self.sources) == (other.count, other.forms, other.sources)
             and not self.newly_unread(other)
         )
 
@@ -184,13 +202,20 @@ def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
 
 def sees_devices(container: Container) -> bool:
     """Whether the container names devices to its runtime, which grants them without a request."""
+    return bool(visible_devices(container))
+
+
+def visible_devices(container: Container) -> list[dict[str, Any]]:
+    """The variables of a container that name devices to its runtime."""
     entries = container.body.get("env")
     if not isinstance(entries, list) or not may_name(entries, VISIBLE):
-        return False
-    named = [each for each in entries if each.__class__ is dict and each.get("name") == VISIBLE]
-    return any(
-        each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE for each in named
-    )
+        return []
+    named = (each for each in entries if each.__class__ is dict and each.get("name") == VISIBLE)
+    return [
+        each
+        for each in named
+        if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE
+    ]
 
 
 def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
@@ -237,8 +262,10 @@ class GpuCounter:
         use.count = effective_total(view, whole)
         add_parts(view, use)
         self.add_claims(view, ev, use)
-        if any(sees_devices(container) for container in view.everyone):
-            use.unbounded = use.unbounded or f"variable {VISIBLE}"
+        for container in view.everyone:
+            if visible := visible_devices(container):
+                key = (container.list, container.name, frozen(visible))
+                use.sources[key] = f"variable {VISIBLE}"
         return use
 
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
@@ -250,13 +277,13 @@ class GpuCounter:
                 continue
             name, requests = requested(claim, ev)
             if requests is None:
-                use.unbounded = use.unbounded or name
+                use.sources[claim_key(claim, name)] = name
                 continue
             count, unbounded = count_claim(requests, self.classes)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
-                use.unbounded = use.unbounded or name
+                use.sources[claim_key(claim, name)] = name
             use.count += count
         for shared in view.location.shared:
             count, unbounded = self.count_shared(shared, ev)
@@ -264,7 +291,7 @@ class GpuCounter:
                 use.forms.add(CLAIM)
                 use.shared[shared.path] = count
             if unbounded:
-                use.unbounded = use.unbounded or f"claim {shared.name}"
+                use.sources["shared", shared.name] = f"claim {shared.name}"
             use.count += count
 
     def count_shared(self, claim: SharedClaim, ev: Evaluation) -> tuple[int, bool]:
@@ -300,6 +327,11 @@ class GpuCounter:
             for path, name in resource_places(view, self.names)
             if name in asked
         ]
+
+
+def claim_key(claim: dict[str, Any], name: str) -> Hashable:
+    """What identifies a claim without a bound: its entry in the pod, and what that refers to."""
+    return str(claim.get("name")), name
 
 
 def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:

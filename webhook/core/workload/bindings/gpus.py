@@ -300,12 +300,9 @@ class GpuDevicesField(GpuField):
 
 def no_further(rule: str, use: GpuUse, before: GpuUse) -> bool:
     """Whether an update does not move the total further from the rule."""
-    if rule == "max" and before.unbounded and not before.unread:
-        return True
     if rule == "max":
-        # What cannot be read is as much as it was; what is beside it may not grow.
-        same = use.unread.keys() == before.unread.keys()
-        return same and use.count <= before.count and (bool(use.unread) or not use.unbounded)
+        # What has no bound is as much as it was; what is beside it may not grow.
+        return use.is_no_more(before)
     if rule == "min":
         return use.count >= before.count
     return use.count == before.count

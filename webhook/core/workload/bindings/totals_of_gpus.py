@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
@@ -22,17 +22,22 @@ KEY = "total"
 
 
 class Total:
-    """The GPUs of a workload, and what of it has no bound ("" when all has).
+    """The GPUs of a workload: a certain count, and the names of what has no bound, by pod and source.
 
     `unread` are the amounts of its pods that cannot be read, by pod and amount.
     """
 
-    __slots__ = ("count", "unbounded", "unread")
+    __slots__ = ("count", "sources", "unread")
 
     def __init__(self) -> None:
         self.count = 0
-        self.unbounded = ""
+        self.sources: dict[Hashable, str] = {}
         self.unread: dict[str, Unread] = {}
+
+    @property
+    def unbounded(self) -> str:
+        """The name of the first source without a bound; "" for none."""
+        return next(iter(self.sources.values()), "")
 
     def shown(self) -> str:
         """The total for people."""
@@ -56,8 +61,7 @@ class TotalGpusField:
         total = self.total(ev, document, views)
         # The number of pods counts even where nobody can read what one of them asks for.
         unread = [(key, each.native) for key, each in total.unread.items()]
-        known = (unread, total.count) if unread else total.unbounded or total.count
-        return [Place((), known, KEY)]
+        return [Place((), (unread, sorted(map(str, total.sources)), total.count), KEY)]
 
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """The sum over pods of what one asks for times how many of it there may be."""
@@ -74,14 +78,13 @@ class TotalGpusField:
             number = max(number, min(sum(around.get(each, 0) for each in places), UNLIMITED))
             where = f"{location.component}/{location.instance}"
             total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
-            if use.unread:
-                total.unbounded = total.unbounded or use.unbounded
-                total.count += max(number, 1) * use.count
-            elif use.unbounded and number:
-                total.unbounded = total.unbounded or use.unbounded
-            elif number >= UNLIMITED and use.count:
+            if number or use.unread:
+                total.sources |= {(where, key): name for key, name in use.sources.items()}
+            if number >= UNLIMITED and use.count:
                 name = view.location.instance or view.location.component
-                total.unbounded = total.unbounded or f"replicas of {name}"
+                total.sources[where, "replicas"] = f"replicas of {name}"
+            if use.unread:
+                total.count += max(number, 1) * use.count
             else:
                 total.count += number * (use.count - sum(use.shared.values()))
                 for path, count in use.shared.items():
@@ -173,14 +176,14 @@ def breaks(each: Constraint, holds: Any, total: Total) -> bool:
 
 def passes(rule: str, total: Total, before: Total) -> bool:
     """Whether a total is no further from the rule than the old one."""
-    if before.unbounded and not before.unread:
-        return rule == "max"
-    if before.unread:
-        # What cannot be read is as much as it was; what is beside it may not grow.
-        return total.unread.keys() == before.unread.keys() and closer(
-            rule, total.count, before.count
-        )
-    return not total.unbounded and closer(rule, total.count, before.count)
+    if rule != "max" and before.unbounded and not before.unread:
+        return False
+    # What has no bound is as much as it was; what is beside it may not grow.
+    return (
+        total.sources.keys() <= before.sources.keys()
+        and total.unread.keys() == before.unread.keys()
+        and closer(rule, total.count, before.count)
+    )
 
 
 Sums = Mapping[tuple[str, str | None], int]
