@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.growth import measure, policies, shapes
 from tests.growth.counting import counted, lines
 from webhook.core.catalog import Catalog
-from webhook.core.request import Overdue, Stage
+from webhook.core.request import ObjectRead, Overdue, Stage
 
 TIMES = 4
 MOST = 4.3
 """Four times the entries are at most so many times the work; sorting makes it more than four."""
 SIZE, PARTS, ALL = 20, 8, 4
+MAKER = "system:serviceaccount:kube-system:replicaset-controller"
 CHANGES = ("created", "altered", "emptied")
 ALL_KINDS = ("Pod", "StatefulSet", "RayCluster", "PyTorchJob", "JobSet", "Workflow", "AppWrapper")
 
@@ -64,6 +68,37 @@ def test_all_lists_together_under_each_policy(name: str) -> None:
 )
 def test_lists_of_pods_and_of_wrapped_objects(shape: str, kind: str) -> None:
     assert not list(steep(("rules", "items"), kind, shape, PARTS))
+
+
+def compared(catalog: Catalog, shape: str, size: int) -> int:
+    """What it takes to compare a Pod, which OpenShift completed, with its owner."""
+    pod = shapes.grown("Pod", shape, size)
+    template = {"metadata": {}, "spec": copy.deepcopy(pod["spec"])}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "uid": "r"}}
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "r"}
+    pod["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    pod["metadata"].setdefault("annotations", {})["openshift.io/scc"] = "restricted-v2"
+    path = "/apis/apps/v1/namespaces/team/replicasets/web"
+    read = ObjectRead(counted({**owner, "spec": {"template": template}}))
+    request = measure.request_of(counted(pod), None, Stage.VALIDATE)
+    request = replace(request, user=MAKER, objects={path: read})
+    decision: Any = None
+
+    def decide() -> None:
+        nonlocal decision
+        decision = measure.decide(catalog, request)
+
+    found = lines(decide)
+    assert getattr(decision, "needs", None) is None
+    return found
+
+
+@pytest.mark.parametrize("shape", [*shapes.POD, "everything"])
+def test_what_a_controller_made_beside_its_owner(shape: str) -> None:
+    size = ALL if shape == "everything" else SIZE
+    catalog = policies.catalogs()["rules"]
+    compared(catalog, shape, 1)
+    assert compared(catalog, shape, size * TIMES) / compared(catalog, shape, size) < MOST
 
 
 POLICIES = (

@@ -23,6 +23,7 @@ from webhook.core.decision import (
 from webhook.core.decision import Warning as Caution
 from webhook.core.judgement.comparison import seen_in, without_known
 from webhook.core.judgement.derived import DerivedPods, with_main
+from webhook.core.judgement.gains import Gains
 from webhook.core.judgement.origins import (
     Kind,
     Origin,
@@ -296,16 +297,29 @@ class Made:
                 continue
             best: list[Violation] | None = None
             for owner, origin in candidates:
-                pods = made
-                if is_of_scc(view.metadata):
-                    whole = without_filled_in(self.request, self.definition, owner=origin.spec)
-                    pods = DerivedPods(whole, self.references, self.definition, injected)
+                pods = self.without_scc(made, injected, owner, origin)
                 rest = self.rest(variant, pods, index, owner, origin)
                 if best is None or len(rest) < len(best):
                     best = rest
                 if not rest:
                     break
             yield from best or ()
+
+    def without_scc(
+        self, made: DerivedPods, injected: Injected, owner: DerivedPods, origin: PodView
+    ) -> DerivedPods:
+        """A Pod without what OpenShift's SCC plugin wrote.
+
+        Its annotation counts only where the owner does not have it: anybody can write it into a
+        template. The plugin changes nothing but Pods, so that there is one pod to be read again.
+        """
+        request = self.request
+        metadata = (origin.metadata, read(owner.document, ("metadata",)))
+        is_pod = (request.group, request.kind) == POD
+        if not is_pod or not is_of_scc(made.views[0].metadata) or any(map(is_of_scc, metadata)):
+            return made
+        whole = without_filled_in(request, self.definition, owner=origin.spec)
+        return DerivedPods(whole, self.references, self.definition, injected)
 
     def rest(
         self, variant: Variant, made: DerivedPods, index: int, owner: DerivedPods, origin: PodView
@@ -319,12 +333,14 @@ class Made:
         plan = self.catalog.plan(owner.definition, variant.policies)
         steps = plan.pod(*part)
         theirs = owner.violations(plan, steps, origin)
-        before = seen_in(origin, owner.document, theirs)
+        found = seen_in(view, made.document, known)
+        new = set(map(id, without_known(found, seen_in(origin, owner.document, theirs))))
         claims = claimed_volumes(view, origin, self.owner.name)
+        gains = Gains((made, view), (owner, origin), self.catalog.vocabulary)
         return [
             each.violation
-            for each in without_known(seen_in(view, made.document, known), before)
-            if not is_claimed(each, view, claims)
+            for each in found
+            if ((id(each) in new and not is_claimed(each, view, claims)) or gains.has(each))
             and not is_never_asked(each, view, steps, owner)
             and not made.ev.injected.has_value(each.violation.field, each.content)
         ]

@@ -84,7 +84,9 @@ def seen(view: PodView, containers: Containers, document: Any, violation: Violat
     shared = () if violation.field and is_of_pod(violation) else place
     source = violation.source
     origin = (source.policy, source.scope, source.namespace) if source else ()
-    key = (violation.field, violation.rule, origin, violation.key, shared)
+    # What has no bound is compared by itself, whichever of it a violation names.
+    name = "" if violation.reason == "unbounded" else violation.key
+    key = (violation.field, violation.rule, origin, name, shared)
     return Seen(violation, key, content, place)
 
 

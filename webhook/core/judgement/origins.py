@@ -19,7 +19,7 @@ from webhook.core.server_defaults import KindDefaults
 from webhook.core.steps import Steps
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.filled_in import completed, is_of_scc, without_fillings
+from webhook.core.workload.filled_in import completed, without_fillings
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import PodView
@@ -54,7 +54,8 @@ def without_filled_in(
 ) -> Request:
     """The request with pod specs that lack what the API server and its plugins filled in.
 
-    `server` completes templates that the API server leaves as they are, so that both compare.
+    `server` completes templates that the API server leaves as they are, so that both compare. With
+    the pod spec of its `owner` a Pod is without what OpenShift's SCC plugin wrote, too.
     """
     if definition.foreign:
         return request
@@ -64,8 +65,7 @@ def without_filled_in(
         for each in locate(definition, document):
             if each.parts is None and each.spec:
                 spec = each.spec if server is None else completed(each.spec, server)
-                scc = is_of_scc(each.metadata)
-                draft.set(each.spec_path, without_fillings(spec, scc=scc, owner=owner))
+                draft.set(each.spec_path, without_fillings(spec, owner))
         return draft.document
 
     old = request.old

@@ -20,11 +20,10 @@ DEFAULTS: Final = {
 }
 
 
-def is_of_scc_range(value: Any) -> bool:
+def is_of_scc_range(key: str, value: Any) -> bool:
     """Whether a value is an id, or a list of ids, as OpenShift's SCC plugin chooses them."""
-    if isinstance(value, list):
-        return bool(value) and all(map(is_of_scc_range, value))
-    return isinstance(value, int) and value >= FIRST_SCC_ID
+    ids = value if isinstance(value, list) and value else [value]
+    return key in IDS and all(isinstance(each, int) and each >= FIRST_SCC_ID for each in ids)
 
 
 IDS: Final = ("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups")
@@ -38,9 +37,9 @@ SAFE: Final[Mapping[str, Callable[[Any], bool]]] = {
 """What else the SCC plugin writes where nobody has: never less safe than nothing."""
 
 
-def is_of_scc(metadata: Mapping[str, Any]) -> bool:
-    """Whether OpenShift's SCC plugin has noted on a pod that it completed it."""
-    annotations = metadata.get("annotations")
+def is_of_scc(metadata: Any) -> bool:
+    """Whether metadata has the annotation in which OpenShift's SCC plugin says that it completed a pod."""
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and isinstance(annotations.get(SCC), str)
 
 
@@ -50,14 +49,14 @@ def completed(spec: Json, server: KindDefaults) -> Json:
     return found
 
 
-def without_fillings(spec: Json, *, scc: bool = False, owner: Json | None = None) -> Json:
+def without_fillings(spec: Json, owner: Json | None = None) -> Json:
     """The pod spec without values that the API server or a plugin has filled in; lists keep their order.
 
-    `scc` is for a Pod that OpenShift's plugin completed. Values that only make a pod safer are taken
-    out where the `owner`, the pod spec that it was made of, does not have them.
+    `owner` is for a Pod that OpenShift's SCC plugin completed: the pod spec that it was made of. What
+    the plugin chose is removed where the owner does not have it.
     """
     found = {key: value for key, value in spec.items() if DEFAULTS.get(key) != value}
-    if scc and CONTEXT in spec:
+    if owner is not None and CONTEXT in spec:
         found[CONTEXT] = without_scc(spec[CONTEXT], owner)
     hosted = spec.get("hostNetwork") is True
     for name in CONTAINER_LISTS:
@@ -66,7 +65,6 @@ def without_fillings(spec: Json, *, scc: bool = False, owner: Json | None = None
             found[name] = [
                 of_container(
                     each,
-                    scc,
                     hosted,
                     None if owner is None else before.get(str(each.get("name")), {}),
                 )
@@ -84,7 +82,7 @@ def by_name(containers: Any) -> dict[str, Json]:
     return {each["name"]: each for each in named if isinstance(each.get("name"), str)}
 
 
-def of_container(body: Json, scc: bool, hosted: bool, owner: Json | None) -> Json:
+def of_container(body: Json, hosted: bool, owner: Json | None) -> Json:
     """The same for one container."""
     found = dict(body)
     # The server fills in Always or IfNotPresent by the image's tag, a plugin Always.
@@ -93,24 +91,21 @@ def of_container(body: Json, scc: bool, hosted: bool, owner: Json | None) -> Jso
     context = body.get(CONTEXT)
     if isinstance(context, dict):
         context = {k: v for k, v in context.items() if (k, v) != ("procMount", "Default")}
-        found[CONTEXT] = without_scc(context, owner) if scc else context
+        found[CONTEXT] = context if owner is None else without_scc(context, owner)
     if hosted and isinstance(body.get("ports"), list):
         found["ports"] = [without_host_port(each) for each in body["ports"]]
     return found
 
 
-def without_scc(context: Any, owner: Json | None) -> Any:
+def without_scc(context: Any, owner: Json) -> Any:
     """A security context without what the SCC plugin chose."""
     if not isinstance(context, dict):
         return context
-    own = None if owner is None else owner.get(CONTEXT) or {}
+    own = owner.get(CONTEXT) or {}
     return {
         key: value
         for key, value in context.items()
-        if not (
-            (key in IDS and is_of_scc_range(value) and (own is None or key not in own))
-            or (own is not None and key not in own and key in SAFE and SAFE[key](value))
-        )
+        if key in own or not (is_of_scc_range(key, value) or (key in SAFE and SAFE[key](value)))
     }
 
 
