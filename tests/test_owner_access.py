@@ -15,8 +15,10 @@ from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.control.lease import Election
 from webhook.control.owner_access import notes_on, owners_of, review_of
 from webhook.control.registration import Options, Target
+from webhook.control.status import InForce
 from webhook.controller import Acknowledged, Controller
 from webhook.core.enclosed import origin_of
+from webhook.core.living import Outcome, Standing
 from webhook.loader import Sources
 
 USER = "system:serviceaccount:podgate-system:podgate-admission"
@@ -98,6 +100,50 @@ def test_what_may_not_be_read_is_logged_once_and_in_the_status_of_its_definition
     found = notes_on(made.unreadable, replace(made.catalog, standings=(given,)), [key, other])
     assert set(found) == {key}
     assert (found[key][0].reason, found[key][0].severity) == ("owner-forbidden", "warning")
+
+
+class Written(Server):
+    """Keeps the statuses that are written."""
+
+    def __init__(self) -> None:
+        super().__init__("replicasets")
+        self.statuses: dict[str, dict[str, Any]] = {}
+
+    async def merge(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.statuses[path.split("/")[-3]] = body["status"]
+        return body
+
+
+@pytest.mark.parametrize("kind", ["WorkloadProfile", "ResourceInterface", "Karta"])
+def test_the_status_of_a_definition_says_what_may_not_be_read(kind: str) -> None:
+    """Those of other projects' kinds have conditions alone: their schemas drop the rest."""
+    server = Written()
+    made = controller(server)
+    assert made.catalog is not None
+    key = (kind, "", "sets")
+    standing = next(each for each in made.catalog.standings if each.document.key == SETS)
+    source = replace(standing.document.document, origin=origin_of(key))
+    given = replace(standing, document=replace(standing.document, document=source))
+    made.catalog = replace(made.catalog, standings=(given,))
+    made.collections[kind].objects = {("", "sets"): {"metadata": {"name": "sets"}}}
+    outcome = Outcome(made.catalog, {key: Standing(1, 1)}, ())
+
+    def message() -> tuple[str, str]:
+        asyncio.run(made.write_statuses(outcome, InForce(1, {key: 1})))
+        (status,) = server.statuses.values()
+        (accepted,) = (each for each in status["conditions"] if each["type"] == "Accepted")
+        assert accepted["status"] == "True"
+        return accepted["reason"], accepted["message"]
+
+    assert message() == ("Accepted", "nothing is wrong with it")
+    made.unreadable = frozenset({SETS})
+    reason, text = message()
+    assert reason == "AcceptedWithWarnings"
+    assert "owner-forbidden" in text
+    assert "may not read ReplicaSet.apps" in text
+    assert "podgate.dev/aggregate-to-owners" in text
+    made.unreadable = frozenset()
+    assert message()[0] == "Accepted"
 
 
 def test_it_is_asked_again_only_after_some_minutes_or_where_kinds_change(

@@ -150,11 +150,12 @@ def splitting(stand: Stand, scale: int) -> str:
 def pipelining(stand: Stand, scale: int) -> str:
     """Hundreds of requests before the first answer is read."""
     one = whole(review("pipe", privileged=False))
-    total = 0
+    total, before = 0, stand.ended_for("malformed")
     for _ in range(scale):
         answer = said(stand, [one * 300])
         total += answer.count(b"HTTP/1.1 ")
         expect(answer.count(b"HTTP/1.1 ") <= 1, "more than one of many requests was answered")
+    counted(stand, "malformed", before, scale)
     return f"{300 * scale} requests on {scale} connections, {total} answered"
 
 
@@ -228,29 +229,64 @@ def slow(stand: Stand, scale: int) -> str:
     return f"{len(held)} connections, all ended and counted"
 
 
-def floods(stand: Stand, scale: int) -> str:
-    """As many connections and bad requests as two threads can make."""
-    until = time.monotonic() + 2 * scale
+CAUSES = ("address", "full", "slow", "handshake", "descriptors", "malformed", "too-long")
 
-    def connect(_: int) -> int:
+
+def floods(stand: Stand, scale: int) -> str:
+    """As many connections and bad requests as two threads can make; each is answered or counted."""
+    until = time.monotonic() + 2 * scale
+    before = {each: stand.ended_for(each) for each in CAUSES}
+
+    def connect() -> int:
         count = 0
         while time.monotonic() < until and count < 5_000:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", stand.port), timeout=5).close()
-            count += 1
+                count += 1
             time.sleep(0.002)
         return count
 
-    def ask(_: int) -> int:
-        count = 0
-        while time.monotonic() < until and count < 2_000:
-            said(stand, [HEAD + b"connection: close\r\ncontent-length: 2\r\n\r\n{}"])
-            count += 1
-        return count
+    def ask() -> Counter[str]:
+        found: Counter[str] = Counter()
+        while time.monotonic() < until and found.total() < 2_000:
+            answer = said(stand, [HEAD + b"connection: close\r\ncontent-length: 2\r\n\r\n{}"])
+            found[answer.split(b" ", 2)[1].decode() if answer else "none"] += 1
+        return found
 
     with ThreadPoolExecutor(2) as pool:
-        made, asked = pool.submit(connect, 0), pool.submit(ask, 0)
-        return f"{made.result()} connections, {asked.result()} requests"
+        making, asking = pool.submit(connect), pool.submit(ask)
+        made, asked = making.result(), asking.result()
+    expect(set(asked) <= {"400", "503", "none"}, f"answers {asked}")
+    least = made + asked.total() - asked["400"]
+
+    def ended() -> int:
+        return sum(stand.ended_for(each) - count for each, count in before.items())
+
+    eventually(lambda: ended() >= least, 15, f"{least} connections were ended, fewer are counted")
+    return f"{made} connections, {asked.total()} requests, {ended()} counted"
+
+
+HEAVY = {
+    "maps": b'{"":0}',
+    "lists": b"[]",
+    "texts": b'"a"',
+    "keys": b'{"a":1,"b":2}',
+}
+
+
+def heavy_bodies(stand: Stand, scale: int) -> str:
+    """Bodies that decode to many times their size, several at once."""
+    start, end = review("heavy", privileged=False).split(b'"object":{', 1)
+    sent = []
+    for piece in HEAVY.values():
+        for size in (300_000, 900_000, 6_900_000):
+            filled = b",".join([piece] * (size // (len(piece) + 1)))
+            body = start + b'"object":{"x":[' + filled + b"]," + end
+            sent.append([whole(body, b"connection: close\r\n")])
+    found = statuses(stand, sent * scale)
+    expect(set(found) <= {"200", "503"}, f"answers {found}")
+    expect(found["200"] > 0, f"answers {found}")
+    return f"{dict(found)}; the largest worker {stand.highest >> 20} MB"
 
 
 def signals(stand: Stand, scale: int) -> str:
@@ -350,6 +386,7 @@ SCENES: tuple[tuple[str, Callable[[Stand, int], str]], ...] = (
     ("request splitting", splitting),
     ("pipelining", pipelining),
     ("unfinished bodies", unfinished_bodies),
+    ("heavy bodies", heavy_bodies),
     ("idle connections", idle),
     ("slow connections", slow),
     ("floods", floods),

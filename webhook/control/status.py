@@ -17,6 +17,7 @@ from webhook.core.precedence import HIDDEN
 
 Json = dict[str, Any]
 MOST_PROBLEMS, MOST_KINDS = 50, 100
+LONGEST_MESSAGE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def status_of(
     """
     number = force.lowest.get(key, 0)
     errors = [each for each in standing.problems if each.severity == "error"]
+    warnings = [each for each in (*standing.problems, *notes) if each.severity == "warning"]
     accepted = not errors
     before = {each.get("type"): each for each in found.get("conditions") or ()}
     ended = reach.has_ended(now)
@@ -127,7 +129,9 @@ def status_of(
     if ended:
         because = "Ended", f"it has ended at {reach.until}; delete it, or give it another date"
     conditions = [
-        condition("Accepted", accepted, *accepted_because(errors), before, standing.seen, now),
+        condition(
+            "Accepted", accepted, *accepted_because(errors, warnings), before, standing.seen, now
+        ),
         condition("Ready", ready, *because, before, standing.seen, now),
     ]
     effective = {"scope": reach.scope, "enforcement": reach.enforcement} if reach.scope else {}
@@ -152,15 +156,23 @@ def status_of(
     }
 
 
-def accepted_because(errors: Iterable[Any]) -> tuple[str, str]:
-    """Reason and sentence of the condition Accepted."""
-    listed = list(errors)
+def accepted_because(
+    errors: Sequence[Problem], warnings: Sequence[Problem] = ()
+) -> tuple[str, str]:
+    """Reason and sentence of the condition Accepted.
+
+    Warnings are in it too: the status of a definition whose kind belongs to somebody else has
+    conditions and nothing beside.
+    """
+    listed = errors or warnings
     if not listed:
         return "Accepted", "nothing is wrong with it"
-    first = wording.cut(f"{listed[0].path}: {listed[0].found}; {listed[0].fix}", 200)
-    more = f", and {len(listed) - 1} more" if len(listed) > 1 else ""
-    hidden = all(each.reason == HIDDEN for each in listed)
-    return "Hidden" if hidden else "Faulty", f"{first}{more}"
+    first = wording.cut(f"{listed[0].path}: {listed[0].found}; {listed[0].fix}", LONGEST_MESSAGE)
+    message = f"{first}, and {len(listed) - 1} more" if len(listed) > 1 else first
+    if not errors:
+        return "AcceptedWithWarnings", f"{warnings[0].reason}: {message}"
+    hidden = all(each.reason == HIDDEN for each in errors)
+    return "Hidden" if hidden else "Faulty", message
 
 
 def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:
