@@ -154,3 +154,37 @@ def test_the_token_that_the_server_mounts_into_a_sidecar_too_is_no_difference() 
     for change in ({"readOnly": False}, {"subPath": "x"}, {"mountPath": "/etc"}):
         mounts = [{**TOKEN_MOUNT, **change}]
         assert not known.has_container({**body, "volumeMounts": mounts}, whole)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "found"),
+    [
+        ("{owner}-ssh", "pi-ssh", True),
+        ("{owner}-ssh", "pi-launcher-ssh", True),
+        ("{owner}-ssh", "pi-laun-ssh", False),
+        ("{owner}-ssh", "-ssh", False),
+        ("{owner}-ssh", "others-ssh", False),
+        ("look up {owner}-master-0; then *", "look up pi-master-0; then exit", True),
+        ("look up {owner}-master-0", "look up pi; env; -master-0", False),
+        (["init", "{more}"], ["init", "one", "two"], True),
+        (["init", "{more}"], ["init"], True),
+        (["init", "{more}"], ["one", "init"], False),
+        (["init", "{more}"], [], False),
+    ],
+)
+def test_a_pattern_names_the_owner_and_further_members(
+    pattern: Any, value: Any, found: bool
+) -> None:
+    assert alike(pattern, value, "pi-launcher") is found
+
+
+def test_without_an_owner_no_name_is_the_owners() -> None:
+    assert not alike("{owner}-ssh", "-ssh")
+    assert not alike("{owner}", "")
+
+
+def test_no_arguments_are_listed_as_such() -> None:
+    listed, faults = parsed("containers: [{name: init, image: i, args: []}]")
+    assert not faults
+    assert listed.has_container({"name": "init", "image": "i"})
+    assert not listed.has_container({"name": "init", "image": "i", "args": ["--config=/mine"]})

@@ -16,13 +16,14 @@ from webhook.core.derived import decide_derived
 from webhook.core.joined import joined, stricter, with_trial
 from webhook.core.judgement.conclusion import concluded
 from webhook.core.judgement.defaults import fill
+from webhook.core.judgement.origins import kind_of
 from webhook.core.judgement.ratchet import body_changed, compare_with_before, is_unchanged
 from webhook.core.judgement.reserved import judge_reserved
 from webhook.core.judgement.rules import judge_child, judge_final, judge_intent, judged_pods
 from webhook.core.judgement.ungoverned import judge_coverage, unknown_kind
 from webhook.core.judgement.unwritten import judge_unwritten, must_be_complete
 from webhook.core.judgement.views import refuse_unreadable, views_of
-from webhook.core.owners import controller_of, names_of, others_of, owner_reference
+from webhook.core.owners import names_of, others_of, owner_reference
 from webhook.core.patch import PatchError
 from webhook.core.plan import Plan
 from webhook.core.references import References
@@ -33,6 +34,7 @@ from webhook.core.workload.elsewhere import tell_elsewhere
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.exclude import excluded_items
 from webhook.core.workload.foreign import Facts, given
+from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.podspec import MalformedPod, PodView
 from webhook.core.wrapped import facts_for, fault_at, over_budget, with_pod_sets, wrapped_objects
@@ -124,21 +126,29 @@ def decide_child(
     request: Request, catalog: Catalog, references: References, definition: Definition
 ) -> Decision:
     """What a controller made of a workload that leaves something of its pods to it."""
-    owner = controller_of(request.outermost.object)
-    if owner is None:
+    reference = owner_reference(request.outermost.object)
+    if reference is None:
         return Allowed(request.object, judged=False)
+    owner = kind_of(reference)
     if request.namespace_labels:
         namespaces = {**references.namespaces, request.namespace: request.namespace_labels}
         references = replace(references, namespaces=namespaces)
     plans = catalog.plans_for_child(definition, request.namespace, references, owner)
-    decision = judge(request, plans.enforced, references)
-    decision = tried(request, plans, decision, references)
+    adds = catalog.injected_for((owner,)).made_of(reference.name)
+    decision = judge(request, plans.enforced, references, adds)
+    decision = tried(request, plans, decision, references, adds)
     if isinstance(decision, Denied):
-        return replace(decision, tell=owner_reference(request.outermost.object))
+        return replace(decision, tell=reference)
     return decision
 
 
-def tried(request: Request, plans: Plans, decision: Decision, references: References) -> Decision:
+def tried(
+    request: Request,
+    plans: Plans,
+    decision: Decision,
+    references: References,
+    adds: Injected | None = None,
+) -> Decision:
     """The decision with what policies in warn or audit mode add, reported once.
 
     The mutating pass reports it, but for children of controllers, which only the validating pass sees.
@@ -146,13 +156,16 @@ def tried(request: Request, plans: Plans, decision: Decision, references: Refere
     reporting = Stage.VALIDATE if request.treatment is Treatment.CHILD else Stage.MUTATE
     if plans.trial is None or request.stage is not reporting:
         return decision
-    return with_trial(decision, judge(request, plans.trial, references))
+    return with_trial(decision, judge(request, plans.trial, references, adds))
 
 
-def judge(request: Request, plan: Plan, references: References) -> Decision:
-    """One pass over one object under one plan."""
+def judge(
+    request: Request, plan: Plan, references: References, adds: Injected | None = None
+) -> Decision:
+    """One pass over one object under one plan; `adds` are the settings' list and its operator's."""
     request.go_on()
-    ev = Evaluation(request, references, plan.definition, plan.vocabulary.injected)
+    injected = plan.vocabulary.injected if adds is None else adds
+    ev = Evaluation(request, references, plan.definition, injected)
     try:
         if ev.updating and is_unchanged(request, plan):
             return Allowed(request.object)

@@ -38,7 +38,7 @@ from webhook.core.judgement.origins import (
     with_revision,
     without_filled_in,
 )
-from webhook.core.owners import controller_of, owner_reference
+from webhook.core.owners import owner_reference
 from webhook.core.plan import Plan, component_roles
 from webhook.core.pointer import read
 from webhook.core.policy.model import Policy
@@ -56,7 +56,7 @@ POD: Final = ("", "Pod")
 REVISED: Final = ("StatefulSet", "DaemonSet")
 REVISION: Final = "controller-revision-hash"
 KEPT: Final = 16_384
-MOST_OWNERS: Final = 4
+MOST_OWNERS: Final = 6
 
 NOT_OF_OWNER: Final = (
     "{owner} does not have it: another webhook or a controller added it. Do not ask for it, or have"
@@ -120,8 +120,9 @@ class Made:
 
     def violations(self) -> list[Violation]:
         """What the object violates by any policies that may apply; no owner is needed for that."""
-        catalog, makers = self.catalog, self.catalog.makers_of(*self.kind)
-        pods = self.pods(self.request, catalog.injected_for((self.kind, *makers)))
+        makers = self.catalog.makers_of(*self.kind)
+        # Who controls the owner shows only in the owner: its operator's additions count then.
+        pods = self.pods(self.request, self.added_by((self.kind,)))
         found: dict[Violation, None] = {}
         for variant in self.variants(makers):
             for part in variant.parts:
@@ -135,6 +136,10 @@ class Made:
         return DerivedPods(
             without_filled_in(request, self.definition), self.references, self.definition, injected
         )
+
+    def added_by(self, kinds: tuple[Kind, ...]) -> Injected:
+        """What may be added: by the settings' list, and by the operators of these kinds."""
+        return self.catalog.injected_for(kinds).made_of(self.owner.name)
 
     def without_excused(self, violations: Iterable[Violation]) -> list[Violation]:
         """The violations that no exception covers."""
@@ -172,26 +177,34 @@ class Made:
     def compared(self, found: list[Violation]) -> Decision:
         """The decision by what the owner violates too, once it has been looked up."""
         origins: list[Origin] = []
+        makers: list[Kind] = []
         owner: OwnerReference | None = self.owner
-        while owner is not None and len(origins) < MOST_OWNERS:
-            definition = self.catalog.any_definition(*kind_of(owner), version_of(owner))
+        while (each := owner) is not None and len(makers) < MOST_OWNERS:
+            definition = self.catalog.any_definition(*kind_of(each), version_of(each))
             if definition is None:
-                return self.refused(found, UNDEFINED, owner)
-            path = self.path_of(definition, owner)
+                return self.refused(found, NOT_OF_OWNER if origins else UNDEFINED, each)
+            path = self.path_of(definition, each)
             looked_up = self.request.objects.get(path)
             if looked_up is None:
-                needed = NeededObject(path, owner.uid)
-                return replace(self.refused(found, NOT_OF_OWNER, owner), needs=needed)
+                needed = NeededObject(path, each.uid)
+                return replace(self.refused(found, NOT_OF_OWNER, each), needs=needed)
             if looked_up.forbidden:
-                return self.unreadable(found, owner)
+                return self.unreadable(found, each)
             document = looked_up.object
-            if not is_same(document, owner):
-                return self.refused(found, GONE, owner)
-            origins.append(Origin(kind_of(owner), definition, document))
+            if not is_same(document, each):
+                return self.refused(found, GONE, each)
+            owner = owner_reference(document)
+            makers += [kind_of(owner)] if owner is not None else []
             # A Pod that controls others is no template of them: what it is made of has that.
-            above = owner_reference(document)
-            owner = above if kind_of(self.owner) == POD else None
-        left = self.left(origins)
+            if not origins or self.kind == POD:
+                origins.append(Origin(kind_of(each), definition, document))
+            if self.kind != POD:
+                found = self.left(origins, makers)
+                # An operator further up may have added it: whether one controls this shows there.
+                above = self.catalog.makers_of(*makers[-1]) if owner is not None and found else ()
+                if not above or len(self.left(origins, [*makers, *above])) == len(found):
+                    break
+        left = self.left(origins, makers) if self.kind == POD else found
         if not left:
             return Allowed(self.request.object)
         revision = self.revision_path()
@@ -199,7 +212,7 @@ class Made:
             return replace(self.refused(left, NOT_OF_OWNER), needs=NeededObject(revision))
         first = origins[0]
         if revision and (older := with_revision(first.document, seen, self.owner)) is not None:
-            left = self.left([*origins, replace(first, document=older)])
+            left = self.left([*origins, replace(first, document=older)], makers)
         return self.refused(left, NOT_OF_OWNER) if left else Allowed(self.request.object)
 
     def path_of(self, definition: Definition, owner: OwnerReference) -> str:
@@ -242,15 +255,16 @@ class Made:
         told = {replace(each, fix=fix) if fix else each: None for each in violations}
         return Denied(tuple(sorted(told, key=sort_key)), tell=self.owner)
 
-    def left(self, origins: list[Origin]) -> list[Violation]:
-        """The violations that none of the objects has that this one was made of."""
-        above = [controller_of(each.document) for each in origins]
-        makers = tuple(dict.fromkeys(each for each in above if each is not None))
-        injected = self.catalog.injected_for((self.kind, *makers))
+    def left(self, origins: list[Origin], makers: list[Kind]) -> list[Violation]:
+        """The violations that none of the objects has that this one was made of.
+
+        `makers` are the kinds that control these objects, and those above them.
+        """
+        injected = self.added_by((self.kind, *makers))
         owners = Owners(pods for each in origins for pods in self.owner_pods(each, injected))
         made = self.pods(self.request, injected)
         found: dict[Violation, None] = {}
-        for variant in self.variants(makers):
+        for variant in self.variants(makers[:1] if self.kind != POD else makers):
             found |= dict.fromkeys(self.left_by(variant, owners, made, injected))
         return self.without_excused(found)
 

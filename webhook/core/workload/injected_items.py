@@ -17,14 +17,16 @@
     - field: security.volumeTypes       # a volume of a type that is not allowed
       content: {name: keys, csi: {driver: keys.example.com}}
 
-A `*` in a text stands for anything.
+A `*` in a text stands for anything; `{owner}` stands for the name of the object that the pod is
+made of, or the beginning of that name before a dash: a Job `pi-launcher` is of `pi`. `{more}` at
+the end of a list stands for any further members. Without `args` any are excused; `args: []` means none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -43,7 +45,8 @@ CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "args", *PROBES, "resources")
 ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage"})
 ITEM_KEYS = ("field", "content", "mounts")
 KEYED = frozenset({"labels", "annotations"})
-SPECIAL = re.compile(r"[*?[]")
+SPECIAL = re.compile(r"[*?[{]")
+OWNER, MORE = "{owner}", "{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,15 @@ class InjectedItem:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """An installation's list; empty, it excuses nothing."""
+    """An installation's list; empty, it excuses nothing. `owner` is the name for `{owner}`."""
 
     containers: tuple[Mapping[str, Any], ...] = ()
     items: tuple[InjectedItem, ...] = ()
+    owner: str = ""
+
+    def made_of(self, owner: str) -> Injected:
+        """The list for what is made of an object of this name."""
+        return replace(self, owner=owner) if self.containers or self.items else self
 
     def has_container(self, body: Mapping[str, Any], view: View | None = None) -> bool:
         """Whether a container is one of the list, with its image, mounts and privileges."""
@@ -75,7 +83,7 @@ class Injected:
         add as well; that mount is Kubernetes' own, whatever the list says.
         """
         body = without_token(body, view)
-        return (each for each in self.containers if is_container(each, body))
+        return (each for each in self.containers if is_container(each, body, self.owner))
 
     def excuses(self, body: Mapping[str, Any], view: View | None = None) -> bool:
         """Whether a container is one of the list, devices included: it then counts in no total."""
@@ -85,7 +93,9 @@ class Injected:
     def has_value(self, field: str, content: Any) -> bool:
         """Whether a value of the pod is one of the list; items have names and are listed as such."""
         return any(
-            each.field == field and not is_itemized(field) and alike(each.content, content)
+            each.field == field
+            and not is_itemized(field)
+            and alike(each.content, content, self.owner)
             for each in self.items
         )
 
@@ -96,14 +106,14 @@ class Injected:
             whole, *mounts = raw
         return any(
             each.field == field
-            and alike(each.content, whole)
-            and all(any(alike(one, mount) for one in each.mounts) for mount in mounts)
+            and alike(each.content, whole, self.owner)
+            and all(any(alike(one, mount, self.owner) for one in each.mounts) for mount in mounts)
             for each in self.items
         )
 
     def has_content(self, raw: Any) -> bool:
         """Whether something is an item of the list, whatever field it belongs to."""
-        return any(alike(each.content, raw) for each in self.items)
+        return any(alike(each.content, raw, self.owner) for each in self.items)
 
 
 def without_token(body: Mapping[str, Any], view: View | None) -> Mapping[str, Any]:
@@ -165,12 +175,13 @@ def united_lists(lists: Iterable[Injected]) -> Injected:
     )
 
 
-def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any], owner: str = "") -> bool:
     """Whether a container is the one that a pattern means."""
-    compared = ("name", "image", *PRIVILEGES, *(["args"] if "args" in pattern else ()))
-    return all(alike(pattern.get(key), body.get(key)) for key in compared) and all(
-        alike(run_by(pattern, each), run_by(body, each)) for each in PROBES
-    )
+    if "args" in pattern and not alike(pattern["args"] or [], body.get("args") or [], owner):
+        return False
+    return all(
+        alike(pattern.get(key), body.get(key), owner) for key in ("name", "image", *PRIVILEGES)
+    ) and all(alike(run_by(pattern, each), run_by(body, each), owner) for each in PROBES)
 
 
 def run_by(body: Mapping[str, Any], probe: str) -> Any:
@@ -179,15 +190,35 @@ def run_by(body: Mapping[str, Any], probe: str) -> Any:
     return None if found is ABSENT else found
 
 
-def alike(pattern: Any, value: Any) -> bool:
+def alike(pattern: Any, value: Any, owner: str = "") -> bool:
     """Whether a value is what a pattern says, member by member."""
     if isinstance(pattern, dict) and isinstance(value, dict):
-        return pattern.keys() == value.keys() and all(alike(pattern[k], value[k]) for k in pattern)
+        return pattern.keys() == value.keys() and all(
+            alike(pattern[key], value[key], owner) for key in pattern
+        )
     if isinstance(pattern, list) and isinstance(value, list):
-        return len(pattern) == len(value) and all(map(alike, pattern, value))
+        if pattern and pattern[-1] == MORE:
+            pattern, value = pattern[:-1], value[: len(pattern) - 1]
+        return len(pattern) == len(value) and all(
+            alike(one, each, owner) for one, each in zip(pattern, value, strict=True)
+        )
     if isinstance(pattern, str) and isinstance(value, str):
-        return fnmatchcase(value, pattern)
+        return matches(pattern, value, owner)
     return type(pattern) is type(value) and bool(pattern == value)
+
+
+def matches(pattern: str, value: str, owner: str) -> bool:
+    """Whether a text is what a pattern says; what is before `{owner}` is no pattern."""
+    before, named, after = pattern.partition(OWNER)
+    if not named:
+        return fnmatchcase(value, pattern)
+    if not owner or not value.startswith(before):
+        return False
+    rest = value[len(before) :]
+    ends = [*(index for index, each in enumerate(owner) if each == "-"), len(owner)]
+    return any(
+        rest.startswith(owner[:end]) and matches(after, rest[end:], owner) for end in ends if end
+    )
 
 
 Complain = Callable[[Path, str, str], None]
