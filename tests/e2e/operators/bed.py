@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.api import Api
-from tests.e2e.gate import Gate
+from tests.e2e.api import Api, StatusError
+from tests.e2e.gate import Gate, wait_for
 from tests.e2e.operators import knative, nodes
 from tests.e2e.operators.operator import Operator, Place, Running, answers, listens
 from tests.e2e.recorder import Recorder, Recording
@@ -19,7 +19,6 @@ from tests.e2e.testbed import identity, programs, upstream
 from tests.e2e.testbed.cluster import Cluster
 
 HERE = Path(__file__).parent
-TOOLS = "registry.example.com/base/tools:1"
 SETTINGS = {"PODGATE_FEATURES": ",".join(knative.FEATURES)}
 Json = dict[str, Any]
 
@@ -111,6 +110,20 @@ class Bed:
             and each.request["userInfo"]["username"] in users
         ]
 
+    def wait_until_asked(self, space: str, name: str) -> None:
+        """Wait until the API server asks the podgate that has the cluster policy of this name."""
+        bad = self.gate.manifest("pod")
+        bad["spec"]["containers"][0]["image"] = "registry.example.com/evil/spy:1"
+
+        def refused() -> bool:
+            try:
+                self.gate.api.create(bad, space, dry_run=True)
+            except StatusError as error:
+                return f"cluster policy {name}" in str(error)
+            return False
+
+        wait_for(refused, f"the podgate with policy {name} is not asked")
+
     def stop(self) -> None:
         """End what runs, the last first."""
         for each in reversed(self.running.values()):
@@ -137,12 +150,6 @@ def standing(
         api = stack.enter_context(contextlib.closing(Api(cluster)))
         # It reaches the API server for nothing but to tell owners of refusals.
         settings = {**SETTINGS, "PODGATE_KUBECONFIG": str(cluster.kubeconfig())}
-        # The operator of PyTorchJobs adds an init container, here with an image of our own.
-        waiting = {"name": "init-pytorch", "image": TOOLS, "command": ["sh", "-c", "*"]}
-        listed = {"containers": [waiting]}
-        injected = folder / "injected.yaml"
-        injected.write_text(json.dumps(listed), "utf-8")
-        settings["PODGATE_INJECTED"] = str(injected)
         served = stack.enter_context(
             serving(folder / "podgate", policies, certificates, settings, workers)
         )

@@ -21,12 +21,14 @@ FEATURES = (
     "kubernetes.podspec-tolerations",
 )
 """What the policy's defaults need; off in a new installation. podgate is told of them too."""
+# As in its releases; nothing pulls it here.
+QUEUE = f"gcr.io/knative-releases/knative.dev/serving/cmd/queue@sha256:{'0' * 64}"
 SETTINGS = {
     "autoscaler": {},
     "defaults": {},
     "deployment": {
-        "queue-sidecar-image": "registry.example.com/base/proxy:1",
-        "registries-skipping-tag-resolving": "registry.example.com",
+        "queue-sidecar-image": QUEUE,
+        "registries-skipping-tag-resolving": "registry.example.com,gcr.io",
     },
     "domain": {},
     "features": dict.fromkeys(FEATURES, "enabled"),

@@ -21,15 +21,7 @@ MESH: Json = {
 LOOKALIKE: Json = {**MESH, "command": ["mine"]}
 RUN: Json = {"name": "mesh", "hostPath": {"path": "/run/mesh"}}
 LISTED: Json = {
-    "containers": [
-        {**MESH, "image": "registry.example.com/mesh/proxy:*"},
-        # The operator of PyTorchJobs adds it by itself.
-        {
-            "name": "init-pytorch",
-            "image": "registry.example.com/base/tools:1",
-            "command": ["sh", "-c", "*"],
-        },
-    ],
+    "containers": [{**MESH, "image": "registry.example.com/mesh/proxy:*"}],
     "items": [
         {
             "field": "storage.hostPath",

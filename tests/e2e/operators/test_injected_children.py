@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.api import StatusError
 from tests.e2e.gate import wait_for
 from tests.e2e.injector import Injector, Patch
 from tests.e2e.objects import Json
@@ -175,21 +174,6 @@ def wishes(place: str, wish: str) -> dict[str, str]:
     return {} if wish == "nothing" else {steered.WISH: wish, steered.PLACE: place}
 
 
-def wait_until_asked(bed: Bed, space: str, name: str) -> None:
-    """Wait until the API server asks the podgate that has the policy of this name."""
-    bad = bed.gate.manifest("pod")
-    bad["spec"]["containers"][0]["image"] = "registry.example.com/evil/spy:1"
-
-    def refused() -> bool:
-        try:
-            bed.gate.api.create(bad, space, dry_run=True)
-        except StatusError as error:
-            return f"cluster policy {name}" in str(error)
-        return False
-
-    wait_for(refused, f"the podgate with policy {name} is not asked")
-
-
 @pytest.fixture(scope="module")
 def cluster(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Injected]:
     """The injector registered after podgate, with every workload that asks it for something.
@@ -216,7 +200,7 @@ def cluster(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inje
         try:
             with serving(folder, folder / "given", certificates, settings) as served:
                 bed.gate.register(served.url)
-                wait_until_asked(bed, space, "injected")
+                bed.wait_until_asked(space, "injected")
                 found = Injected(bed, served, space, injector)
                 injector.inject = found.inject
                 bed.apply(registration)
@@ -241,7 +225,7 @@ def cluster(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inje
             )
             bed.gate.kubectl("delete", "namespace", space, "--wait=false")
             bed.gate.register(bed.gate.recorder.url)
-            wait_until_asked(bed, "governed", "operators")
+            bed.wait_until_asked("governed", "operators")
 
 
 def test_nothing_is_looked_up_while_nothing_is_violated(cluster: Injected) -> None:

@@ -20,7 +20,6 @@ def arguments(place: Place) -> Iterator[str]:
     yield f"--webhook-server-port={place.webhook}"
     yield f"--metrics-bind-address=127.0.0.1:{place.metrics}"
     yield f"--health-probe-bind-address=127.0.0.1:{place.health}"
-    yield "--pytorch-init-container-image=registry.example.com/base/tools:1"
     # MPIJob v1 shares its CRD's name with the one of mpi-operator.
     yield from (f"--enable-scheme={each}" for each in SCHEMES)
 
