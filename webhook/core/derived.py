@@ -44,6 +44,7 @@ from webhook.core.pointer import read
 from webhook.core.policy.model import Policy
 from webhook.core.references import References
 from webhook.core.request import Request
+from webhook.core.server_defaults import KindDefaults
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.filled_in import is_of_scc
 from webhook.core.workload.foreign import Facts, given
@@ -131,11 +132,15 @@ class Made:
                     found |= dict.fromkeys(pods.violations(variant.plan, steps, view))
         return self.without_excused(found)
 
-    def pods(self, request: Request, injected: Injected) -> DerivedPods:
-        """The pods of the object, without what the API server has filled in."""
-        return DerivedPods(
-            without_filled_in(request, self.definition), self.references, self.definition, injected
-        )
+    def pods(
+        self, request: Request, injected: Injected, server: KindDefaults | None = None
+    ) -> DerivedPods:
+        """The pods of the object, without what the API server has filled in.
+
+        With `server` they are completed first, as an owner's are: custom resources come as they are.
+        """
+        whole = without_filled_in(request, self.definition, server)
+        return DerivedPods(whole, self.references, self.definition, injected)
 
     def added_by(self, kinds: tuple[Kind, ...]) -> Injected:
         """What may be added: by the settings' list, and by the operators of these kinds."""
@@ -262,7 +267,7 @@ class Made:
         """
         injected = self.added_by((self.kind, *makers))
         owners = Owners(pods for each in origins for pods in self.owner_pods(each, injected))
-        made = self.pods(self.request, injected)
+        made = self.pods(self.request, injected, self.catalog.pod_defaults())
         found: dict[Violation, None] = {}
         for variant in self.variants(makers[:1] if self.kind != POD else makers):
             found |= dict.fromkeys(self.left_by(variant, owners, made, injected))
