@@ -87,7 +87,7 @@ class Gains:
         place = each.place
         if place[:2] == ("spec", "volumes"):
             return len(place) > 2 and place[2] in self.wider
-        if not (row.safety or row.binding is Binding.SAFETY):
+        if row.section != "security":
             return False
         if place[0] == "spec":
             return bool(row.pod_at) and self.is_inherited_anew(row)
