@@ -40,7 +40,7 @@ from webhook.adapters.probes import probes
 from webhook.adapters.rewriting import OFTEN, Rewriting
 from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.traces import Traces
-from webhook.adapters.workers import Pool, cpu_count
+from webhook.adapters.workers import Pool, Seat, cpu_count
 from webhook.core import wording
 from webhook.core.decision import Allowed, Denied, Problem
 from webhook.core.request import Request
@@ -55,6 +55,7 @@ Changed = Callable[[], bool]
 
 WATCH_SECONDS = 2.0
 RETRY_SECONDS = 15.0
+WAIT_SECONDS = 0.2
 GRACE_SECONDS = 10
 # Files are looked at every two seconds, so that nobody has to ask for that. Workers inherit it.
 IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -142,12 +143,13 @@ def worker_of(
     certificate: Certificate | None,
     load: Load,
     changed: Changed,
-) -> Callable[[int, Callable[[], None]], int]:
+) -> Callable[[Seat], int]:
     """What each worker process runs: the same as a single process, with a heartbeat."""
 
-    def work(number: int, beat: Callable[[], None]) -> int:
+    def work(seat: Seat) -> int:
         supervisor = os.getppid()
-        process = Process(settings, listeners, certificate, load, changed, number, beat)
+        process = Process(settings, listeners, certificate, load, changed, seat.number, seat.beat)
+        process.loaded, process.others_loaded = seat.note_loaded, seat.others_loaded
         process.orphaned = lambda: os.getppid() != supervisor
         return process.run()
 
@@ -248,6 +250,8 @@ class Process:
     number: int = 0
     beat: Callable[[], None] = lambda: None
     orphaned: Callable[[], bool] = never
+    loaded: Callable[[], None] = lambda: None
+    others_loaded: Callable[[], bool] = never
     state: State = field(default_factory=State)
     metrics: Metrics = field(default_factory=Metrics.new)
     started: threading.Event = field(default_factory=threading.Event)
@@ -293,7 +297,10 @@ class Process:
         self.stopping.set()
 
     async def main(self) -> int:
-        """Probes first, then the catalog, then reviews; at the end the other way round."""
+        """Probes first, then the catalog, then reviews; at the end the other way round.
+
+        Where other workers have a catalog, this one answers nobody before it has one too.
+        """
         self.loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
         self.events.loop = self.loop
         if threading.current_thread() is threading.main_thread():
@@ -302,11 +309,16 @@ class Process:
         reviews, plain = self.build()
         async with asyncio.TaskGroup() as tasks:
             heart = tasks.create_task(self.live())
-            if plain is not None and self.listeners.metrics is not None:
-                tasks.create_task(plain.serve([self.listeners.metrics]))
+            probing = plain is not None and not self.others_loaded()
+            if probing:
+                tasks.create_task(self.probe(plain))
             await asyncio.to_thread(self.reload)
-            serving = tasks.create_task(reviews.serve([self.listeners.reviews]))
             watch = tasks.create_task(self.watch())
+            while self.state.judge is None and self.others_loaded() and not self.stopping.is_set():
+                await asyncio.sleep(WAIT_SECONDS)
+            if not probing:
+                tasks.create_task(self.probe(plain))
+            serving = tasks.create_task(reviews.serve([self.listeners.reviews]))
             self.announce()
             await self.stopping.wait()
             await self.drain(reviews)
@@ -316,6 +328,11 @@ class Process:
             heart.cancel()
             watch.cancel()
         return 0
+
+    async def probe(self, plain: Server | None) -> None:
+        """Answer probes and scrapes, where they have a port of their own."""
+        if plain is not None and self.listeners.metrics is not None:
+            await plain.serve([self.listeners.metrics])
 
     def build(self) -> tuple[Server, Server | None]:
         """The server of reviews, and the one of metrics and probes where it has its own port."""
@@ -482,6 +499,7 @@ class Process:
         at every COLLECTED_EVERY-th swap: going through everything holds up reviews for 0.1 s.
         """
         self.state.judge = judge
+        self.loaded()
         self.state.generation += 1
         if self.state.generation % COLLECTED_EVERY == 0:
             gc.unfreeze()

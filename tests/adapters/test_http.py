@@ -673,11 +673,14 @@ def test_a_request_under_way_is_answered_before_the_end(launch: Callable[..., Ru
 
 SCRIPT = """
 import sys
+from pathlib import Path
 from webhook.core.decision import Allowed
-from webhook.server import serve
+from webhook.server import LoadError, serve
 from webhook.settings import Settings
 
 def load():
+    if Path(sys.argv[3], "bad").exists():
+        raise LoadError(())
     return lambda request: Allowed(request.object)
 
 flags = dict(listen=sys.argv[1], metrics_listen=sys.argv[2], tls_cert=sys.argv[3] + "/tls.crt",
@@ -770,6 +773,37 @@ def test_workers_share_port_and_metrics_and_one_that_dies_is_replaced(
         _, told = child.communicate(timeout=15)
         assert child.returncode == 0, told
         assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_a_new_worker_answers_nobody_before_it_has_a_catalog_while_another_one_has(
+    tmp_path: Path, ca: KeyPair
+) -> None:
+    with command(tmp_path, ca, 2) as (made, child):
+        assert eventually(lambda: ready(made))
+        assert eventually(lambda: len(children(child.pid)) == 2)
+        time.sleep(1)  # both have their catalogs, as nobody outside can see
+        bad, (first, second) = tmp_path / "bad", children(child.pid)
+        bad.touch()
+        os.kill(first, signal.SIGKILL)
+        assert eventually(lambda: len(set(children(child.pid)) - {first, second}) == 1)
+        (third,) = set(children(child.pid)) - {second}
+        for _ in range(60):
+            assert made.post(review())[0] == 200
+            assert made.probe("/readyz")[0] == 200
+            time.sleep(0.05)
+        assert children(child.pid) == [second, third]
+        os.kill(second, signal.SIGKILL)
+        assert eventually(lambda: unready(made)), "with no catalog anywhere it is said why"
+        bad.unlink()
+        assert eventually(lambda: ready(made), 25)
+
+
+def unready(made: Running) -> bool:
+    """Whether a process answers that it is not ready."""
+    try:
+        return made.probe("/readyz")[0] == 503
+    except OSError:
+        return False
 
 
 @pytest.fixture

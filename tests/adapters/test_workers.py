@@ -26,7 +26,7 @@ def forked(work: Callable[[], None]) -> int:
 @pytest.fixture
 def pool() -> Pool:
     """A pool whose workers the test starts."""
-    made = Pool(1, lambda number, beat: 0, silence=1_000, standstill=0.2)
+    made = Pool(1, lambda seat: 0, silence=1_000, standstill=0.2)
     made.beats = Heartbeats.of(1)
     made.beats.beat(0)
     return made

@@ -17,6 +17,7 @@ from pathlib import Path
 log = logging.getLogger("podgate.workers")
 
 BEAT = struct.Struct("d")
+LOADED, STRIDE = BEAT.size, 2 * BEAT.size
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 WATCHED = {*STOPPING, signal.SIGCHLD}
 SILENCE = 30.0  # seconds after which a worker is replaced, whatever it does
@@ -47,23 +48,52 @@ def quota_of(group: Path) -> float:
 
 @dataclass(slots=True)
 class Heartbeats:
-    """One moment per worker in memory that all processes share."""
+    """Of each worker a moment, and whether it has a catalog, in memory that all processes share."""
 
     memory: mmap.mmap
 
     @classmethod
     def of(cls, count: int) -> Heartbeats:
         """Room for `count` workers."""
-        return cls(mmap.mmap(-1, max(1, count) * BEAT.size))
+        return cls(mmap.mmap(-1, max(1, count) * STRIDE))
 
     def beat(self, worker: int) -> None:
         """Say that a worker's event loop still turns."""
-        BEAT.pack_into(self.memory, worker * BEAT.size, time.monotonic())
+        BEAT.pack_into(self.memory, worker * STRIDE, time.monotonic())
 
     def silent(self, worker: int) -> float:
         """Seconds since the last beat."""
-        moment: float = BEAT.unpack_from(self.memory, worker * BEAT.size)[0]
+        moment: float = BEAT.unpack_from(self.memory, worker * STRIDE)[0]
         return time.monotonic() - moment
+
+    def note_loaded(self, worker: int, *, is_loaded: bool = True) -> None:
+        """Note whether a worker has a catalog."""
+        self.memory[worker * STRIDE + LOADED] = is_loaded
+
+    def others_loaded(self, worker: int) -> bool:
+        """Return whether another worker has a catalog."""
+        places = range(LOADED, len(self.memory), STRIDE)
+        return any(self.memory[each] for each in places if each // STRIDE != worker)
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What a worker knows of its place among the others."""
+
+    number: int
+    beats: Heartbeats
+
+    def beat(self) -> None:
+        """Say that the event loop still turns."""
+        self.beats.beat(self.number)
+
+    def note_loaded(self) -> None:
+        """Note that this worker has a catalog."""
+        self.beats.note_loaded(self.number)
+
+    def others_loaded(self) -> bool:
+        """Return whether another worker has a catalog."""
+        return self.beats.others_loaded(self.number)
 
 
 def work_of(process: int) -> tuple[int, bool]:
@@ -89,14 +119,14 @@ class Worker:
 
 @dataclass(slots=True)
 class Pool:
-    """`count` processes that each run `work(number, beat)` and end with what it returns.
+    """`count` processes that each run `work(seat)` and end with what it returns.
 
     Fork is right here: it comes before any thread, loop or catalog, and lets `work` be a closure.
     `ended` is told the process id of each worker that is gone. `patience` bounds a graceful end.
     """
 
     count: int
-    work: Callable[[int, Callable[[], None]], int]
+    work: Callable[[Seat], int]
     ended: Callable[[int], None] = lambda process: None
     patience: float = 30.0
     silence: float = SILENCE
@@ -121,6 +151,7 @@ class Pool:
         """Fork one worker."""
         worker.since = time.monotonic()
         self.beats.beat(worker.number)
+        self.beats.note_loaded(worker.number, is_loaded=False)
         sys.stdout.flush()
         sys.stderr.flush()
         process = os.fork()
@@ -130,8 +161,7 @@ class Pool:
         code = 70
         try:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
-            number = worker.number
-            code = self.work(number, lambda: self.beats.beat(number))
+            code = self.work(Seat(worker.number, self.beats))
         except BaseException:
             log.exception("worker %d failed", worker.number)
         finally:
