@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import http.client
 import json
@@ -9,6 +10,7 @@ import os
 import re
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import values
 
+from tests.adapters.test_http import eventually
 from webhook.adapters import metric_rows, metrics, side_port
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.jq_worker import JqDeadlineError, JqDiedError, JqRefusedError, JqWorker
@@ -139,7 +142,7 @@ Get = Callable[[str], tuple[int, str]]
 
 
 @pytest.fixture
-def port() -> Iterator[tuple[Get, list[str]]]:
+def port() -> Iterator[tuple[Get, list[str], int]]:
     reasons: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
     number = listener.getsockname()[1]
@@ -158,14 +161,14 @@ def port() -> Iterator[tuple[Get, list[str]]]:
         finally:
             connection.close()
 
-    yield get, reasons
+    yield get, reasons, number
     end()
     with pytest.raises(ConnectionRefusedError):
         get("/readyz")
 
 
-def test_a_side_port_answers_probes_and_metrics(port: tuple[Get, list[str]]) -> None:
-    get, reasons = port
+def test_a_side_port_answers_probes_and_metrics(port: tuple[Get, list[str], int]) -> None:
+    get, reasons, _ = port
     assert get("/readyz?verbose") == (200, '{"status":"ready","reasons":[]}')
     reasons.append("the cluster was not read yet")
     status, text = get("/readyz")
@@ -174,6 +177,28 @@ def test_a_side_port_answers_probes_and_metrics(port: tuple[Get, list[str]]) -> 
     assert status == 200
     assert "podgate_requests_total" in NAME.findall(text)
     assert get("/other")[0] == 404
+
+
+def test_a_side_port_has_a_bounded_number_of_callers(port: tuple[Get, list[str], int]) -> None:
+    """Who says nothing, or a byte now and then, gives way; probes are answered meanwhile."""
+    get, _, number = port
+    get("/readyz")
+    before, held = threading.active_count(), list[socket.socket]()
+    try:
+        for count in range(3 * side_port.MOST):
+            made = socket.create_connection(("127.0.0.1", number), timeout=10)
+            held.append(made)
+            if count % 2:
+                made.sendall(b"GET /")
+            if count % 16 == 0:
+                assert get("/readyz")[0] == 200
+        for each in held[: side_port.MOST]:
+            with contextlib.suppress(ConnectionResetError):
+                assert each.recv(1) == b""
+        assert eventually(lambda: threading.active_count() <= before + side_port.MOST)
+    finally:
+        for each in held:
+            each.close()
 
 
 def test_a_full_volume_ends_no_worker_and_no_scrape(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ Answer = tuple[int, str, bytes]
 JSON = "application/json"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 PATIENCE = 10.0  # seconds that a caller may take
+MOST = 32  # callers at a time, each of whom has a thread; the oldest gives way
 
 
 def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) -> Callable[[], None]:
@@ -21,6 +23,9 @@ def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) ->
 
     Threads of its own mean that a loop that is held up is told, rather than not heard of.
     """
+
+    callers: dict[socket.socket, None] = {}
+    lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         """One caller."""
@@ -48,6 +53,23 @@ def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) ->
         """On a socket that is bound already."""
 
         daemon_threads = True
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            """Give the caller a thread, where need be that of the one who is there for longest."""
+            with lock:
+                while len(callers) >= MOST:
+                    oldest = next(iter(callers))
+                    del callers[oldest]
+                    with contextlib.suppress(OSError):
+                        oldest.shutdown(socket.SHUT_RDWR)
+                callers[request] = None
+            super().process_request(request, client_address)
+
+        def shutdown_request(self, request: Any) -> None:
+            """Forget a caller."""
+            with lock:
+                callers.pop(request, None)
+            super().shutdown_request(request)
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Nothing: a caller that went away is no news."""
