@@ -197,6 +197,6 @@ def apply_rules(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
         judge_intent(ev, plan, pods, views)
     if ev.writes:
         fill(ev, plan, pods, views)
-    elif must_be_complete(ev):
+    if must_be_complete(ev):
         judge_unwritten(ev, plan, pods, views)
     judge_final(ev, plan, pods, views)

@@ -107,7 +107,9 @@ def fills(binding: Any) -> bool:
 
 def is_fixed(binding: Any) -> bool:
     """Whether the binding writes a default that nobody may change."""
-    if isinstance(binding, ItemsField | AnnotationItemsField):
+    if isinstance(binding, ItemsField):
+        return binding.is_fixed or binding.fixes_attributes
+    if isinstance(binding, AnnotationItemsField):
         return binding.is_fixed
     return fills(binding) and any(each.rule == "canEdit" for each in binding.rules.prohibitions)
 

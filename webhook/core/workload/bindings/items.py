@@ -52,6 +52,13 @@ class ItemsField(PolicyItems):
         return False
 
     @property
+    def fixes_attributes(self) -> bool:
+        """Whether a default of an attribute is written that nobody may change."""
+        return any(
+            each.rule == "canEdit" for one in self.attributes for each in one.rules.prohibitions
+        )
+
+    @property
     def adds_containers(self) -> bool:
         """Whether an item that is written brings a container along."""
         return isinstance(self.store, VolumeStore) and self.store.adds_containers
