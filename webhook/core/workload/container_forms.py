@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from webhook.core.lookup import frozen
 from webhook.core.pointer import Path, read
 from webhook.core.workload.pieces import CONTAINER, Piece, Pieces, mapping, put
 
@@ -87,9 +88,19 @@ def based(
 
 
 def lacking(held: list[Any] | None, base: list[Any], identity: str) -> dict[int, Any]:
-    """The items of a list that another has none of the same name of, by index."""
-    named = [mapping(each).get(identity) for each in held or ()]
-    return {i: each for i, each in enumerate(base) if mapping(each).get(identity) not in named}
+    """The items of a list that another has none of the same name of, by index.
+
+    An item takes the place of the first one of its name only: what repeats the name stays.
+    """
+    named = {frozen(mapping(each).get(identity)) for each in held or ()}
+    found = {}
+    for index, each in enumerate(base):
+        name = frozen(mapping(each).get(identity))
+        if name in named:
+            named.remove(name)
+        else:
+            found[index] = each
+    return found
 
 
 def ahead(
