@@ -15,6 +15,7 @@ from tests.fuzz.ways import (
     amounts,
     context,
     fixed,
+    node_at,
     put,
     sets,
     shared,
@@ -77,26 +78,71 @@ def has_mode(pod: Any) -> bool:
     )
 
 
-def leave_out_read_only(node: dict[str, Any], _: Random) -> None:
-    """No container says that its file system is read-only."""
-    for each in (*(node.get("containers") or ()), *(node.get("initContainers") or ())):
-        (each.get("securityContext") or {}).pop("readOnlyRootFilesystem", None)
+def leave_out(path: str) -> Way:
+    """A way that removes a value from the pod and from every container."""
+    *above_it, last = path.split(".")
+
+    def apply(node: dict[str, Any], _: Random) -> None:
+        for each in (node, *containers_of(node)):
+            for step in above_it:
+                each = each.get(step) or {}
+            each.pop(last, None)
+
+    return Way("left-out", "containers", apply, of_pod=True)
+
+
+def containers_of(pod: Any) -> list[Any]:
+    """The containers that defaults are written to."""
+    return [*(pod.get("containers") or ()), *(pod.get("initContainers") or ())]
 
 
 def is_read_only(pod: Any) -> bool:
-    """Whether every container says so."""
-    return all(
-        (each.get("securityContext") or {}).get("readOnlyRootFilesystem") is True
-        for each in (*(pod.get("containers") or ()), *(pod.get("initContainers") or ()))
-    )
+    """Whether every container has a read-only file system."""
+    path = "securityContext.readOnlyRootFilesystem"
+    return all(node_at(each, path) is True for each in containers_of(pod))
+
+
+def is_non_root(pod: Any) -> bool:
+    """Whether the pod, or every container of it, runs as another user than root."""
+    path = "securityContext.runAsNonRoot"
+    stated = [node_at(each, path) for each in containers_of(pod)]
+    return (node_at(pod, path) is True or all(stated)) and False not in stated
+
+
+def always_pulls(pod: Any) -> bool:
+    """Whether the main container always pulls its image."""
+    return any(each.get("imagePullPolicy") == "Always" for each in pod.get("containers") or ())
+
+
+def ends_soon(pod: Any) -> bool:
+    """Whether the pod has the fixed time to end."""
+    return bool(pod.get("terminationGracePeriodSeconds") == 60)
 
 
 BREACHES: tuple[Breach, ...] = (
     Breach(
         "security.readOnlyRootFilesystem",
         fixed("security.readOnlyRootFilesystem", True),
-        (Way("left-out", "containers", leave_out_read_only, of_pod=True),),
+        (leave_out("securityContext.readOnlyRootFilesystem"),),
         holds=is_read_only,
+    ),
+    Breach(
+        "security.runAsNonRoot",
+        fixed("security.runAsNonRoot", True),
+        (leave_out("securityContext.runAsNonRoot"),),
+        holds=is_non_root,
+    ),
+    Breach(
+        "imagePullPolicy",
+        fixed("imagePullPolicy", "Always"),
+        (leave_out("imagePullPolicy"),),
+        holds=always_pulls,
+    ),
+    Breach(
+        "terminationGracePeriodSeconds",
+        fixed("terminationGracePeriodSeconds", 60),
+        (leave_out("terminationGracePeriodSeconds"),),
+        holds=ends_soon,
     ),
     Breach(
         "environmentVariables",

@@ -133,7 +133,7 @@ def forge_user(attempt: Attempt, random: Random) -> bool:
     attempt.groups = random.choice(
         (("system:masters",), ("system:serviceaccounts",), (), ("system:nodes",))
     )
-    if random.random() < 0.3:
+    if random.random() < 0.3 and attempt.breach.holds is None:  # nobody completes mirror pods
         annotate(attempt.object, "kubernetes.io/config.mirror", "a")
     return True
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tests.fuzz import places
+from tests.fuzz import numbers, places
 from tests.fuzz.breaches import APP, BREACHES
 from tests.fuzz.disguises import (
     DISGUISES,
@@ -67,6 +67,7 @@ def plain_container(name: str, offers: frozenset[str]) -> dict[str, Any]:
 def control(place: Place) -> Any:
     """A compliant object of the kind with pods in the place."""
     document = place.document()
+    numbers.limit(place.kind, document)
     node = places.at(document, place.slot)
     if place.what == "open":
         return document
@@ -137,6 +138,11 @@ WAYS_OF_OPEN = (
 )
 
 
+def every_breach() -> tuple[Breach, ...]:
+    """The rules of pods, and the numbers beside them."""
+    return (*BREACHES, *numbers.breaches())
+
+
 @dataclass(slots=True)
 class Generator:
     """Attempts by seed and index; what is dear to make is made once."""
@@ -144,7 +150,7 @@ class Generator:
     seed: int
     bases: Bases = field(default_factory=Bases)
     places: tuple[Place, ...] = field(default_factory=every)
-    breaches: tuple[Breach, ...] = BREACHES
+    breaches: tuple[Breach, ...] = field(default_factory=every_breach)
 
     def attempt(self, index: int) -> tuple[Attempt, Catalog] | None:
         """The attempt of an index; None where no compliant object of the draw exists."""
@@ -177,7 +183,9 @@ class Generator:
         if random.random() < CONTROLS:
             return self.harmless(attempt, random), found
         node = places.at(attempt.object, place.slot)
-        if place.what != "open" and not way.of_pod:
+        if way.of_workload:
+            node = attempt.object
+        elif place.what != "open" and not way.of_pod:
             node = container_at(attempt, attempt.object, target)
         elif place.what != "open":
             node = pod_of(place, attempt.object)
@@ -229,15 +237,25 @@ def body_of(breach: Breach) -> str:
 def policies() -> tuple[tuple[str, tuple[Breach, ...]], ...]:
     """The rules of all breaches in few policies, none of which states a field twice."""
     groups: list[tuple[dict[str, Any], list[Breach]]] = []
-    for breach in BREACHES:
+    for breach in every_breach():
         for merged, members in groups:
-            if len(members) < PER_POLICY and not any(same(breach, each) for each in members):
+            alike = beside_pods(breach) == beside_pods(members[0])
+            if (
+                alike
+                and len(members) < PER_POLICY
+                and not any(same(breach, each) for each in members)
+            ):
                 merge(merged, breach.policy)
                 members.append(breach)
                 break
         else:
             groups.append((copy.deepcopy(dict(breach.policy)), [breach]))
     return tuple((json.dumps(merged), tuple(members)) for merged, members in groups)
+
+
+def beside_pods(breach: Breach) -> bool:
+    """Whether a rule is about a number of the workload; the kinds that have it are others."""
+    return any(way.of_workload for way in breach.ways)
 
 
 def same(one: Breach, other: Breach) -> bool:
@@ -269,9 +287,13 @@ CONTEXT = "securityContext.readOnlyRootFilesystem"
 
 def carries(place: Place, breach: Breach, way: Way) -> bool:
     """Whether the place's schema offers what a way needs."""
+    if way.of_workload:
+        return numbers.can_state(place, breach.field)
     if breach.field.startswith("total.") and runs_nothing(place):
         return False
     if breach.holds is not None:
+        if place.kind.endswith(" JobFlow"):
+            return False  # what goes over a template may leave out what that has
         return not place.subresource and {"env", CONTEXT} <= place.containers.get(
             "containers", NONE
         )
@@ -297,7 +319,7 @@ def lists_of(place: Place, breach: Breach, way: Way) -> list[str]:
 
 def target_of(place: Place, breach: Breach, way: Way, random: Random) -> tuple[str, int]:
     """The container that is changed."""
-    if way.of_pod:
+    if way.of_pod or way.of_workload:
         return "", 0
     key = random.choice(lists_of(place, breach, way))
     return key, 0 if key == "" else random.randrange(2)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,13 @@ TEMPLATE = ("template", OF_PODS, {key: tuple(each) for key, each in BOTH.items()
 POD = ("pod", OF_PODS, {key: tuple(each) for key, each in BOTH.items()})
 CONTAINER = ("pod", (), {"": ALL_CONTAINER})
 IMAGE_ONLY = ("pod", (), {"": ("image",)})
+
+
+def nested(steps: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
+    """A value below some maps."""
+    for step in reversed(steps):
+        value = {step: value}
+    return value
 
 
 def of_pod(*needs: str, container: tuple[str, ...] = ()) -> tuple[str, Any, Any]:
@@ -184,7 +192,192 @@ def by_hand() -> Iterator[Place]:
             )
 
 
+DYNAMO = {"replicas": 1, "extraPodSpec": {"mainContainer": {"image": IMAGE}}}
+TASK = {"name": "a", "replicas": 1, "template": {"spec": {}}}
+STEP = {"name": "main", "image": IMAGE}
+STEP_TEMPLATE = tuple(
+    each
+    for each in ALL_CONTAINER
+    if each in {"image", "imagePullPolicy"} or each.startswith("securityContext.")
+)
+"""Not `env`: a variable of the template does nothing where each step has one of that name."""
+IN_STEP = {"name": "main", "steps": [[{"name": "a", "inline": {"container": {}}}]]}
+IN_TASK = {"name": "main", "dag": {"tasks": [{"name": "a", "inline": {"container": {}}}]}}
+PLUGIN = {"spec": {"sidecar": {"container": {"name": "a"}}}}
+NIM_PICKER = {
+    "image": {"repository": "registry.example.com/app", "tag": "1"},
+    "expose": {"router": {"eppConfig": {"containerSpec": {}}}},
+}
+OF_MILVUS = ("hostNetwork", "schedulerName", "serviceAccountName", "tolerations")
+COMPONENTS_OF_MILVUS = (
+    *("proxy", "dataNode", "indexNode", "dataCoord", "indexCoord", "queryCoord", "rootCoord"),
+    *("mixCoord", "standalone", "streamingNode", "cdc"),
+)
+SMALL: tuple[tuple[str, dict[str, Any], str, tuple[str, Any, Any]], ...] = (
+    ("grove.io/v1alpha1 PodClique", {"roleName": "a", "replicas": 1}, "spec.podSpec", POD),
+    ("grove.io/v1alpha1 PodCliqueScalingGroup", {"replicas": 1}, "spec", of_pod()),
+    ("nvidia.com/v1alpha1 DynamoComponentDeployment", DYNAMO, "spec.extraPodSpec", POD),
+    (
+        "nvidia.com/v1alpha1 DynamoComponentDeployment",
+        DYNAMO,
+        "spec.extraPodSpec.mainContainer",
+        CONTAINER,
+    ),
+    ("nvidia.com/v1beta1 DynamoComponentDeployment", {"name": "a"}, "spec.podTemplate", TEMPLATE),
+    (
+        "nvidia.com/v1alpha1 DynamoGraphDeployment",
+        {"services": {"a": DYNAMO}},
+        "spec.services.a.extraPodSpec",
+        POD,
+    ),
+    (
+        "flow.volcano.sh/v1alpha1 JobFlow",
+        {"flows": [{"name": "a", "patch": {"jobSpec": {"tasks": [TASK]}}}]},
+        "spec.flows.0.patch.jobSpec.tasks.0.template",
+        TEMPLATE,
+    ),
+    (
+        "extensions.agents.x-k8s.io/v1beta1 SandboxClaim",
+        {"additionalPodMetadata": {"labels": LABELS}, "lifecycle": {}},
+        "spec",
+        of_pod(container=("env",)),
+    ),
+    ("extensions.agents.x-k8s.io/v1beta1 SandboxWarmPool", {"replicas": 1}, "spec", of_pod()),
+    *(
+        (
+            f"tekton.dev/{version} TaskRun",
+            {"taskSpec": {"steps": [STEP]}},
+            "spec.taskSpec.stepTemplate",
+            ("pod", (), {"": STEP_TEMPLATE}),
+        )
+        for version in ("v1", "v1beta1")
+    ),
+    *(
+        (
+            f"tekton.dev/{version} PipelineRun",
+            {"pipelineSpec": {part: [{"name": "a", "taskSpec": {"steps": [STEP, STEP]}}]}},
+            f"spec.pipelineSpec.{part}.0.taskSpec.steps.1",
+            CONTAINER,
+        )
+        for version in ("v1", "v1beta1")
+        for part in ("tasks", "finally")
+    ),
+    *(
+        (f"serving.kserve.io/{version} LLMInferenceServiceConfig", {}, where, POD)
+        for version in ("v1alpha1", "v1alpha2")
+        for where in ("spec.router.scheduler.tokenizer.template",)
+    ),
+    (
+        "apps.nvidia.com/v1alpha1 NIMService",
+        NIM_PICKER,
+        "spec.expose.router.eppConfig.containerSpec",
+        CONTAINER,
+    ),
+    (
+        "apps.nvidia.com/v1alpha1 NIMPipeline",
+        {"services": [{"name": "a", "enabled": True, "spec": NIM_PICKER}]},
+        "spec.services.0.spec.expose.router.eppConfig.containerSpec",
+        CONTAINER,
+    ),
+    (
+        "machinelearning.seldon.io/v1 SeldonDeployment",
+        {"predictors": [{"name": "a", "graph": {"name": "a"}, "replicas": 1}]},
+        "spec.predictors.0.svcOrchSpec",
+        of_pod(container=("resources.limits", "resources.requests")),
+    ),
+    *(
+        (
+            "milvus.io/v1beta1 Milvus",
+            {"components": {"image": IMAGE}},
+            f"spec.components.{component}",
+            of_pod(*OF_MILVUS, container=PLAIN),
+        )
+        for component in COMPONENTS_OF_MILVUS
+    ),
+    (
+        "milvus.io/v1beta1 Milvus",
+        {"components": {"queryNode": {"groups": [{"name": "a", "labels": LABELS}]}}},
+        "spec.components.queryNode",
+        of_pod(*OF_MILVUS, container=PLAIN),
+    ),
+    *(
+        (
+            "milvus.io/v1beta1 Milvus",
+            {"dependencies": {store: {"inCluster": {"values": {}}}}},
+            f"spec.dependencies.{store}.inCluster.values{part}",
+            of_pod(container=("resources.limits", "resources.requests")),
+        )
+        for store, part in (
+            ("etcd", ""),
+            ("storage", ""),
+            *(("pulsar", f".{each}") for each in ("proxy", "broker", "bookkeeper", "zookeeper")),
+        )
+    ),
+    *(
+        (
+            f"{group} {kind}",
+            nested(within, {"templates": [template], "entrypoint": "main"} | more),
+            ".".join(("spec", *within, *where.split("."))),
+            CONTAINER,
+        )
+        for group, kind, within in (
+            ("argoproj.io/v1alpha1", "Workflow", ()),
+            ("argoproj.io/v1alpha1", "WorkflowTemplate", ()),
+            ("argoproj.io/v1alpha1", "ClusterWorkflowTemplate", ()),
+            ("argoproj.io/v1alpha1", "CronWorkflow", ("workflowSpec",)),
+            ("kubeflow.org/v1beta1", "ScheduledWorkflow", ("workflow", "spec")),
+        )
+        for template, more, where in (
+            (IN_STEP, {}, "templates.0.steps.0.0.inline.container"),
+            (IN_TASK, {}, "templates.0.dag.tasks.0.inline.container"),
+            (IN_STEP, {"executorPlugins": [PLUGIN]}, "executorPlugins.0.spec.sidecar.container"),
+            (IN_STEP, {}, "templateDefaults.container"),
+        )
+        if (kind, "executorPlugins" in more) != ("Workflow", True)
+    ),
+)
+"""Objects of kinds that neither a CRD at hand nor a golden case gives, each with one place."""
+
+
+def small() -> Iterator[Place]:
+    """The places of objects that are written here."""
+    for name, spec, where, (what, pod, lists) in SMALL:
+        version, _, kind = name.rpartition(" ")
+        body: Any = {"apiVersion": version, "kind": kind}
+        body |= {"metadata": {"name": "a", "namespace": "team"}}
+        body["spec"] = json.loads(json.dumps(spec))
+        slot = tuple(int(each) if each.isdigit() else each for each in where.split("."))
+        node = body
+        for step in slot:
+            node = node[step] if isinstance(step, int) else node.setdefault(step, {})
+        offers = {key: frozenset(each) for key, each in lists.items()}
+        cluster = kind.startswith("Cluster")
+        text = json.dumps(body)
+        yield Place(name, where, what, slot, frozenset(pod), offers, text, cluster=cluster)
+
+
+TWINS = {
+    "apps.kruise.io/v1alpha1 StatefulSet": "apps.kruise.io/v1beta1 StatefulSet",
+    "kubeflow.org/v1alpha1 Notebook": "kubeflow.org/v1 Notebook",
+    "kubeflow.org/v1alpha1 ScheduledWorkflow": "kubeflow.org/v1beta1 ScheduledWorkflow",
+    "kubeflow.org/v1beta1 Notebook": "kubeflow.org/v1 Notebook",
+    "machinelearning.seldon.io/v1alpha2 SeldonDeployment": "machinelearning.seldon.io/v1 SeldonDeployment",
+    "machinelearning.seldon.io/v1alpha3 SeldonDeployment": "machinelearning.seldon.io/v1 SeldonDeployment",
+    "slinky.slurm.net/v1alpha1 NodeSet": "slinky.slurm.net/v1beta1 NodeSet",
+}
+"""Versions without an object of their own, and the version of the kind that has the same layout."""
+
+
+def twins(places: Iterable[Place]) -> Iterator[Place]:
+    """The places of versions that are like another one."""
+    for place in places:
+        for twin in (each for each, other in TWINS.items() if other == place.kind):
+            document = json.loads(place.text) | {"apiVersion": twin.partition(" ")[0]}
+            yield replace(place, kind=twin, text=json.dumps(document))
+
+
 @functools.cache
 def every() -> tuple[Place, ...]:
     """Every place of every kind."""
-    return (*built_in(), *by_hand(), *of_crds())
+    found = (*built_in(), *by_hand(), *small(), *of_crds())
+    return (*found, *twins(found))

@@ -95,10 +95,13 @@ def send(attempt: Attempt, found: Catalog) -> Outcome:
         written = patched(attempt, first)
         last = decision(written, Stage.VALIDATE, found)
         if isinstance(last, Allowed):
-            fine = attempt.harmless or is_completed(written)
-            return Outcome(attempt, admitted="" if fine else "both passes")
+            if attempt.harmless:
+                return Outcome(attempt)
+            if not is_completed(written):
+                return Outcome(attempt, admitted="both passes")
         first = last
     if attempt.harmless:
+        assert isinstance(first, Denied)
         return Outcome(attempt, over=reasons(first))
     alone = decision(attempt, Stage.VALIDATE, found)
     if isinstance(alone, Allowed):

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.engine import Generator, carries, outcomes
+from tests.fuzz import numbers
+from tests.fuzz.disguises import pod_of
+from tests.fuzz.engine import Generator, carries, control, outcomes
 from tests.fuzz.kinds import every
 from tests.fuzz.places import FILE, NOT_PODS, rows_of
 from tests.fuzz.report import SPELLINGS, Report
 from tests.fuzz.reviews import send
+from webhook.core.workload.locating.locate import locate
 
 SEED = 13
 COUNT = 20_500
@@ -55,8 +58,43 @@ def test_every_class_and_every_rule_is_tried() -> None:
     assert {way.spelling for _, way in ways} | {"control"} == SPELLINGS
 
 
+def test_every_shipped_kind_has_a_place() -> None:
+    """A kind that only wraps others is one of the disguises."""
+    wrappers = {"workload.codeflare.dev/v1beta2 AppWrapper"}
+    assert {each.kind for each in every()} == numbers.kinds_shipped() - wrappers
+
+
+ELSEWHERE = {
+    "artifact-gc": "the object states labels and annotations of these pods, which are evaluated",
+    "artifact-gc-of-output": "the object states labels and annotations of these pods",
+    "dummy": "an image alone, in a field of another name",
+    "tool": "an image alone, in a field of another name",
+    "run": "it names a Pipeline elsewhere; what it says of all tasks is in the places of tasks",
+    "stored": "in the status, which only the controller writes",
+    "stored-template": "in the status, which only the controller writes",
+    "stored-defaults": "in the status, which only the controller writes",
+    "stored-artifact-gc": "in the status, which only the controller writes",
+    "stored-artifact-gc-of-output": "in the status, which only the controller writes",
+}
+"""Components with pods that no violation is put into, with the reason."""
+
+
+@pytest.mark.parametrize("kind", sorted({each.kind for each in every()}))
+def test_every_component_with_pods_has_a_place(kind: str) -> None:
+    definition = numbers.definition_of(kind)
+    stated = {each.name for each in definition.interface.components if each.form is not None}
+    located: set[str] = set()
+    for place in every():
+        if place.kind == kind:
+            document = control(place)
+            if "schedulerName" in place.pod and place.slot:
+                pod_of(place, document)["schedulerName"] = "volcano"
+            located |= {each.component for each in locate(definition, document)}
+    assert sorted(stated - located - set(ELSEWHERE)) == []
+
+
 def test_what_is_no_place_of_a_pod_says_why() -> None:
-    assert all(reason for reason in NOT_PODS.values())
+    assert all(reason for reason in (*NOT_PODS.values(), *ELSEWHERE.values()))
 
 
 @pytest.mark.parametrize("name", ["jobset.jobset.x-k8s.io", "pytorchjob.kubeflow.org"])

@@ -16,12 +16,16 @@ ORDINARY = ("", "containers")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to break a rule; `needs` is what a place must offer, of a container or of the pod."""
+    """One way to break a rule; `needs` is what a place must offer, of a container or of the pod.
+
+    `of_workload`: it changes the object beside its pods.
+    """
 
     spelling: str
     needs: str
     apply: Apply
     of_pod: bool = False
+    of_workload: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
