@@ -13,7 +13,6 @@ from webhook.core.lookup import ListKeys
 from webhook.core.patch import same
 from webhook.core.plan import Plan
 from webhook.core.pointer import ABSENT, Path, read, real
-from webhook.core.request import Stage, Treatment
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.scalar import ScalarRules
 from webhook.core.workload.evaluation import Evaluation
@@ -99,12 +98,12 @@ def refuse(ev: Evaluation, rules: ScalarRules, change: Change, present: Any, fix
 
 def evaluation_of(ev: Evaluation, document: Any, old: Any) -> Evaluation:
     """An evaluation that may write all defaults into a document, to see which ones it lacks."""
-    again = replace(
-        ev.request, object=document, old=old, stage=Stage.MUTATE, treatment=Treatment.FULL
-    )
+    again = replace(ev.request, object=document, old=old)
     if document is ev.old:
         again = replace(again, operation="CREATE", raw=None)
-    return Evaluation(again, ev.references, ev.definition, ev.injected)
+    found = Evaluation(again, ev.references, ev.definition, ev.injected)
+    found.write_all()
+    return found
 
 
 def removed(ev: Evaluation, binding: Any, subject: Any, changes: Sequence[Change]) -> list[Change]:
