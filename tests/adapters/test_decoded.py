@@ -15,8 +15,9 @@ from tests.core.building import deployment
 from webhook.adapters.bodies import LIGHT, DecodedRoom
 from webhook.adapters.http import Limits, Observation, Reviews, State
 from webhook.admission import budget
+from webhook.admission.review import parse_review
 from webhook.core.decision import Allowed, Decision
-from webhook.core.request import Request
+from webhook.core.request import Request, Stage
 
 SIZE = 400_000
 
@@ -182,3 +183,25 @@ def test_who_waits_in_vain_is_asked_to_come_again_and_leaves_the_line() -> None:
         assert (room.used, len(room.line)) == (0, 0)
 
     run(play)
+
+
+ODD = {
+    "digits": (b"1" * 10**6, "malformed"),
+    "an exponent": (b"1e" + b"9" * 10**6, "malformed"),
+    "a fraction": (b"1." + b"1" * 10**6, ""),
+    "keys that repeat": (b"{" + b'"a":1,' * 10**5 + b'"a":1}', ""),
+    "half a surrogate": (b'"\\ud800"', "malformed"),
+    "no UTF-8": (b'"\xff"', "malformed"),
+    "not a number": (b"NaN", "malformed"),
+    "lists without end": (b"[" * 10**6, "too-deep"),
+    "gzip": (b"\x1f\x8b\x08", "malformed"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_json_is_read_or_is_a_fault_with_its_uid(name: str) -> None:
+    value, why = ODD[name]
+    body = body_of("odd").replace(b'"spec":{}', b'"spec":{"replicas":' + value + b"}")
+    found = parse_review(body, Stage.MUTATE)
+    assert getattr(found, "reason", "") == why
+    assert found.uid == "odd"
