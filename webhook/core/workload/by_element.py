@@ -26,9 +26,11 @@ from webhook.core.workload.definition_model import ComponentModel, SpecPaths
 from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
 from webhook.core.workload.interface import Component
 from webhook.core.workload.locating.location import LocationError
+from webhook.core.workload.parts import UPSTREAM
+from webhook.core.workload.pieces import CONTAINER
 from webhook.core.workload.profile_data import Profile, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
-from webhook.core.workload.query_pairing import check_pairing, paired
+from webhook.core.workload.query_pairing import check_pairing, matches_within, paired
 from webhook.core.workload.scale import has_pods, scales_of
 from webhook.core.workload.status import Status, read_status
 from webhook.core.workload.typed import shown, sort
@@ -133,6 +135,8 @@ class ElementAccess(Access):
 
     def places(self, model: ComponentModel, form: Form) -> dict[str, dict[str, Path | None]]:
         """For each instance its places; the one place of a whole value is under ""."""
+        if form == "fragments" and (whole := whole_form(model)) is not None:
+            return self.places_in_pods(model, whole)
         if form == "fragments":
             programs = {name: program(text) for name, text in fragment_texts(model).items()}
         elif form == "scale":
@@ -148,6 +152,44 @@ class ElementAccess(Access):
             }
             for name, bindings in self.elements(model)
         }
+
+    def places_in_pods(
+        self, model: ComponentModel, whole: Form
+    ) -> dict[str, dict[str, Path | None]]:
+        """The places of fragments in pods that the object has as a whole."""
+        beside = {}
+        if whole == "spec" and model.spec_definition and model.spec_definition.metadata_path:
+            beside = {name: place_of(each) for name, each in self.matches(model, "metadata")}
+        found = {}
+        for name, each in self.matches(model, whole):
+            place = place_of(each)
+            at = {"spec": place, "metadata": beside.get(name)}
+            spec = each.value
+            if whole == "template":
+                at = {"spec": (*place, "spec"), "metadata": (*place, "metadata")}
+                spec = each.value.get("spec")
+            main = self.main_container(model, spec)
+            found[name] = {
+                key.removesuffix("Path"): self.in_pod(at, pod, main)
+                for key, pod in UPSTREAM.items()
+            }
+        return found
+
+    def in_pod(self, at: Mapping[str, Path | None], pod: Path, main: int | None) -> Path | None:
+        """A place of a pod in the object; None where the object has no such place."""
+        outer = at[str(pod[0])]
+        if outer is None or (pod[: len(CONTAINER)] == CONTAINER and main is None):
+            return None
+        return (*outer, *(main if step == 0 and main is not None else step for step in pod[1:]))
+
+    def main_container(self, model: ComponentModel, spec: Any) -> int | None:
+        """The index of the container that runs the workload; None in a pod without containers."""
+        listed = spec.get("containers") if isinstance(spec, dict) else None
+        if not isinstance(listed, list) or not listed:
+            return None
+        named = self.profile.component(model.name).main.name if self.profile else None
+        names = [each.get("name") if isinstance(each, dict) else None for each in listed]
+        return names.index(named) if named in names else 0
 
     def scales(self, model: ComponentModel) -> dict[str, Replicas]:
         """The numbers of each instance that states any."""
@@ -225,15 +267,25 @@ class ElementAccess(Access):
 
     def of(self, what: Program, ids: Program | None, bindings: Bindings) -> list[Match]:
         """What a path finds in one element, or in the object where there are no ids."""
-        why = check_pairing(what, ids) if ids is not None else None
+        why = check_pairing(what, ids, deeper=True) if ids is not None else None
         if why:
             raise AccessError("not-paired", why)
         try:
-            if ids is None:
-                return what.matches_or_none(self.document)
-            return what.matches_of(self.document, bindings)
+            found = matches_within(what, self.document, bindings)
         except QueryError as error:
             raise AccessError("path-failed", str(error)) from error
+        if ids is not None and len(found) > 1:
+            text = f"{shown(what.text)} gives {len(found)} values in one instance"
+            raise AccessError("several-values", text, path=found[0].path)
+        return found
+
+
+def whole_form(model: ComponentModel) -> Form | None:
+    """The form that has pods as a whole, None for a component without one."""
+    paths = model.spec_definition or SpecPaths()
+    if paths.pod_template_spec_path:
+        return "template"
+    return "spec" if paths.pod_spec_path else None
 
 
 def spread(scale: Replicas) -> tuple[int | None, ...]:

@@ -142,10 +142,11 @@ def check_selectors(at: Path, body: ComponentModel, report: Report) -> None:
     selector = body.pod_selector
     instance = selector.component_instance_selector if selector else None
     if body.instance_id_path and instance is None:
-        report.add(
+        report.warn(
             (*at, "instanceIdPath"),
-            f"component `{shown(body.name)}` has instances, but no selector tells them by pod",
-            "add `podSelector.componentInstanceSelector.idPath`",
+            f"component `{shown(body.name)}` names instances, but no selector finds them by pod",
+            "add `podSelector.componentInstanceSelector.idPath`; admission does without, "
+            "grouping pods does not, and upstream refuses the definition",
             "instance-selector-missing",
         )
     if instance is not None and not body.instance_id_path:

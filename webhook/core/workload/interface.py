@@ -218,9 +218,13 @@ def compiled(each: Placed, report: Report, compile_jq: Compile | None) -> Compon
         fragments = {path: by_number(each) or each for path, each in fragments.items()}
         numbers = {key: by_number(each) for key, each in numbers.items()}
     pods = {(*here, "podTemplateSpecPath"): template, (*here, "podSpecPath"): spec}
-    metadatas = {(*here, "metadataPath"): metadata}
-    scales = {(*there, key): number for key, number in numbers.items()}
-    check_instances({**pods, **metadatas, **scales, **fragments}, ids, report)
+    usable = usable_ids(ids, pods, report)
+    beside = {(*here, "metadataPath"): metadata}
+    beside |= {(*there, key): number for key, number in numbers.items()}
+    if usable is ids:
+        check_instances({**pods, **beside, **fragments}, ids, report)
+    else:
+        check_instances(beside, template or spec, report, "pods")
     return Component(
         body.name,
         kind_of(body.kind),
@@ -230,7 +234,7 @@ def compiled(each: Placed, report: Report, compile_jq: Compile | None) -> Compon
         spec,
         metadata,
         {str(path[-1]): each for path, each in fragments.items()},
-        ids,
+        usable,
         numbers["replicasPath"],
         numbers["minReplicasPath"],
         numbers["maxReplicasPath"],
@@ -271,9 +275,15 @@ def compile_fragments(body: ComponentModel, at: Path) -> dict[Path, Program]:
 
 
 def check_instances(
-    programs: Mapping[Path, Program | None], ids: Program | None, report: Report
+    programs: Mapping[Path, Program | None],
+    ids: Program | None,
+    report: Report,
+    what: str = "ids",
 ) -> None:
-    """Paths and ids go through the same collections, so that each value has its own id."""
+    """Paths and ids go through the same collections, so that each value has its own id.
+
+    Where ids cannot be used, the pods themselves take their part: `what` names them.
+    """
     for at, each in programs.items():
         if each is None:
             continue
@@ -285,5 +295,20 @@ def check_instances(
             ):
                 found = f"`{typed.shown(each.text)}` gives several pods without names"
                 report.warn(at, found, "add `instanceIdPath`", "ids-missing")
-        elif why := check_pairing(each, ids):
+        elif why := check_pairing(each, ids, what, deeper=at[-2] == "fragmentedPodSpecDefinition"):
             report.add(at, why, "let both go through the same collections", "not-paired")
+
+
+def usable_ids(
+    ids: Program | None, pods: Mapping[Path, Program | None], report: Report
+) -> Program | None:
+    """The ids, or None with a warning where they cannot be paired with the pods.
+
+    The pods are then numbered: upstream pairs by position, which may give a pod another's name.
+    """
+    for at, each in pods.items():
+        if ids is not None and each is not None and (why := check_pairing(each, ids)):
+            fix = "let both go through the same collections; until then the instances are numbered"
+            report.warn(at, why, fix, "not-paired")
+            return None
+    return ids

@@ -37,7 +37,7 @@ def check(spec: InterfaceSpec, report: Report) -> None:
     if not any(problem.severity == "error" for problem in report.problems[before:]):
         check_cycles(components, report)
     check_gang(spec, components, report)
-    check_kinds(spec, components, report)
+    check_kinds(spec, report)
     check_pods(components, report)
 
 
@@ -94,25 +94,21 @@ def check_gang(spec: InterfaceSpec, components: list[Placed], report: Report) ->
             report.add(at, f"`{shown(name)}` is no component", fix, "member-unknown")
 
 
-def check_kinds(spec: InterfaceSpec, components: list[Placed], report: Report) -> None:
-    """Kinds are complete and stand once."""
-    seen = {identity(each.body.kind) for each in components if each.root}
-    for at, body, root in components:
-        if root or body.kind is None:
-            continue
-        if identity(body.kind) in seen:
-            found = f"another component has the same kind, {kind_text(body.kind)}"
-            report.warn((*at, "kind"), found, "remove it where it adds nothing", "kind-repeated")
-        seen.add(identity(body.kind))
+def check_kinds(spec: InterfaceSpec, report: Report) -> None:
+    """Kinds beside the components are complete and listed once.
+
+    Several components often have one kind (a head and workers that are Pods), and upstream lists
+    kinds of components here too.
+    """
+    seen: set[tuple[str | None, ...]] = set()
     for index, kind in enumerate(spec.structure_definition.additional_child_kinds):
         at = (*STRUCTURE, "additionalChildKinds", index)
         if not full(kind):
             found = f"an incomplete kind: {kind_text(kind)}"
             report.add(at, found, "set group, version and kind", "kind-incomplete")
         elif identity(kind) in seen:
-            report.warn(
-                at, f"a component has this kind: {kind_text(kind)}", "remove it", "kind-repeated"
-            )
+            report.warn(at, f"{kind_text(kind)} is listed twice", "keep one", "kind-repeated")
+        seen.add(identity(kind))
 
 
 def identity(kind: KindName | None) -> tuple[str | None, ...]:

@@ -61,6 +61,7 @@ from webhook.core.workload.pieces import (
     split_image,
 )
 from webhook.core.workload.query import Match, Program
+from webhook.core.workload.query_pairing import matches_within
 
 __all__ = ["Form", "Part", "PodParts", "joined_image", "parts_of", "split_image", "step_of"]
 
@@ -323,19 +324,11 @@ def step_of(name: str, parts: PodParts) -> Assembled:
     return step
 
 
-def matches_in(part: Part, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
-    """What a part finds in one element; all there is where it goes through further lists."""
-    if len(part.place.iterators) <= len(bindings):
-        return part.place.matches_of(document, bindings)
-    depth = len(bindings)
-    return [
-        each for each in part.place.matches_or_none(document) if each.bindings[:depth] == bindings
-    ]
-
-
 def found_in(parts: Iterable[Part], document: Any, bindings: tuple[Path, ...]) -> list[Found]:
     """What each of the parts finds in one element."""
-    return [(part, match) for part in parts for match in matches_in(part, document, bindings)]
+    return [
+        (part, match) for part in parts for match in matches_within(part.place, document, bindings)
+    ]
 
 
 def parts_on(path: Path, parts: Iterable[Part]) -> list[Part]:

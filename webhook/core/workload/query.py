@@ -77,7 +77,7 @@ class Program:
         return list(dict.fromkeys(match.bindings for match in self._elements(document)))
 
     def matches_of(self, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
-        """The outputs when every iterator visits one element only, the one in `bindings`."""
+        """The outputs when the first iterators visit one element only, the one in `bindings`."""
         return self._pinned(document, bindings)
 
     @cached_property

@@ -9,15 +9,22 @@ from webhook.core.workload.query_nodes import path_text
 Bindings = tuple[Path, ...]
 
 
-def check_pairing(values: Program, ids: Program) -> str | None:
-    """Why the two cannot be resolved per element, None if they can."""
+def check_pairing(
+    values: Program, ids: Program, what: str = "ids", *, deeper: bool = False
+) -> str | None:
+    """Why the two cannot be resolved per element, None if they can.
+
+    `what` names the second one in the answer. With `deeper`, values may go through
+    further collections inside the elements of the ids.
+    """
     for program in (values, ids):
         if not program.nested:
             return f"`{program.text}` iterates over {_listed(program)} side by side"
-    if values.iterators != ids.iterators:
+    depth = len(ids.iterators) if deeper else len(values.iterators)
+    if values.iterators[:depth] != ids.iterators:
         return (
             f"`{values.text}` iterates over {_listed(values)}, "
-            f"but its ids `{ids.text}` over {_listed(ids)}"
+            f"but its {what} `{ids.text}` over {_listed(ids)}"
         )
     return None
 
@@ -26,10 +33,10 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
     """Each value that is not null with its id, in the order of the document."""
     if reason := check_pairing(values, ids):
         raise QueryError(reason)
-    owners = _matches(ids, document)
+    owners = matches_by_element(ids, document)
     names = _names(ids, owners, document)
     pairs = []
-    found = owners if values is ids else _matches(values, document)
+    found = owners if values is ids else matches_by_element(values, document)
     if values.by_number and len(found) != len(owners):
         told = f"{values.text} gives {len(found)} results, its ids {ids.text} {len(owners)}"
         raise QueryError(told)
@@ -42,12 +49,19 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
     return pairs
 
 
+def matches_within(values: Program, document: Any, bindings: Bindings) -> list[Match]:
+    """What a path gives in one element, those of collections inside that element included."""
+    if not bindings:
+        return values.matches_or_none(document)
+    return values.matches_of(document, bindings)
+
+
 def _listed(program: Program) -> str:
     return " and ".join(f"`{text}`" for text in program.iterators) or "nothing"
 
 
-def _matches(program: Program, document: Any) -> list[Match]:
-    """The outputs, at most one for each element: such are programs that can be paired."""
+def matches_by_element(program: Program, document: Any) -> list[Match]:
+    """The outputs, element by element where the whole stream would drop some of them."""
     if program.elementwise:
         return program.matches_or_none(document)
     # `.a[].x // 1` as a whole drops elements; taken for each element it does not.

@@ -39,7 +39,7 @@ class Mode:
     """How to evaluate the program `text`.
 
     `lenient`: iterating null gives nothing. `pinned`: the item's bindings name, for each
-    iterator, the one element to visit.
+    iterator, the one element to visit; iterators beyond those visit all.
     """
 
     text: str
@@ -90,7 +90,7 @@ def _compile_step(step: Step, mode: Mode) -> Stage:
         case nodes.Key(_, key):
             return _entry_key if key == "key" else _entry_value
         case nodes.Each(_, depth, entries):
-            return _pinned(depth, entries) if mode.pinned else _each(entries, mode)
+            return _pinned(depth, entries, mode) if mode.pinned else _each(entries, mode)
         case nodes.Entries():
             return _entries(mode)
         case nodes.Constant(_, value):
@@ -236,9 +236,13 @@ def members(value: Any, path: Path | None, mode: Mode) -> Iterable[tuple[str | i
     raise mode.error(f"cannot iterate over {kind(value)}", path)
 
 
-def _pinned(depth: int, entries: bool) -> Stage:
-    def run(item: Item) -> tuple[Item]:
+def _pinned(depth: int, entries: bool, mode: Mode) -> Stage:
+    further = _each(entries, mode)
+
+    def run(item: Item) -> Iterable[Item]:
         value, path, pins = item
+        if depth >= len(pins):
+            return further(item)
         place = pins[depth]
         key = place[-1]
         # Programs that can be paired reach one collection by one place, whatever branch they take.

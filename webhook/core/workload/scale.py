@@ -15,7 +15,7 @@ from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.profile import Groups, ScaleOf, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
-from webhook.core.workload.query_pairing import paired
+from webhook.core.workload.query_pairing import matches_by_element, paired
 from webhook.core.workload.typed import shown, sort
 
 Bindings = tuple[Path, ...]
@@ -215,14 +215,13 @@ def by_element(
     """What a scale path gives for each element, null included."""
     if program is None:
         return {}
-    if program.elementwise or ids is None:
-        found = matches((program,), document)
-    else:
-        # Only the pairing takes such a program element by element.
-        try:
+    try:
+        if program.elementwise or ids is None:
+            found = matches_by_element(program, document)
+        else:
             found = [match for _, match in paired(program, ids, document)]
-        except QueryError as error:
-            raise LocationError((), "path-failed", str(error)) from error
+    except QueryError as error:
+        raise LocationError((), "path-failed", str(error)) from error
     return {each.bindings: (whole(each, program, as_text=rules.text), each.path) for each in found}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.core.pointer import Path
-from webhook.core.workload.typed import Report
+from webhook.core.workload.typed import Report, shown
 
 STRUCTURE = ("spec", "structureDefinition")
 
@@ -25,6 +25,8 @@ def corrected(spec: Any, report: Report) -> Any:
     )
     for at, component in components(structure):
         mend_component(component, (*STRUCTURE, *at), report)
+        if at[0] == "childComponents":
+            give_owner(component, structure.get("rootComponent"), (*STRUCTURE, *at), report)
     return {**spec, "structureDefinition": structure}
 
 
@@ -68,6 +70,16 @@ def mend_component(component: dict[str, Any], at: Path, report: Report) -> None:
             for name, value in status["statusMappings"].items()
         }
         component["statusDefinition"] = {**status, "statusMappings": mappings}
+
+
+def give_owner(child: dict[str, Any], root: Any, at: Path, report: Report) -> None:
+    """Let a child that names no owner belong to the root, as upstream's own example means it."""
+    name = root.get("name") if isinstance(root, dict) else None
+    if child.get("ownerRef") in (None, "") and isinstance(name, str) and name:
+        child["ownerRef"] = name
+        found = f"child component `{shown(child.get('name') or '')}` has no owner"
+        fix = f"add `ownerRef: {shown(name)}`, which podgate assumes; upstream refuses it without"
+        report.warn(at, found, fix, "owner-missing")
 
 
 def rename(holder: dict[str, Any], wrong: str, right: str, at: Path, report: Report) -> None:

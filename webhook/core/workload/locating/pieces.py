@@ -13,13 +13,12 @@ from webhook.core.workload.parts import (
     Part,
     PodParts,
     found_in,
-    matches_in,
     parts_of,
     step_of,
 )
 from webhook.core.workload.profile import MainConvention
 from webhook.core.workload.query import QueryError
-from webhook.core.workload.query_pairing import paired
+from webhook.core.workload.query_pairing import matches_within, paired
 from webhook.core.workload.taken import Taken, makes_container
 
 
@@ -52,7 +51,7 @@ def not_taken(
         for part in plan.parts
         if not any(
             each.path is not None and taken.holds(each.path)
-            for each in matches_in(part, document, bindings)
+            for each in matches_within(part.place, document, bindings)
         )
     )
     if len(free) == len(plan.parts) or any(makes_container(each) for each in free):
