@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from webhook.cli import main
+from tests.cli.running import podgate
+from webhook import offline
+from webhook.cli import apply, explain, main
+from webhook.offline import Verdict
 
 
 def broken() -> None:
@@ -30,3 +36,30 @@ def test_the_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PODGATE_TRACEBACK", "1")
     with pytest.raises(KeyError):
         main.main()
+
+
+def judge_all_but_one(raw: Any, *others: Any) -> Verdict:
+    """The verdict, but for an object named `odd`, which podgate cannot bear."""
+    if raw["metadata"]["name"] == "odd":
+        broken()
+    return offline.judge(raw, *others)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [("apply", "yaml"), ("apply", "json"), ("apply", "text"), ("explain", "text")],
+)
+def test_a_fault_with_one_object_leaves_the_others_their_output(
+    command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("first", "odd", "last")
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {{name: {}}}\nspec: {{containers: [{{name: a, image: a}}]}}\n"
+    file = tmp_path / "pods.yaml"
+    file.write_text("---\n".join(pod.format(name) for name in names))
+    for module in (apply, explain):
+        monkeypatch.setattr(module, "judge", judge_all_but_one)
+    result = podgate(command, "-o", output, str(file))
+    assert result.exit_code == 70
+    assert [name in result.stdout for name in names] == [True, False, True]
+    assert f"error: {file}#2: podgate has a fault: KeyError at test_main.py" in result.stderr
+    assert "nobody may see" not in result.stderr

@@ -682,3 +682,21 @@ def test_a_refused_sum_says_that_several_groups_count_and_a_single_one_what_to_a
     assert "spec.workerGroupSpecs[0]: 5 is more than the maximum 4" in told(2, 3)
     assert told(2, 3).endswith("2 groups count together, and this is the first of them.")
     assert told(5).endswith("Ask for at most 4.")
+
+
+@pytest.mark.parametrize("kind", ["Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate"])
+def test_the_pools_of_a_pod_in_fragments_without_metadata_are_unset(kind: str) -> None:
+    templates = [
+        {"name": "a", "container": {"image": "a"}},
+        {
+            "name": "b",
+            "container": {"image": "a"},
+            "metadata": {"labels": {"kai.scheduler/node-pool": "z"}},
+        },
+    ]
+    raw = building.shell("argoproj.io/v1alpha1", kind, {"entrypoint": "a", "templates": templates})
+    report = explained(building.catalog(policy("rules: {nodePools: {options: [z]}}")), raw)
+    assert [values(report, "nodePools", pod)[0][:2] for pod in (0, 1)] == [
+        (ABSENT, "unset"),
+        (["z"], "request"),
+    ]

@@ -10,7 +10,7 @@ from webhook.adapters.files import read_all
 from webhook.cli import loading, report
 from webhook.core.policy.combine import GUARDED
 from webhook.loader import DEFAULT_MINOR, Sources
-from webhook.offline import Place, judge, manifests_of, references_of
+from webhook.offline import Place, Verdict, judge, manifests_of, references_of
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Manifests: files, folders, or - for stdin.")
@@ -69,8 +69,12 @@ def run(files: list[str], place: Place, output: str, sources: Sources) -> int:
     problems += more
     loading.tell(problems)
     references = references_of(objects, place)
-    verdicts = [judge(raw, source, catalog, references, place) for source, raw in objects]
-    report.show(verdicts, output)
+    verdicts: list[Verdict] = []
+    faults = loading.Faults()
+    for source, raw in objects:
+        with faults.kept(source):
+            verdicts.append(judge(raw, source, catalog, references, place))
+    report.show(verdicts, output, faults)
     if problems:
-        return loading.BAD_INPUT
-    return 0 if all(each.allowed for each in verdicts) else 1
+        return faults.code(loading.BAD_INPUT)
+    return faults.code(0 if all(each.allowed for each in verdicts) else 1)

@@ -79,19 +79,21 @@ def run(files: list[str], context: Context) -> int:
     loading.tell(problems)
     code = loading.BAD_INPUT if problems else 0
     policies: list[dict[str, Any]] = []
+    faults = loading.Faults()
     for document in documents:
-        result = converted(document, context)
-        loading.tell(each for each in result.problems if each not in result.losses)
-        for each in result.losses:
-            loading.complain(loss_text(each))
-        if result.policy is None:
-            code = loading.BAD_INPUT
-        else:
-            policies.append(result.policy)
-            code = max(code, NOT_EXPRESSED if result.losses else 0)
+        with faults.kept(document.origin):
+            result = converted(document, context)
+            loading.tell(each for each in result.problems if each not in result.losses)
+            for each in result.losses:
+                loading.complain(loss_text(each))
+            if result.policy is None:
+                code = loading.BAD_INPUT
+            else:
+                policies.append(result.policy)
+                code = max(code, NOT_EXPRESSED if result.losses else 0)
     if policies:
         sys.stdout.write(as_yaml(policies))
-    return code
+    return faults.code(code)
 
 
 def loss_text(loss: Problem) -> str:

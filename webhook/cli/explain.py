@@ -124,25 +124,26 @@ def run(
         raise loading.BadInput
     catalog = loading.catalog_of(sources)
     if kind:
-        show([told_kind(catalog, kind, component, place)], output)
-        return 0
+        faults = loading.Faults()
+        show([told_kind(catalog, kind, component, place)], output, faults)
+        return faults.code(0)
     documents, problems = read_all(files, kubernetes=True)
     objects, more = manifests_of(documents)
     problems += more
     loading.tell(problems)
     references = references_of(objects, place)
-    told = [
-        each
-        for source, raw in objects
-        for each in told_objects(catalog, references, raw, source, component, place)
-    ]
+    faults = loading.Faults()
+    told: list[ToldObject] = []
+    for source, raw in objects:
+        with faults.kept(source):
+            told += told_objects(catalog, references, raw, source, component, place)
     if component and told and not any(each.report and each.report.pods for each in told):
         loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
         raise loading.BadInput
-    show(told, output)
+    show(told, output, faults)
     if problems:
-        return loading.BAD_INPUT
-    return 0 if all(each.verdict.allowed for each in told) else 1
+        return faults.code(loading.BAD_INPUT)
+    return faults.code(0 if all(each.verdict.allowed for each in told) else 1)
 
 
 class ToldObject(NamedTuple):
@@ -198,26 +199,34 @@ def told_objects(
 Told = KindReport | ToldObject
 
 
-def show(told: Sequence[Told], output: str) -> None:
+def show(told: Sequence[Told], output: str, faults: loading.Faults) -> None:
     """Every report in one format."""
-    if output == "text":
-        page = Page()
-        for index, each in enumerate(told):
-            if index:
-                page.gap()
-            if isinstance(each, KindReport):
-                kind_text(page, each)
-            else:
-                object_text(page, *each)
-        return
+    page = Page()
     for index, each in enumerate(told):
-        body = kind_json(each) if isinstance(each, KindReport) else object_json(*each)
-        # Not orjson, which refuses whole numbers that a manifest may well hold.
-        line = json.dumps(body, default=str, separators=(",", ":"))
-        if output == "json":
-            sys.stdout.write(line + "\n")
-        else:
-            text = yaml.dump(
-                json.loads(line), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
-            )
-            sys.stdout.write(("---\n" if index else "") + text)
+        with faults.kept(each.kind if isinstance(each, KindReport) else each.verdict.source):
+            if output == "text":
+                if index:
+                    page.gap()
+                show_text(page, each)
+            else:
+                show_data(each, output, first=index == 0)
+
+
+def show_text(page: Page, told: Told) -> None:
+    """One report for people."""
+    if isinstance(told, KindReport):
+        kind_text(page, told)
+    else:
+        object_text(page, *told)
+
+
+def show_data(told: Told, output: str, *, first: bool) -> None:
+    """One report as a line of JSON, or as a document of YAML."""
+    body = kind_json(told) if isinstance(told, KindReport) else object_json(*told)
+    # Not orjson, which refuses whole numbers that a manifest may well hold.
+    line = json.dumps(body, default=str, separators=(",", ":"))
+    if output == "json":
+        sys.stdout.write(line + "\n")
+        return
+    text = yaml.dump(json.loads(line), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    sys.stdout.write(("" if first else "---\n") + text)

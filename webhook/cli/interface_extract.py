@@ -33,21 +33,28 @@ Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
     """Print what is in an object by its kind's definition: instances, pod places, scales, status.
 
-    Exit code 0: printed, 1: it holds containers that the definition does not know, 2: the object
-    or the definition cannot be read.
+    Exit code 0: printed, 1: it holds containers that the definition does not know, 2: an object
+    or the definition cannot be read; other objects are printed.
     """
     try:
         loading.checked(output, ("text", "json"), "--output")
         found = definitions.definitions_of(given)
-        bodies = [read_one(found, each) for each in objects_of(manifest, found)]
+        objects = objects_of(manifest, found)
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    if output == "json":
-        write_json(bodies[0] if len(bodies) == 1 else bodies)
-    else:
+    faults = loading.Faults()
+    bodies: list[dict[str, Any]] = []
+    for each in objects:
+        with faults.kept(each.origin):
+            body = read_one(found, each)
+            bodies += [body] if body is not None else []
+    if output == "json" and bodies:
+        write_json(bodies[0] if len(objects) == 1 else bodies)
+    elif output == "text":
         for number, body in enumerate(bodies):
             as_text(body, first=not number)
-    raise typer.Exit(1 if any(body["uncovered"] for body in bodies) else 0)
+    code = loading.BAD_INPUT if len(bodies) < len(objects) else 0
+    raise typer.Exit(faults.code(code or int(any(body["uncovered"] for body in bodies))))
 
 
 def objects_of(manifest: str, found: list[Definition]) -> list[SourceDocument]:
@@ -68,8 +75,8 @@ def objects_of(manifest: str, found: list[Definition]) -> list[SourceDocument]:
     return fitting
 
 
-def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any]:
-    """Everything of one object, ready for JSON."""
+def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any] | None:
+    """Everything of one object, ready for JSON; None, with the problem reported, if unreadable."""
     definition = definitions.fitting(found, document.data)
     assert definition is not None
     evaluator = jq.evaluator()
@@ -82,7 +89,7 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
     except LocationError as error:
         line, column = document.position(error.path)
         loading.complain(f"error: {document.origin}:{line}:{column}: {error.text} [{error.reason}]")
-        raise loading.BadInput from None
+        return None
     metadata = document.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return {

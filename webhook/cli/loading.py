@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -88,6 +92,47 @@ Minor = Annotated[
         help="Minor version whose server defaults hold, such as 1.36.",
     ),
 ]
+
+
+FAULT = 70
+"""The exit code when podgate itself has a fault."""
+
+
+def fault_text(error: Exception) -> str:
+    """What a fault of podgate itself is reported as, without the values that led to it."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"podgate has a fault: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
+    )
+
+
+SEE_FAULT = "set PODGATE_TRACEBACK=1 to see all of it, and report it please"
+
+
+@dataclass(slots=True)
+class Faults:
+    """Keeps a fault of podgate with the object that led to it, so that the others have theirs."""
+
+    count: int = 0
+
+    @contextmanager
+    def kept(self, source: str) -> Iterator[None]:
+        """Report a fault in the work on one object, and go on."""
+        try:
+            yield
+        except (BadInput, typer.Exit):
+            raise
+        except Exception as error:
+            if os.environ.get("PODGATE_TRACEBACK"):
+                raise
+            complain(f"error: {wording.clean(source)}: {fault_text(error)}")
+            if not self.count:
+                complain(SEE_FAULT)
+            self.count += 1
+
+    def code(self, other: int) -> int:
+        """The exit code of a command, `other` without a fault."""
+        return FAULT if self.count else other
 
 
 class BadInput(Exception):  # noqa: N818 - a way out of a command, not an error of the program

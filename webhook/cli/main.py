@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import traceback
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from webhook.cli import loading
 from webhook.cli.apply import apply
 from webhook.cli.audit import audit
 from webhook.cli.certs import certs
@@ -89,8 +88,6 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("PODGATE_TRACEBACK"):
             raise
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(where.filename).name}:{where.lineno}"
-        print(f"error: podgate has a fault: {type(error).__name__} at {place}", file=sys.stderr)
-        print("set PODGATE_TRACEBACK=1 to see all of it, and report it please", file=sys.stderr)
-        sys.exit(70)
+        loading.complain(f"error: {loading.fault_text(error)}")
+        loading.complain(loading.SEE_FAULT)
+        sys.exit(loading.FAULT)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import yaml
 
+from webhook.cli.loading import Faults
 from webhook.core import pointer, wording
 from webhook.core.decision import Change, Denied, Violation
 from webhook.offline import Verdict
@@ -110,7 +111,8 @@ FORMATS: dict[str, Callable[[Verdict, bool], None]] = {
 }
 
 
-def show(verdicts: Sequence[Verdict], output: str) -> None:
+def show(verdicts: Sequence[Verdict], output: str, faults: Faults) -> None:
     """Every verdict in one format."""
     for index, verdict in enumerate(verdicts):
-        FORMATS[output](verdict, index == 0)
+        with faults.kept(verdict.source):
+            FORMATS[output](verdict, index == 0)

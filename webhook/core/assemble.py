@@ -26,10 +26,11 @@ from webhook.core.workload.kind_schema import KindSchema
 from webhook.core.workload.profile import Profile, is_profile, parse_profile
 from webhook.core.workload.proof import prove, uncovered_places, ungoverned
 from webhook.core.workload.several import combine
-from webhook.core.workload.stated import KindName, Stated
+from webhook.core.workload.stated import Document, KindName, Stated
 from webhook.core.workload.vocabulary import Vocabulary
 
 CONFLICT = "conflict"
+Name = tuple[str, ...]
 Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 
@@ -44,6 +45,7 @@ class Documents:
     exceptions: list[PolicyException] = field(default_factory=list)
     unusable: set[KindName] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
+    names: dict[Name, SourceDocument] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -69,30 +71,63 @@ def add(
     compile_jq: Compile | None = None,
 ) -> None:
     """Parse one document by what it is; one that is nothing of ours is a problem."""
+    name: Name = ()
     if is_interface(document.data):
         interface, problems = parse_interface(document, compile_jq)
         if interface is not None:
             documents.interfaces.append(Stated(interface, document, shipped))
+            name = definition_name(documents.interfaces[-1], interface.version)
         else:
             documents.unusable.add(kind_stated(document))
     elif is_profile(document.data):
         profile, problems = parse_profile(document)
         if profile is not None:
             documents.profiles.append(Stated(profile, document, shipped))
+            name = definition_name(documents.profiles[-1], *profile.versions)
     elif is_exception(document.data):
         exception, problems = parse_exception(document, context.exceptions_namespace)
         if exception is not None:
             documents.exceptions.append(exception)
+            name = ("exception", exception.namespace, exception.name)
     elif asset_documents.is_asset(document):
         asset, problems = asset_documents.parse_asset(document)
         if asset is not None:
-            problems = (*problems, *add_asset(documents, asset, document))
+            documents.assets.setdefault(asset.id, asset)
+            name = ("asset", asset.id)
     else:
         # Whatever is left is read as a policy, so that a near miss is told as one.
         policy, problems = policy_documents.parse_policy(document, context)
         if policy is not None:
-            problems = (*problems, *add_policy(documents, policy, document))
+            documents.policies.append(policy)
+            name = ("policy", policy.scope, policy.namespace, policy.name)
     documents.problems.extend(problems)
+    documents.problems.extend(check_name(documents, name, document))
+
+
+def definition_name(stated: Document, *versions: str) -> Name:
+    """What only one definition may be named; () for one without a name.
+
+    Definitions of one name for several kinds or versions have nothing in common.
+    """
+    name = stated.value.name
+    return ("definition", stated.sort, *stated.key, *versions, name) if name else ()
+
+
+def check_name(documents: Documents, name: Name, document: SourceDocument) -> Iterator[Problem]:
+    """Report a document whose name another one has, in the same file or in another."""
+    first = documents.names.setdefault(name, document) if name else document
+    if first is document:
+        return
+    sort, path = name[0], "meta.id" if name[0] == "asset" else "metadata.name"
+    line, column = document.position(())
+    where = first.origin
+    if first.origin == document.origin:
+        where = f"line {first.position(())[0]}" if line else "this file"
+    found = f"{sort} {name[-1]}, which is in {where} too"
+    fix = (
+        f"delete one of the two, or give each {sort} its own {'id' if sort == 'asset' else 'name'}"
+    )
+    yield Problem(document.origin, path, found, fix, f"duplicate-{sort}", line, column)
 
 
 def kind_stated(document: SourceDocument) -> KindName:
@@ -100,50 +135,6 @@ def kind_stated(document: SourceDocument) -> KindName:
     kind = read(document.data, ("spec", "structureDefinition", "rootComponent", "kind"))
     body = kind if isinstance(kind, dict) else {}
     return str(body.get("group")), str(body.get("kind"))
-
-
-def add_asset(documents: Documents, asset: Asset, document: SourceDocument) -> tuple[Problem, ...]:
-    """Keep an asset; two of one id are a problem."""
-    known = documents.assets.get(asset.id)
-    if known is None:
-        documents.assets[asset.id] = asset
-        return ()
-    line, column = document.position(())
-    found = f"asset {asset.id} is in {known.origin} too"
-    return (
-        Problem(
-            document.origin,
-            "meta.id",
-            found,
-            "give each asset its own id",
-            "duplicate-asset",
-            line,
-            column,
-        ),
-    )
-
-
-def add_policy(
-    documents: Documents, policy: Policy, document: SourceDocument
-) -> tuple[Problem, ...]:
-    """Keep a policy; two of one name in one place are a problem."""
-    for known in documents.policies:
-        same = (known.name, known.scope, known.namespace) == (
-            policy.name,
-            policy.scope,
-            policy.namespace,
-        )
-        if same and known.origin != policy.origin:
-            line, column = document.position(())
-            found = f"policy {policy.name} is in {known.origin} too"
-            fix = "give each policy its own name"
-            return (
-                Problem(
-                    document.origin, "metadata.name", found, fix, "duplicate-policy", line, column
-                ),
-            )
-    documents.policies.append(policy)
-    return ()
 
 
 def prove_all(

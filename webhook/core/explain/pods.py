@@ -32,7 +32,6 @@ from webhook.core.policy.row import (
 )
 from webhook.core.workload.bindings.gpu_parts import UNREADABLE
 from webhook.core.workload.bindings.host_ports import host_ports
-from webhook.core.workload.bindings.node_pools import inside
 from webhook.core.workload.bindings.scalar import reader
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, PodView
@@ -155,11 +154,10 @@ def of_sets(asked: Asked) -> Iterator[Entry]:
 
 
 def of_node_pools(asked: Asked) -> Iterator[Entry]:
-    """Every place that names pools; metadata may be in pieces, so that it is read of the pod."""
+    """Every place that names pools."""
     binding, view = asked.binding, asked.view
     metadata = view.location.metadata_path
-    own = [] if metadata is None else binding.of_pod(view, inside(view.metadata, metadata))
-    for each in (*own, *binding.of_workload(view, asked.origins.document)):
+    for each in binding.places(view, asked.origins.document):
         yield asked.derived(each.path, each.names)
     yield asked.unset(view.location.place if metadata is None else binding.target(view, []))
 

@@ -92,6 +92,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         # between documents
         "duplicate-policy": "Two policies of one scope and namespace have one name.",
         "duplicate-asset": "Two assets have one id.",
+        "duplicate-definition": "Two definitions of one kind and version have one name.",
+        "duplicate-exception": "Two exceptions of one namespace have one name.",
         "unknown-asset": "The imposed asset does not exist.",
         "asset-with-credential": "An asset that refers to a credential cannot be imposed.",
         "asset-not-imposable": "The asset is of a kind that cannot be imposed.",

@@ -41,31 +41,32 @@ class NodePoolsField:
 
     def places(self, view: PodView, document: Any) -> list[Pools]:
         """Every place that names pools: the pod's annotation and labels, the workload's labels."""
-        return [*self.of_pod(view, document), *self.of_workload(view, document)]
+        metadata = view.location.metadata_path
+        held = None if metadata is None else read(document, metadata)
+        return [*self.of_pod(view, held), *self.of_workload(view, document)]
 
-    def of_pod(self, view: PodView, document: Any) -> Iterator[Pools]:
-        """The pod's own places."""
+    def of_pod(self, view: PodView, held: Any) -> Iterator[Pools]:
+        """The pod's own places; `held` is its metadata, which the object may have in fragments."""
         metadata = view.location.metadata_path
         if metadata is None:
             return
         if self.annotation:
-            text = text_at(document, (*metadata, "annotations", self.annotation))
-            if text.split():
+            pools = text_at(held, ("annotations", self.annotation), metadata).split()
+            if pools:
                 path = (*metadata, "annotations", self.annotation)
-                yield Pools(("pod", "annotation", self.annotation), path, text.split())
-        yield from self.labelled("pod", metadata, document)
+                yield Pools(("pod", "annotation", self.annotation), path, pools)
+        yield from self.labelled("pod", metadata, held)
 
     def of_workload(self, view: PodView, document: Any) -> Iterator[Pools]:
         """The labels of the object, where that is not the pod itself."""
         if view.location.metadata_path != WORKLOAD:
-            yield from self.labelled("workload", WORKLOAD, document)
+            yield from self.labelled("workload", WORKLOAD, read(document, WORKLOAD))
 
-    def labelled(self, whose: str, metadata: Path, document: Any) -> Iterator[Pools]:
-        """The labels of one metadata, each of which names one pool."""
+    def labelled(self, whose: str, metadata: Path, held: Any) -> Iterator[Pools]:
+        """The labels of the metadata at a path; each label names one pool."""
         for label in self.labels:
-            path = (*metadata, "labels", label)
-            if pool := text_at(document, path):
-                yield Pools((whose, "label", label), path, [pool])
+            if pool := text_at(held, ("labels", label), metadata):
+                yield Pools((whose, "label", label), (*metadata, "labels", label), [pool])
 
     def before(self, view: PodView, ev: Evaluation) -> list[Pools]:
         """The same places before the update."""
@@ -83,8 +84,7 @@ class NodePoolsField:
         metadata = view.location.metadata_path
         if metadata is None:
             return view.location.place, None
-        body = inside(view.metadata, metadata)
-        first = next(self.of_pod(view, body), None)
+        first = next(self.of_pod(view, view.metadata), None)
         return (first.path, first.names) if first is not None else (self.target(view, []), None)
 
     def intent(self, view: PodView, ev: Evaluation) -> None:
@@ -141,18 +141,14 @@ class NodePoolsField:
         return first.names if first is not None else None
 
 
-def text_at(document: Any, path: Path) -> str:
-    """The text at a place, "" where there is none; MalformedPod for anything else."""
-    found = read(document, path)
+def text_at(metadata: Any, at: Path, above: Path) -> str:
+    """The text at a path in metadata, "" when absent; raises MalformedPod for anything else.
+
+    `above` is the path of the metadata in the object.
+    """
+    found = read(metadata, at)
     if found is ABSENT or found is None:
         return ""
     if not isinstance(found, str):
-        raise MalformedPod(path, "text", found)
+        raise MalformedPod((*above, *at), "text", found)
     return found
-
-
-def inside(value: Any, path: Path) -> Any:
-    """A document that has nothing but a value at a place."""
-    for step in reversed(path):
-        value = {step: value}
-    return value
