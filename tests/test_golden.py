@@ -139,7 +139,7 @@ def applied(case: Case, catalog: Catalog) -> Request | None:
     noted["metadata"]["annotations"][LAST_APPLIED] = json.dumps(raw)
     group, _, version = raw["apiVersion"].rpartition("/")
     definition = catalog.definition(group, raw["kind"], version)
-    filled = noted if definition is None else catalog.server(definition).apply(noted)
+    filled = noted if definition is None else catalog.completed(definition, noted)
     return replace(request_of(raw, filled, installation.place_of(case)), raw=None)
 
 

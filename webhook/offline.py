@@ -130,7 +130,7 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
         return too_deep(raw, source)
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
-    defaulted = raw if definition is None else catalog.server(definition).apply(raw)
+    defaulted = raw if definition is None else catalog.completed(definition, raw)
     request = request_of(raw, defaulted, place)
     evaluator = jq.evaluator()
     decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))

@@ -66,7 +66,7 @@ def explained(catalog: Catalog, raw: Any) -> ObjectReport:
     group, _, version = raw["apiVersion"].rpartition("/")
     definition = catalog.definition(group, raw["kind"], version)
     assert definition is not None
-    request = request_of(raw, catalog.server(definition).apply(raw), TEAM)
+    request = request_of(raw, catalog.completed(definition, raw), TEAM)
     plans = catalog.plans_for(definition, "team", References(), {})
     return explain_object(request, plans, References(), verdict.decision)
 

@@ -60,7 +60,7 @@ def compare(
     metadata = raw.get("metadata")
     if definition is None or not isinstance(metadata, dict | None):
         return False
-    alone_request = request_of(raw, catalog.server(definition).apply(raw), place)
+    alone_request = request_of(raw, catalog.completed(definition, raw), place)
     if alone_request.namespace != place.namespace:
         place = replace(place, namespace=alone_request.namespace)
     alone_request = replace(alone_request, stage=stage, raw=raw)

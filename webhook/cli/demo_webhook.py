@@ -29,7 +29,6 @@ from webhook.core import pointer
 from webhook.core.catalog import Catalog
 from webhook.core.patch import Draft
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.locating.matching import matches
 
 LOCAL = "127.0.0.1"
 START_SECONDS = 30.0
@@ -243,9 +242,7 @@ def as_stored(
 ) -> dict[str, Any]:
     """The object as the API server hands it to webhooks."""
     applied = {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
-    filled: dict[str, Any] = catalog.server(definition).apply(
-        with_crd_defaults(applied, definition)
-    )
+    filled: dict[str, Any] = catalog.completed(definition, applied)
     applied["metadata"].setdefault("annotations", {})
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entry = {
@@ -265,16 +262,6 @@ def as_stored(
         "managedFields": [entry],
     }
     return {**filled, "metadata": metadata}
-
-
-def with_crd_defaults(document: Any, definition: Definition) -> Any:
-    """The document with what the CRD's schema fills in, as far as the profile says."""
-    draft = Draft(document)
-    for default in definition.profile.shadow_defaults:
-        for match in matches((default.place,), document) if default.by == "crd" else ():
-            if match.path is not None and pointer.read(document, match.path) is pointer.ABSENT:
-                draft.set(match.path, default.value)
-    return draft.document
 
 
 def fields_of(value: Any) -> dict[str, Any]:

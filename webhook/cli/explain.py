@@ -181,7 +181,7 @@ def told_objects(
     definition = catalog.definition(group, str(raw["kind"]), version)
     if definition is None or budget.too_deep(raw):
         return [ToldObject(verdict, None)]
-    request = request_of(raw, catalog.server(definition).apply(raw), place)
+    request = request_of(raw, catalog.completed(definition, raw), place)
     facts = facts_of(request, catalog, jq.evaluator()) or Facts()
     told = []
     for path, asked, decision, alone in taken_apart(request, verdict.decision, catalog):

@@ -15,6 +15,7 @@ from webhook.core.request import Request
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.injected_items import Injected, united_lists
+from webhook.core.workload.operator_defaults import with_operator_defaults
 from webhook.core.workload.standings import Standing
 from webhook.core.workload.vocabulary import Vocabulary
 
@@ -267,3 +268,8 @@ class Catalog:
         if self.server_defaults is None:
             return KindDefaults()
         return self.server_defaults.kind(interface.group, interface.kind)
+
+    def completed(self, definition: Definition, document: Any) -> Any:
+        """Return a new document as the API server, the CRD and the operator's webhook complete it."""
+        filled = with_operator_defaults(definition.profile, document)
+        return self.server(definition).apply(filled)

@@ -45,6 +45,7 @@ from webhook.core.workload.places import (
     scale_writes,
     shadow,
     sum_of_scales,
+    unlimited_in,
     writes_in,
 )
 from webhook.core.workload.profile import FieldPlaces
@@ -342,4 +343,6 @@ def placed_binding(plan: Plan, row: Field, leaf: Leaf, held: FieldPlaces) -> Wor
     if held.scale_of is not None:
         write = scale_writes(plan.definition, held.scale_of)
         return WorkloadField(row, leaf, sum_of_scales(held.scale_of), write, filled, form)
-    return WorkloadField(row, leaf, places_in(held), writes_in(held), filled, form)
+    write = writes_in(held, plan.definition)
+    unlimited = unlimited_in(held, plan.definition) if held.absent_is_unlimited else None
+    return WorkloadField(row, leaf, places_in(held), write, filled, form, unlimited)

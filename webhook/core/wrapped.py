@@ -147,7 +147,6 @@ def request_of(
     It is judged as the API server will complete it once it is made, which it has not been yet: what
     stands in it is the author's, except what the schema of the object around filled in.
     """
-    server = catalog.server(own)
     body = found.body
     group, _, version = body["apiVersion"].rpartition("/")
     return replace(
@@ -156,8 +155,8 @@ def request_of(
         version=version,
         kind=body["kind"],
         operation="CREATE" if before is None else request.operation,
-        object=server.apply(body),
-        old=None if before is None else server.apply(before.body),
+        object=catalog.completed(own, body),
+        old=None if before is None else catalog.completed(own, before.body),
         raw=body,
         resource="",
         resource_group="",

@@ -41,7 +41,7 @@ def places_in(held: FieldPlaces) -> Locate:
     return places_of(held.places)
 
 
-def writes_in(held: FieldPlaces) -> Locate:
+def writes_in(held: FieldPlaces, definition: Definition) -> Locate:
     """The places that a default of a field goes to, none while the object forbids it."""
     locate = first_of(held.places, held.write) if held.first_counts else places_of(held.write)
 
@@ -52,6 +52,9 @@ def writes_in(held: FieldPlaces) -> Locate:
         if held.only_with is not None:
             where = elements_with(held.only_with, document)
             found = [each for each in found if within(each, where, lists=lists)]
+        if held.absent_is_unlimited is not None:
+            absent = absent_components(definition, document)
+            found = [each for each in found if not is_of_absent(each.path, absent)]
         if held.not_with is None:
             return found
         where = elements_with(held.not_with, document)
@@ -64,6 +67,40 @@ def writes_in(held: FieldPlaces) -> Locate:
         ]
 
     return allowed
+
+
+def unlimited_in(held: FieldPlaces, definition: Definition) -> Locate:
+    """The places where the object sets no limit, and the operator then has none."""
+    locate, said = places_in(held), held.absent_is_unlimited
+    if said is None:
+        return nowhere
+
+    def unlimited(ev: Evaluation, document: Any) -> list[Place]:
+        found = [each for each in locate(ev, document) if each.value is None]
+        if found and said.needs_parent:
+            found = [each for each in found if type(read(document, each.path[:-1])) is dict]
+        if found and said.only_with is not None:
+            where, lists = elements_with(said.only_with, document), said.only_with.iterators
+            found = [each for each in found if within(each, where, lists=bool(lists))]
+        absent = absent_components(definition, document) if found else ()
+        return [each for each in found if not is_of_absent(each.path, absent)]
+
+    return unlimited
+
+
+def absent_components(definition: Definition, document: Any) -> list[Path]:
+    """Where pods of components would be that the object does not have."""
+    places = [each.places for each in definition.interface.components if each.places is not None]
+    return [
+        each.path
+        for each in matches(places, document)
+        if each.path is not None and each.value is None
+    ]
+
+
+def is_of_absent(path: Path, absent: Sequence[Path]) -> bool:
+    """Whether a field at the path would be the only thing that an absent component has."""
+    return any(path[: len(each)] == each for each in absent)
 
 
 def elements_with(program: Program, document: Any) -> list[Path]:

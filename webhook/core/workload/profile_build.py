@@ -9,6 +9,7 @@ from webhook.core.pointer import Path
 from webhook.core.workload.injected_items import Injected, read_injected
 from webhook.core.workload.parts import Part
 from webhook.core.workload.profile_data import (
+    AbsentIsUnlimited,
     ComponentProfile,
     Embedded,
     ExtraContainer,
@@ -28,6 +29,7 @@ from webhook.core.workload.profile_data import (
     SharedClaims,
 )
 from webhook.core.workload.profile_model import (
+    AbsentIsUnlimitedModel,
     ComponentProfileModel,
     FieldModel,
     GroupsModel,
@@ -213,7 +215,17 @@ class Builder:
             tuple(body.main_port),
             body.first_counts,
             self.place((*at, "notWith"), body.not_with),
+            self.absent_is_unlimited((*at, "absentIsUnlimited"), body.absent_is_unlimited),
         )
+
+    def absent_is_unlimited(
+        self, at: Path, body: AbsentIsUnlimitedModel | None
+    ) -> AbsentIsUnlimited | None:
+        """Return where an absent limit means that there is none."""
+        if body is None:
+            return None
+        only_with = self.place((*at, "onlyWith"), body.only_with)
+        return AbsentIsUnlimited(body.source, body.needs_parent, only_with)
 
     def add(self, at: Path, found: str, fix: str, reason: str) -> None:
         """One error at a place of the spec."""

@@ -101,6 +101,19 @@ class ScaleOf:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentIsUnlimited:
+    """A limit that, left out, does not exist, by the operator's `source`.
+
+    It counts while `only_with` finds something; with `needs_parent` only where the object around it
+    is set, else wherever the component that it limits is.
+    """
+
+    source: str
+    needs_parent: bool = False
+    only_with: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FieldPlaces:
     """Where a workload-level field is; `write` are the places that a default goes to.
 
@@ -121,6 +134,7 @@ class FieldPlaces:
     main_port: tuple[str, ...] = ()
     first_counts: bool = False
     not_with: Program | None = None
+    absent_is_unlimited: AbsentIsUnlimited | None = None
 
 
 @dataclass(frozen=True, slots=True)

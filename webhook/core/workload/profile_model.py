@@ -117,6 +117,14 @@ class ScaleOfModel(Model):
     instance: str | None = None
 
 
+class AbsentIsUnlimitedModel(Model):
+    """Why a limit that is left out is none, and while what it is one at all."""
+
+    source: str = Field(min_length=1)
+    needs_parent: bool = False
+    only_with: str | None = None
+
+
 class FieldModel(Model):
     """Where a workload-level policy field is."""
 
@@ -130,6 +138,7 @@ class FieldModel(Model):
     as_: Words = Field(default_factory=list, alias="as")
     allows: Paths = Field(default_factory=list)
     main_port: Paths = Field(default_factory=list)
+    absent_is_unlimited: AbsentIsUnlimitedModel | None = None
 
 
 class PriorityClassModel(Model):

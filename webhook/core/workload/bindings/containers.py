@@ -207,9 +207,10 @@ class ContainerField:
     def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
         """Set one container's value where it is unset."""
         native = self.get(container.body)
-        if native is not None and (self.server_default is None or not self.replaces):
-            return
         path = container.path + self.at
+        if native is not None and (self.server_default is None or not self.replaces):
+            if not ev.is_filled_in(path, native, None):
+                return
         if view.old is None and native is None:
             self.put(ev, path, None, None, None)
             return

@@ -56,7 +56,8 @@ class PodField:
             return
         path, native = self.read(view)
         if native is not None and self.server_default is None:
-            return
+            if not ev.is_filled_in(path, native, None):
+                return
         if self.refused_by(view):
             ev.warn("forbidden-default", self.field.path, path, "Windows")
             return

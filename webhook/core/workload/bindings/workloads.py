@@ -9,13 +9,14 @@ from webhook.core.pointer import Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules
-from webhook.core.workload.evaluation import Evaluation
+from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.places import Locate
 from webhook.core.workload.podspec import PodView
 from webhook.core.workload.written import Form, Place
 
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
+NO_LIMIT = "no limit is set"
 SUM = "{} groups count together, and this is the first of them."
 
 
@@ -25,7 +26,7 @@ class WorkloadField:
     `write` is None where the kind has no such place; `form` says how the object writes the value.
     """
 
-    __slots__ = ("field", "form", "places", "rules", "server_default", "write")
+    __slots__ = ("field", "form", "places", "rules", "server_default", "unlimited", "write")
 
     def __init__(
         self,
@@ -35,6 +36,7 @@ class WorkloadField:
         write: Locate | None,
         server_default: Any = None,
         form: Form | None = None,
+        unlimited: Locate | None = None,
     ) -> None:
         self.field = field
         self.form = form or Form(field.reading())
@@ -42,6 +44,7 @@ class WorkloadField:
         self.places = places
         self.write = write
         self.server_default = server_default
+        self.unlimited = unlimited
 
     def look(self, ev: Evaluation, document: Any) -> list[Place]:
         """The places as the form has it."""
@@ -142,7 +145,12 @@ class WorkloadField:
             self.tell_unmapped(ev)
             return
         present = [place for place in places if place.value is not None]
-        for place in present if self.rules.final else ():
+        limited = present
+        if self.unlimited is not None and self.rules.final:
+            zeros = [each for each in present if self.is_zero_of_operator(ev, each)]
+            limited = [each for each in present if each not in zeros]
+            self.refuse_unlimited(ev, [*self.unlimited(ev, ev.draft.document), *zeros])
+        for place in limited if self.rules.final else ():
             before = self.before(ev, place)
             unchanged = before is not None and before[1] == place.value
             fix = SUM.format(place.added_up) if place.added_up > 1 else ""
@@ -151,6 +159,33 @@ class WorkloadField:
             old = [self.before(ev, place) for place in places]
             unchanged = ev.updating and all(b is not None and b[1] is None for b in old)
             self.rules.judge_required(ev, places[0].path, unchanged=unchanged)
+
+    def is_zero_of_operator(self, ev: Evaluation, place: Place) -> bool:
+        """Whether a place has the 0 for "no limit" that an operator writes where users set nothing."""
+        zero = self.form.unlimited and self.rules.read(place.value) == 0
+        return zero and not self.is_said(ev, place)
+
+    def refuse_unlimited(self, ev: Evaluation, places: Sequence[Place]) -> None:
+        """Record every place without a limit as breaking `max`, unless it had none before either."""
+        maxima = [each for each, _ in self.rules.final if each.rule == "max"]
+        before = self.unlimited_before(ev) if maxima and places else frozenset()
+        for place in places:
+            for each in maxima:
+                if place.key in before and ratchets(each):
+                    continue
+                allowed = self.rules.show_argument(each)
+                ev.violate(self.field.path, place.path, NO_LIMIT, allowed, each)
+
+    def unlimited_before(self, ev: Evaluation) -> frozenset[str]:
+        """Return the keys of the places that had no limit before the update: absent, or 0 for none."""
+        if ev.old is None or self.unlimited is None:
+            return frozenset()
+        try:
+            set_then = self.look(ev, ev.old) if self.form.unlimited else ()
+            zeros = [each for each in set_then if self.rules.read(each.value) == 0]
+            return frozenset(each.key for each in (*zeros, *self.unlimited(ev, ev.old)))
+        except LocationError:
+            return frozenset()
 
     def absent_is_default(self) -> bool:
         """Whether leaving the place empty is how the object writes the default."""
