@@ -58,6 +58,11 @@ places are native jq paths from the object's root; a place may match several tim
         # goes with it), anyTrue (one of several switches or objects),
         # enabledRoute (http or grpc by the switch that is on), unlimitedZero (0 breaks any max)
         workers: {places: [.spec.size], as: plusOne}
+        # without a value there is no limit, by the operator's source, and `max` is broken; needsParent:
+        # only where the object around it is set; onlyWith: only while this is set and not false
+        maxReplicas:
+          places: [.spec.scaling.max]
+          absentIsUnlimited: {source: "x v1, defaults.go", needsParent: true, onlyWith: .spec.scaling}
         # several places: rules look at all, a default goes to `write` (a path or several);
         # firstCounts: in each element the first place that is set hides the others
         # a field of pods that those without it take from the workload: judged there too
@@ -88,7 +93,10 @@ places are native jq paths from the object's root; a place may match several tim
             replicas: '.spec.components[].podSets[].replicas'
           podless: [{group: "", kind: Service}]   # kinds that need no definition in there
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
-      shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]   # or operator
+      # what the CRD (by: crd) or the operator's webhook (by: operator) fills in where nothing is set:
+      # written offline before anything is evaluated, and not taken for a user's value in a cluster;
+      # in this order, only into objects that exist, `{}` makes one
+      shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]
       immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
       # kinds between the workload and its pods; without a definition of each, all children are merged
       intermediateKinds: [{group: batch, kind: Job}]

@@ -208,9 +208,9 @@ class ContainerField:
         """Set one container's value where it is unset."""
         native = self.get(container.body)
         path = container.path + self.at
-        if native is not None and (self.server_default is None or not self.replaces):
-            if not ev.is_filled_in(path, native, None):
-                return
+        fixed = native is not None and (self.server_default is None or not self.replaces)
+        if fixed and not ev.is_filled_in(path, native, None):
+            return
         if view.old is None and native is None:
             self.put(ev, path, None, None, None)
             return

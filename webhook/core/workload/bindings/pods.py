@@ -55,9 +55,9 @@ class PodField:
         if default is None or default.value in (self.absent, ""):
             return
         path, native = self.read(view)
-        if native is not None and self.server_default is None:
-            if not ev.is_filled_in(path, native, None):
-                return
+        fixed = native is not None and self.server_default is None
+        if fixed and not ev.is_filled_in(path, native, None):
+            return
         if self.refused_by(view):
             ev.warn("forbidden-default", self.field.path, path, "Windows")
             return
