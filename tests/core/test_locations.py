@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.core.definitions import base, children, document, grouped, root, shipped
 from webhook.core.pointer import real
+from webhook.core.workload.bound import bind
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.definition import Definition, union
 from webhook.core.workload.interface import parse_interface
@@ -370,13 +371,25 @@ def test_jobset_multiplies_per_element_without_dropping_any() -> None:
     assert total(scales, ScaleOf("replicatedjob")) == 7
 
 
-@pytest.mark.parametrize("wrong", ["3", 1.5, True, [], {}])
+@pytest.mark.parametrize("wrong", ["", "x", "3 ", "1.0", "1e1", "2147483648", 1.5, True, [], {}])
 def test_a_number_of_replicas_is_whole(wrong: Any) -> None:
     with pytest.raises(LocationError) as caught:
         read_scales(shipped("job.batch"), {"spec": {"parallelism": wrong}})
     assert caught.value.reason == "not-a-number"
     assert "spec.parallelism" in caught.value.text
-    assert read_scales(shipped("job.batch"), {"spec": {"parallelism": 3.0}})[0].replicas == 3
+
+
+@pytest.mark.parametrize("written", [3, 3.0, "3", "+3", "003"])
+def test_a_number_of_replicas_may_be_text(written: Any) -> None:
+    """Scale paths often lead to annotations, whose values are text; upstream reads them too."""
+    (scale,) = read_scales(shipped("job.batch"), {"spec": {"parallelism": written}})
+    assert scale.replicas == 3
+    definition = shipped("job.batch")
+    body = {"spec": {"parallelism": written}}
+    for mode in ("admission", "parity"):
+        found = bind(definition, body, mode=mode).root.scales()
+        assert found is not None
+        assert found[""].replicas == 3
 
 
 def test_N21_W4_defaults_of_a_whole_path_work_per_element() -> None:

@@ -24,6 +24,7 @@ from webhook.core.workload.component_access import (
 )
 from webhook.core.workload.definition_model import ComponentModel
 from webhook.core.workload.expressions import Evaluator, put, text_of
+from webhook.core.workload.scale import INT32, number_in
 from webhook.core.workload.status import Status, read_status
 from webhook.core.workload.typed import shown, sort
 
@@ -43,7 +44,6 @@ ORDER: Final = (
 """The fragments in the order in which they are written."""
 TEXTS: Final = frozenset({"schedulerName", "priorityClassName", "image"})
 LISTS: Final = frozenset({"resourceClaims", "containers"})
-INT32: Final = range(-(2**31), 2**31)
 
 
 class ParityAccess(Access):
@@ -186,7 +186,8 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any, index: int) -> int | None:
-    """A number of replicas; raises AccessError for text and what 32 bits do not hold."""
+    """A number of replicas, which may be text; raises AccessError for what 32 bits do not hold."""
+    value = number_in(value)
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():

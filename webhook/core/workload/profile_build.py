@@ -167,7 +167,6 @@ class Builder:
             program(scale.maximum, (*SPEC, *at, "maximum"), self.report),
             self.place((*at, "maximumOnlyWith"), scale.maximum_only_with),
             scale.unlimited,
-            scale.text,
             self.places((*at, "noneWhile"), scale.none_while),
             self.place((*at, "unlimitedWhile"), scale.unlimited_while),
             scale.pods_of or "",

@@ -53,7 +53,6 @@ class ScaleRules:
     maximum: Program | None = None
     maximum_only_with: Program | None = None
     unlimited: bool = False
-    text: bool = False
     none_while: tuple[Program, ...] = ()
     unlimited_while: Program | None = None
     pods_of: str = ""

@@ -73,7 +73,6 @@ class ScaleModel(Model):
     maximum: str | None = None
     maximum_only_with: str | None = None
     unlimited: bool = False
-    text: bool = False
     none_while: Paths = Field(default_factory=list)
     unlimited_while: str | None = None
     pods_of: str | None = None

@@ -20,7 +20,8 @@ from webhook.core.workload.typed import shown, sort
 
 Bindings = tuple[Path, ...]
 UNLIMITED: Final = 2**31 - 1
-NUMBER: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
+NUMBER: Final = re.compile(r"[+-]?0*[0-9]{1,10}", re.ASCII)
+INT32: Final = range(-(2**31), 2**31)
 
 
 @dataclass(slots=True)
@@ -90,10 +91,10 @@ def has_pods(component: Component, document: Any) -> bool:
 
 def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterable[Scale]:
     """The scales of one component."""
-    replicas = by_element(component.replicas, component.ids, document, rules)
-    minimum = by_element(component.minimum, component.ids, document, rules)
+    replicas = by_element(component.replicas, component.ids, document)
+    minimum = by_element(component.minimum, component.ids, document)
     scaled = holds(rules.maximum_only_with, document)
-    maximum = by_element(component.maximum if scaled else None, component.ids, document, rules)
+    maximum = by_element(component.maximum if scaled else None, component.ids, document)
     groups = groups_of(rules.groups, document)
     for instance, bindings in elements(component, document, (replicas, minimum, maximum)):
         number, path = replicas.get(bindings, (None, None))
@@ -130,8 +131,7 @@ def groups_of(rows: Iterable[Groups], document: Any) -> dict[str, list[Scale]]:
     found: dict[str, list[Scale]] = {}
     for row in rows:
         replicas, minimum, maximum = (
-            by_element(each, None, document, ScaleRules())
-            for each in (row.replicas, row.minimum, row.maximum)
+            by_element(each, None, document) for each in (row.replicas, row.minimum, row.maximum)
         )
         lists: dict[Bindings, dict[str, None]] = {}
         for listed in matches((row.lists,), document):
@@ -207,10 +207,7 @@ def elements(
 
 
 def by_element(
-    program: Program | None,
-    ids: Program | None,
-    document: Any,
-    rules: ScaleRules,
+    program: Program | None, ids: Program | None, document: Any
 ) -> dict[Bindings, tuple[int | None, Path | None]]:
     """What a scale path gives for each element, null included."""
     if program is None:
@@ -222,14 +219,19 @@ def by_element(
             found = [match for _, match in paired(program, ids, document)]
     except QueryError as error:
         raise LocationError((), "path-failed", str(error)) from error
-    return {each.bindings: (whole(each, program, as_text=rules.text), each.path) for each in found}
+    return {each.bindings: (whole(each, program), each.path) for each in found}
 
 
-def whole(match: Match, program: Program, *, as_text: bool = False) -> int | None:
-    """The number of a match, text where `as_text` says so; None for null."""
-    value = match.value
-    if as_text and isinstance(value, str) and NUMBER.fullmatch(value):
-        value = int(value)
+def number_in(value: Any) -> Any:
+    """The number that a text states, as upstream reads annotations; any other value unchanged."""
+    if isinstance(value, str) and NUMBER.fullmatch(value) and int(value) in INT32:
+        return int(value)
+    return value
+
+
+def whole(match: Match, program: Program) -> int | None:
+    """The number of a match, which may be text; None for null. Raises LocationError."""
+    value = number_in(match.value)
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():
