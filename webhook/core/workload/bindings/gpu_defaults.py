@@ -86,8 +86,9 @@ class GpuDefaults:
         """What the defaults come to in a pod that asks for nothing itself."""
         found = self.by_type()
         count = self.default(COUNT)
-        if found is None or found.owner == COUNT or count is None:
+        if found is None or count is None:
             return found
+        # False where the number itself is the choice, which is then the count already.
         fixed = is_fixed(self.rules[COUNT]) and not is_fixed(self.rules[found.owner])
         if fixed and found.devices != count.value:
             return self.whole(count.value, COUNT, count)
