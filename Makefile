@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 SOAK_MINUTES ?= 3
 SEED ?= 1
+MUTANTS := $(or $(COUNT),500)
 COUNT ?= 100000
 PROCESSES ?= 1
 MINORS ?= 1.34
@@ -15,7 +16,7 @@ LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast test e2e test-minors \
-        test-operators fuzz fuzz-admission soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
+        test-operators fuzz fuzz-admission mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -64,6 +65,9 @@ fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are pa
 
 fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and spelling: none may get in (SEED=, COUNT=, PROCESSES=, INDEX=)
 	@$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --processes $(PROCESSES) $(INDEX:%=--index %)
+
+mutants: $(STAMP) ## do the tests catch changed operators in the decision code? (SEED=, COUNT=; RECORD=1 after many changes, AGAIN=1)
+	@$(BIN)/python -m tools.mutants --seed $(SEED) --count $(MUTANTS) $(if $(RECORD),--record) $(if $(AGAIN),--again)
 
 soak: $(STAMP) ## several people at work behind podgate for 3 minutes (SOAK_MINUTES=), with the operators that are built
 	@$(BIN)/python -m tests.e2e.soak --minutes $(SOAK_MINUTES)

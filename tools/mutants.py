@@ -1,0 +1,499 @@
+"""Checks the tests: how many single-operator mutants of the decision code do they catch?
+
+`make mutants SEED=1 COUNT=500` draws mutants by a seed, runs for each the tests that run its line, and
+lists those that no test catches. The first run records which test runs which line (ten minutes, kept
+in .mutants/). Results are kept by seed, so that a run that was stopped goes on where it was; `AGAIN=1`
+tries the survivors of a former run again, after tests were added.
+
+Each mutant runs in a forked process with limits of CPU time and memory. A mutant within a function is
+compiled and put in its place there; one at the level of a module, or in code that runs while tests
+are collected, gets a process that imports everything anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+from tools import mutations
+from tools.selecting import Recorder, Recording, forget_caches
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".mutants"
+EQUIVALENT = Path(__file__).parent / "equivalent_mutants.yaml"
+DECISION = ("webhook/core", "webhook/admission")
+TEXTS = ("webhook/core/policy/lint/", "webhook/core/explain/", "webhook/core/wording.py")
+TESTS = ("tests/test_golden.py", "tests/core", "tests/admission", "tests/test_cases.py")
+TABLE_TESTS = (
+    "tests/test_generated.py",
+    "tests/core/test_catalogue.py",
+    "tests/core/test_schema.py",
+)
+PER_FILE = 25  # tests of one file, golden cases aside; more of the same kind catch little more
+GOLDEN = 10_000  # all of them
+SWAPS = 0.2  # swapped arguments are a quarter of all mutants, and nearly all raise at once
+MEMORY = 2 << 30  # bytes on top of what the process has
+BUDGET = 20.0  # seconds of CPU time for one mutant
+CAUGHT, SURVIVED, SLOW, BROKEN = 1, 0, 2, 3
+VERDICTS = {CAUGHT: "caught", SURVIVED: "survived", SLOW: "caught (too slow)", BROKEN: "fresh"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mutant, as it is kept in the results; `verdict` is empty until it ran."""
+
+    file: str
+    number: int
+    line: int
+    change: str
+    text: str
+    in_function: bool
+    verdict: str = ""
+    by: str = ""
+    tests: int = 0
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """What names the mutant as long as its line reads the same."""
+        return f"{self.file} | {self.text} | {self.change}"
+
+
+def sources() -> dict[str, str]:
+    """The decision code, by path."""
+    files = sorted(each for folder in DECISION for each in (ROOT / folder).rglob("*.py"))
+    names = [each.relative_to(ROOT).as_posix() for each in files]
+    return {name: (ROOT / name).read_text() for name in names if not name.startswith(TEXTS)}
+
+
+def drawn(seed: int, count: int) -> list[Mutant]:
+    """The sample: the same for a seed as long as the sources are."""
+    found, chance = [], random.Random(seed)
+    for file, source in sources().items():
+        lines = source.splitlines()
+        for number, site in enumerate(mutations.sites_of(source)):
+            if "swapped" in site.change and chance.random() > SWAPS:
+                continue
+            text = lines[site.line - 1].strip()
+            found.append(Mutant(file, number, site.line, site.change, text, site.in_function))
+    return chance.sample(found, min(count, len(found)))
+
+
+class Runner:
+    """The pytest plugin that runs mutants instead of the collected tests."""
+
+    def __init__(self, recording: Recording, mutants: Sequence[Mutant], results: Path) -> None:
+        self.recording, self.mutants, self.results = recording, mutants, results
+        self.items: dict[str, pytest.Item] = {}
+        self.catchers: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.left: list[tuple[Mutant, list[str]]] = []
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run every mutant that can be put in place; keep the others for a fresh process."""
+        self.items = {each.nodeid: each for each in session.items}
+        forget_caches()
+        gc.freeze()
+        functions = functions_by_file()
+        for mutant in self.mutants:
+            tests, at_import = self.order(mutant)
+            if not mutant.in_function:
+                self.left.append((mutant, tests))
+                continue
+            began = time.monotonic()
+            verdict, by, ran = forked(lambda: self.run(mutant, tests, functions))  # noqa: B023
+            if verdict == BROKEN or (verdict == SURVIVED and at_import):
+                self.left.append((mutant, tests))
+                continue
+            self.write(mutant, verdict, by, ran, began)
+        return True
+
+    def write(self, mutant: Mutant, verdict: int, by: str, ran: int, began: float) -> None:
+        """Keep and print one result."""
+        seconds = round(time.monotonic() - began, 2)
+        done = replace(mutant, verdict=VERDICTS[verdict], by=by, tests=ran, seconds=seconds)
+        if by:
+            self.catchers[mutant.file][by] += 1
+        with self.results.open("a") as out:
+            out.write(json.dumps(asdict(done)) + "\n")
+        if verdict == SURVIVED:
+            print(
+                f"survived {ran} tests: {mutant.file}:{mutant.line} {mutant.change}: {mutant.text}"
+            )
+        sys.stdout.flush()
+
+    def order(self, mutant: Mutant) -> tuple[list[str], bool]:
+        """The tests to run: those that caught others of the file, then the cheapest of each group."""
+        source = (ROOT / mutant.file).read_text()
+        first, last = span(source, mutant.line)
+        path = ROOT / mutant.file
+        found, at_import = self.recording.tests_of(path, source, first, last)
+        if not mutant.in_function:
+            found = set(self.recording.seconds)
+        found &= self.items.keys()
+        caught = self.catchers[mutant.file]
+        known = sorted(found & caught.keys(), key=lambda each: -caught[each])
+        tables = [each for each in self.items if each.startswith(TABLE_TESTS)]
+        start = known if mutant.in_function else [*known, *tables]
+        added = [each for each in self.items if each not in self.recording.seconds]
+        ordered = [*start, *added, *round_robin(found, self.recording.seconds)]
+        return list(dict.fromkeys(ordered)), at_import
+
+    def run(self, mutant: Mutant, tests: list[str], functions: Functions) -> tuple[int, str, int]:
+        """In the forked process: put the mutant in place and run the tests."""
+        if not put_in_place(mutant, functions):
+            return BROKEN, "", 0
+        return run_tests([self.items[each] for each in tests], self.recording.seconds)
+
+
+Functions = dict[str, list[FunctionType]]
+
+
+def functions_by_file() -> Functions:
+    """Every function of the program that is alive, by the file of its text."""
+    found: Functions = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType):
+            found[each.__code__.co_filename].append(each)
+    return found
+
+
+def put_in_place(mutant: Mutant, functions: Functions) -> bool:
+    """Give the functions of a module their mutated code; False where that cannot be done."""
+    path = str(ROOT / mutant.file)
+    source = Path(path).read_text()
+    codes = codes_of(compile(mutations.mutated(source, mutant.number), path, "exec"))
+    changed = False
+    for function in functions.get(path, ()):
+        new = codes.get(key_of(function.__code__))
+        if new is None or new == function.__code__:
+            continue
+        if new.co_freevars != function.__code__.co_freevars:
+            return False
+        function.__code__ = new
+        changed = True
+    return changed
+
+
+def key_of(code: CodeType) -> tuple[object, ...]:
+    """What names a code object in its module."""
+    return code.co_qualname, code.co_firstlineno, code.co_varnames
+
+
+def codes_of(code: CodeType) -> dict[tuple[object, ...], CodeType]:
+    """All code objects of a module."""
+    found, waiting = {}, [code]
+    while waiting:
+        each = waiting.pop()
+        found[key_of(each)] = each
+        waiting += [inner for inner in each.co_consts if isinstance(inner, CodeType)]
+    return found
+
+
+def span(source: str, line: int) -> tuple[int, int]:
+    """The lines of the statement that a line is in: tests are recorded by statement."""
+    found = (line, line)
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.stmt) or not node.lineno <= line <= (node.end_lineno or 0):
+            continue
+        bodies = [held[0].lineno for held in bodies_of(node)]
+        last = min(bodies) - 1 if bodies else node.end_lineno or node.lineno
+        if line <= last:
+            found = (node.lineno, last)
+    return found
+
+
+def bodies_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        held = getattr(node, name, None)
+        if held and name == "cases":
+            yield held[0].body
+        elif held:
+            yield held
+
+
+def round_robin(tests: Iterable[str], seconds: dict[str, float]) -> list[str]:
+    """The cheapest test of each kind or file, then the second of each, and so on."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for each in sorted(tests, key=lambda test: (seconds[test], test)):
+        file, _, name = each.partition("::")
+        groups[name.partition("/")[0] if "test_golden" in file else file].append(each)
+    ranks = [
+        (rank, seconds[each], each) for held in groups.values() for rank, each in enumerate(held)
+    ]
+    return [each for _, _, each in sorted(ranks)]
+
+
+def run_tests(items: Sequence[pytest.Item], seconds: dict[str, float]) -> tuple[int, str, int]:
+    """Run tests until one fails: (verdict, its name, how many ran)."""
+    from _pytest.runner import runtestprotocol
+
+    ends = time.process_time() + BUDGET
+    for count, item in enumerate(items):
+        if time.process_time() > ends:
+            return SURVIVED, "", count
+        limit = 5 + 10 * seconds.get(item.nodeid, 1.0)
+        signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        if any(each.failed for each in reports):
+            return CAUGHT, item.nodeid, count + 1
+    return SURVIVED, "", len(items)
+
+
+def forked(work: Any) -> tuple[int, str, int]:
+    """The result of work done in a child with limits; a child that is ended by them was too slow."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os._exit(answer(work, writing))
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGINT, signal.SIGTERM):
+        raise KeyboardInterrupt
+    if not text:
+        return SLOW, "", 0
+    verdict, by, ran = json.loads(text)
+    return verdict, by, ran
+
+
+def answer(work: Any, writing: int) -> int:
+    """In the child: limit memory, silence output, do the work and send its result."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    end_when_idle()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    try:
+        result = work()
+    except BaseException as error:
+        result = CAUGHT, f"{type(error).__name__} outside a test", 0
+    os.write(writing, json.dumps(result).encode())
+    return 0
+
+
+def end_when_idle() -> None:
+    """End this process when it waits for two minutes without using the CPU."""
+    before = time.process_time()
+
+    def check(*_: object) -> None:
+        nonlocal before
+        if time.process_time() - before < 0.01:
+            os._exit(1)
+        before = time.process_time()
+        signal.alarm(120)
+
+    signal.signal(signal.SIGALRM, check)
+    signal.alarm(120)
+
+
+class Fresh(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+    """Imports one module mutated."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+        self.name_of_module = mutant.file.removesuffix(".py").replace("/", ".")
+        self.name_of_module = self.name_of_module.removesuffix(".__init__")
+        importlib.machinery.SourceFileLoader.__init__(
+            self, self.name_of_module, str(ROOT / mutant.file)
+        )
+
+    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
+        """A spec for the mutated module only."""
+        if fullname != self.name_of_module:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled mutant."""
+        tree = mutations.mutated(Path(self.path).read_text(), self.mutant.number)
+        return compile(tree, self.path, "exec")
+
+
+class FreshRunner:
+    """The pytest plugin in a process that imported the mutant."""
+
+    def __init__(self, tests: list[str], seconds: dict[str, float]) -> None:
+        self.tests, self.seconds = tests, seconds
+        self.result = CAUGHT, "collection", 0
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests in their order."""
+        items = {each.nodeid: each for each in session.items}
+        if missing := [each for each in self.tests if each not in items]:
+            self.result = CAUGHT, f"{missing[0]} is not collected", 0
+        else:
+            self.result = run_tests([items[each] for each in self.tests], self.seconds)
+        return True
+
+
+def run_fresh(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> tuple[int, str, int]:
+    """In a forked process that imported nothing of the program: collect and run the tests."""
+    sys.meta_path.insert(0, Fresh(mutant))
+    signal.setitimer(signal.ITIMER_PROF, 120)
+    runner = FreshRunner(tests, seconds)
+    files = list(dict.fromkeys(each.partition("::")[0] for each in tests))
+    pytest.main([*QUIET, *files], plugins=[Sampled(), runner])
+    return runner.result
+
+
+QUIET = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-m", "not e2e"]
+
+
+class Sampled:
+    """The pytest plugin that keeps all golden cases and some tests of each other file."""
+
+    def pytest_collection(self) -> None:
+        """Before the tests are imported."""
+        forget_deadlines()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """The same tests in each run: those of which a digest of the name is least."""
+        by_file: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in items:
+            by_file[item.path.name].append(item)
+        for name, held in by_file.items():
+            most = GOLDEN if name == "test_golden.py" else PER_FILE
+            held.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+            del held[most:]
+        items[:] = [item for held in by_file.values() for item in held]
+
+
+class Recorded:
+    """The pytest plugin that records."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Record instead of reporting."""
+        self.recorder.record(session.items)
+        return True
+
+
+def record(recording: Recording) -> None:
+    """Make the recording in a process of its own."""
+    recording.folder.mkdir(exist_ok=True)
+    recording.lines_file.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        recorder = Recorder(recording, sources())
+        recorder.start()
+        pytest.main([*QUIET, *TESTS], plugins=[recorder, Sampled(), Recorded(recorder)])
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw, run, report; 1 when fewer than 95 % of the mutants are caught."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument(
+        "--record", action="store_true", help="record anew which test runs which line"
+    )
+    parser.add_argument("--again", action="store_true", help="try the survivors again")
+    options = parser.parse_args(arguments)
+    os.nice(10)
+    os.chdir(ROOT)
+    recording = Recording(FOLDER)
+    if options.record or not recording.tests_file.exists():
+        record(recording)
+        recording = Recording(FOLDER)
+    results = FOLDER / f"seed-{options.seed}.jsonl"
+    mutants = drawn(options.seed, options.count)
+    done = read_results(results)
+    wanted = [
+        each
+        for each in mutants
+        if each.key not in done or (options.again and done[each.key].verdict == "survived")
+    ]
+    run_all(recording, wanted, results)
+    return report(options.seed, mutants, read_results(results))
+
+
+def forget_deadlines() -> None:
+    """Generated examples are the same in each run, and none fails because the machine is busy."""
+    import hypothesis  # pytest wants to be the first to import it
+
+    health = list(hypothesis.HealthCheck)
+    hypothesis.settings.register_profile(
+        "mutants", deadline=None, derandomize=True, database=None, suppress_health_check=health
+    )
+    hypothesis.settings.load_profile("mutants")
+
+
+def read_results(file: Path) -> dict[str, Mutant]:
+    """The last result of each mutant."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    found = [Mutant(**json.loads(each)) for each in lines]
+    return {each.key: each for each in found}
+
+
+def run_all(recording: Recording, mutants: Sequence[Mutant], results: Path) -> None:
+    """Run the mutants that can be put in place, then those that need a fresh process."""
+    if not mutants:
+        return
+    left = FOLDER / "left.json"
+    child = os.fork()
+    if child == 0:
+        runner = Runner(recording, mutants, results)
+        pytest.main([*QUIET, *TESTS, *TABLE_TESTS[:1]], plugins=[Sampled(), runner])
+        left.write_text(json.dumps([(asdict(each), tests) for each, tests in runner.left]))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    runner = Runner(recording, (), results)
+    for body, tests in json.loads(left.read_text()):
+        mutant, began = Mutant(**body), time.monotonic()
+        verdict, by, ran = forked(lambda: run_fresh(mutant, tests, recording.seconds))  # noqa: B023
+        runner.write(mutant, verdict, by, ran, began)
+
+
+def report(seed: int, mutants: Sequence[Mutant], done: dict[str, Mutant]) -> int:
+    """Print the survivors and the share that was caught."""
+    import yaml
+
+    known = yaml.safe_load(EQUIVALENT.read_text()) if EQUIVALENT.exists() else []
+    equivalent = {f"{each['file']} | {each['text']} | {each['change']}" for each in known}
+    ran = [done[each.key] for each in mutants if each.key in done]
+    survivors = [each for each in ran if each.verdict == "survived"]
+    same = [each for each in survivors if each.key in equivalent]
+    open_ones = [each for each in survivors if each.key not in equivalent]
+    for each in sorted(open_ones, key=lambda mutant: (mutant.file, mutant.line)):
+        print(f"{each.file}:{each.line}  {each.change}  ({each.tests} tests)  {each.text}")
+    share = 100 * (len(ran) - len(survivors)) / max(1, len(ran) - len(same))
+    print(
+        f"seed {seed}: {len(ran)} of {len(mutants)} mutants ran, {len(ran) - len(survivors)} caught, "
+        f"{len(same)} equivalent, {len(open_ones)} survived: {share:.1f} % of the others are caught"
+    )
+    return 0 if share >= 95 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
