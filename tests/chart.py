@@ -178,7 +178,11 @@ def schema() -> str:
         "breakGlass": {"type": "array", "items": {"type": "string", "minLength": 1}},
         "governed": {"enum": ["label", "all"]},
         "hooks": whole(
-            {"failOpen": FLAG, "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30}}
+            {
+                "failOpen": FLAG,
+                "static": FLAG,
+                "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
+            }
         ),
         "admission": whole(admission),
         "controller": whole(controller),

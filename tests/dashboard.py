@@ -182,6 +182,9 @@ ROWS: dict[str, tuple[Panel, ...]] = {
                 "proven": "max(podgate_hooks_proven)",
                 "{{configuration}} fails closed": "max by (configuration) (podgate_hooks_fail_closed)",
                 "{{configuration}} switched off": "max by (configuration) (podgate_hooks_switched_off)",
+                "{{configuration}} contested": "max by (configuration) (podgate_hooks_contested)",
+                "{{configuration}} narrowed": "max by (configuration) (podgate_hooks_narrowed)",
+                "registered twice": "max(podgate_registered_twice)",
             },
         ),
         Panel(

@@ -21,6 +21,7 @@ from webhook.adapters.processes import Said
 from webhook.certificates import Certificates, first_end
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
+from webhook.control import contests
 from webhook.control.lease import Election
 from webhook.control.owner_access import FIX as FORBIDDEN_FIX
 from webhook.control.owner_access import Kind, notes_on, owners_of, review_of, text_of
@@ -165,7 +166,7 @@ class Controller:
             if leads != self.leads:
                 log.info("%s leads", self.election.identity if leads else "somebody else")
                 self.leads = leads
-                self.registrar.applied.clear()
+                self.registrar.forget()
                 self.living = Living()
                 self.metrics.leads(leads)
                 self.dirty.set()
@@ -378,6 +379,9 @@ class Controller:
         if self.catalog is not None:
             self.reaches = reaches(self.catalog, self.registrar.undefined)
             noted |= notes_on(self.unreadable, self.catalog, outcome.standings)
+        contested = self.registrar.contests.bounded()
+        for key, several in contests.notes(contested, outcome.standings).items():
+            noted[key] = (*noted.get(key, ()), *several)
         for key, _, body in self.objects():
             standing = outcome.standings.get(key)
             if standing is None:

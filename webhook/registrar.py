@@ -11,10 +11,12 @@ from typing import Any
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.discovery import discovered
-from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off
+from webhook.control.contests import FIX, Contests, text_of, writer_of
+from webhook.control.hooks import Wanted, desired, differs, fails_closed, is_switched_off, narrowed
 from webhook.control.match_conditions import PROBE_LABEL, Definitions, skips_of
 from webhook.control.registration import Options, Target, configurations
 from webhook.control.served import Served, served_of
+from webhook.control.static import SUFFIX
 from webhook.control.undefined import Undefined, undefined
 from webhook.core.catalog import Catalog
 from webhook.core.workload.crd_brief import Brief
@@ -23,6 +25,11 @@ log = logging.getLogger("podgate.registrar")
 
 Json = dict[str, Any]
 STAGES = ("mutate", "validate")
+FIX_TWICE = (
+    "remove the files from every API server, or run the controller with --static after"
+    " `podgate hooks remove`; docs/runbooks.md#static-files"
+)
+LOOK_EVERY = 300.0  # seconds after which files are looked for again
 SPREAD = 2.0
 """Seconds after which every API server has a configuration that was written, by its watch."""
 
@@ -33,7 +40,10 @@ class Registrar:
 
     `probe_namespace` is a governed namespace in which a Pod must be refused by both hooks before
     they may fail closed; "" registers them as they are wanted at once. `undefined` is what the
-    cluster serves and nobody has defined, as the last round has found it.
+    cluster serves and nobody has defined, as the last round has found it. `contests` bound how often
+    a configuration is written over somebody else; `differing` are those that are left to them for now.
+    `static`: API servers read the registration from files, so none is written here. `twice` is what
+    shows that podgate is registered both ways, "" if nothing does.
     """
 
     server: ApiServer
@@ -44,11 +54,24 @@ class Registrar:
     applied: dict[str, Json] = field(default_factory=dict)
     undefined: tuple[Undefined, ...] = ()
     written: float = float("-inf")
+    contests: Contests = field(default_factory=Contests)
+    differing: set[str] = field(default_factory=set)
+    added: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    static: bool = False
+    twice: str = ""
+    looked: float = float("-inf")
 
     @property
     def is_spread(self) -> bool:
-        """Whether every API server has what was written; before, nothing becomes Ready."""
-        return time.monotonic() - self.written >= SPREAD
+        """Whether every API server has what podgate wants; before, nothing becomes Ready."""
+        return not self.differing and time.monotonic() - self.written >= SPREAD
+
+    def forget(self) -> None:
+        """Drop what was known as the leader: another one may lead by now."""
+        self.applied.clear()
+        self.contests.known.clear()
+        self.differing.clear()
+        self.added.clear()
 
     async def register(
         self, catalog: Catalog, target: Target, briefs: Iterable[Brief], *, current: bool = True
@@ -65,13 +88,19 @@ class Registrar:
         strict = any(not each.tolerates_existing for each in catalog.policies)
         skips = skips_of(catalog.definitions, strict=strict)
         documents = configurations(governed(catalog), target, self.options, served, skips)
-        await self.apply_all(documents, current=current)
+        if self.static:
+            await self.look_for_others(documents)
+        else:
+            await self.apply_all(documents, current=current)
+        if self.is_proven and not self.static:
+            await self.look_for_files()
         if not self.is_proven:
             self.is_proven = await self.prove()
             self.metrics.proven.set(self.is_proven)
-            if self.is_proven:
+            if self.is_proven and not self.static:
                 await self.apply_all(documents, current=current)
-        return self.is_proven and self.is_spread
+        # What is left to somebody else for now is no reason to look again at once.
+        return self.is_proven and (self.is_spread or bool(self.differing))
 
     async def served(self, briefs: Sequence[Brief]) -> Served | None:
         """What the cluster serves, None where that cannot be known: then nothing is left out."""
@@ -102,14 +131,63 @@ class Registrar:
             wanted = Wanted(body, self.is_proven, current)
             found = await self.server.find(wanted.path)
             right = desired(wanted, found)
-            name = f"{body['kind'].lower()}/{body['metadata']['name']}"
-            if differs(right, found):
+            name = label(body)
+            closed = fails_closed(right)
+            if not differs(right, found):
+                self.differing.discard(name)
+                self.note_added(name, narrowed(right, found))
+            elif self.applied.get(wanted.path) == right and not self.may_write(name, found):
+                closed = fails_closed(found)
+            else:
                 await self.server.apply(wanted.path, right)
                 self.written = time.monotonic()
+                self.differing.discard(name)
                 log.info("%s was brought up to date", name)
                 self.metrics.wrote(name, self.cause(wanted.path, right, found))
             self.applied[wanted.path] = right
-            self.metrics.hooks(name, closed=fails_closed(right), off=is_switched_off(found))
+            self.metrics.hooks(name, closed=closed, off=is_switched_off(found))
+        self.contests.forget(time.monotonic())
+        self.metrics.contested_are(map(label, documents), self.contests.bounded())
+
+    async def look_for_others(self, documents: Sequence[Json]) -> None:
+        """Note whether the API has configurations of podgate beside the files."""
+        there = [label(each) for each in documents if await self.server.find(Wanted(each).path)]
+        self.note_twice(f"the API has {', '.join(there)} beside the files" if there else "")
+
+    async def look_for_files(self) -> None:
+        """Send the probe of mutation now and then: its refusal names the hook that came first."""
+        if self.probe_namespace and time.monotonic() - self.looked > LOOK_EVERY:
+            await self.refuses("mutate")
+
+    def note_twice(self, found: str) -> None:
+        """Log once what shows that podgate is registered twice, so that every review comes twice."""
+        if found and found != self.twice:
+            log.warning("podgate is registered twice: %s; %s", found, FIX_TWICE)
+        self.twice = found
+        self.metrics.twice.set(bool(found))
+
+    def may_write(self, name: str, found: Json | None) -> bool:
+        """Whether to write a configuration over somebody else's edit now: each time later than before."""
+        was = self.contests.bounded()
+        writer = writer_of(found, self.server.manager)
+        may = self.contests.may_write(name, writer, time.monotonic())
+        if name not in was and name in self.contests.bounded():
+            log.warning("%s; %s", text_of(name, self.contests.known[name]), FIX)
+        if not may:
+            self.differing.add(name)
+        return may
+
+    def note_added(self, name: str, found: tuple[str, ...]) -> None:
+        """Log what is new among the namespaces that a platform takes away from podgate."""
+        if found and found != self.added.get(name):
+            log.warning(
+                "the platform added to the namespace selectors of %s, and podgate leaves it there:"
+                " namespaces that do not match are not governed: %s",
+                name,
+                "; ".join(found),
+            )
+        self.added[name] = found
+        self.metrics.narrowed.labels(name).set(len(found))
 
     def cause(self, path: str, right: Json, found: Json | None) -> str:
         """Why a configuration had to be written: `created`, `drift` or `changed`."""
@@ -130,17 +208,28 @@ class Registrar:
     async def refuses(self, stage: str) -> bool:
         """Whether one hook refuses a Pod that must be refused."""
         path = f"/api/v1/namespaces/{self.probe_namespace}/pods?dryRun=All"
+        self.looked = time.monotonic()
         try:
             await self.server.ask("POST", path, probe(stage))
         except ApiError as error:
             said = str(error)
-            if error.code == 403 and f"{stage}.podgate.dev" in said and "podgate refused" in said:
-                return True
+            if error.code == 403 and "podgate refused" in said:
+                by_file = f'"{stage}.podgate.dev{SUFFIX}"' in said
+                if not self.static:
+                    # Files come first, so that the hook of the API cannot be seen to work.
+                    self.note_twice(f"the hook {stage} of a file has answered" if by_file else "")
+                if by_file or (f'"{stage}.podgate.dev"' in said and not self.static):
+                    return True
             log.warning("the hook %s is not proven to work yet: %s", stage, error)
             self.metrics.refused("probe", error.code)
             return False
         log.warning("a Pod that must be refused was not, by the hook %s: hooks stay open", stage)
         return False
+
+
+def label(body: Json) -> str:
+    """Kind and name of a configuration, as kubectl has them."""
+    return f"{body['kind'].lower()}/{body['metadata']['name']}"
 
 
 def probe(stage: str) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Counts
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -30,6 +30,9 @@ class ControllerMetrics:
     proven: Gauge
     closed: Gauge
     off: Gauge
+    contested: Gauge
+    narrowed: Gauge
+    twice: Gauge
     written: Counter
     documents: Gauge
     undefined: Gauge
@@ -55,6 +58,9 @@ class ControllerMetrics:
             proven=rows.PROVEN.gauge(registry),
             closed=rows.CLOSED.gauge(registry),
             off=rows.OFF.gauge(registry),
+            contested=rows.CONTESTED.gauge(registry),
+            narrowed=rows.NARROWED.gauge(registry),
+            twice=rows.TWICE.gauge(registry),
             written=rows.WRITTEN.counter(registry),
             documents=rows.DOCUMENTS.gauge(registry),
             undefined=rows.UNDEFINED.gauge(registry),
@@ -75,7 +81,16 @@ class ControllerMetrics:
         self.leader.set(leads)
         if not leads:
             self.processes.set(0)
-            told = self.closed, self.off, self.documents, self.undefined, self.not_after
+            self.twice.set(0)
+            told = (
+                self.closed,
+                self.off,
+                self.contested,
+                self.narrowed,
+                self.documents,
+                self.undefined,
+                self.not_after,
+            )
             for each in (*told, self.reports, self.findings):
                 each.clear()
 
@@ -83,6 +98,11 @@ class ControllerMetrics:
         """How one configuration stands, as `kind/name`."""
         self.closed.labels(configuration).set(closed)
         self.off.labels(configuration).set(off)
+
+    def contested_are(self, configurations: Iterable[str], contested: Collection[str]) -> None:
+        """Whether somebody else keeps changing each configuration."""
+        for each in configurations:
+            self.contested.labels(each).set(each in contested)
 
     def wrote(self, configuration: str, cause: str) -> None:
         """A configuration was `created`, `changed`, or taken back from `drift`."""

@@ -257,6 +257,26 @@ OFF = Row(
     " the leader.",
     {"configuration": CONFIGURATIONS},
 )
+CONTESTED = Row(
+    "podgate_hooks_contested",
+    "gauge",
+    "1 for a configuration that somebody else keeps changing, so that podgate writes it at growing"
+    " intervals only, else 0; reported by the leader.",
+    {"configuration": CONFIGURATIONS},
+)
+NARROWED = Row(
+    "podgate_hooks_narrowed",
+    "gauge",
+    "Expressions that the platform (AKS, GKE Autopilot) added to the namespace selectors of a"
+    " configuration. Namespaces that they leave out are not governed. Reported by the leader.",
+    {"configuration": CONFIGURATIONS},
+)
+TWICE = Row(
+    "podgate_registered_twice",
+    "gauge",
+    "1 if podgate is registered by files of the API server and through the API as well, so that every"
+    " review comes twice, as far as the leader can see.",
+)
 WRITTEN = Row(
     "podgate_configurations_written_total",
     "counter",
@@ -332,6 +352,9 @@ CONTROLLER = (
     PROVEN,
     CLOSED,
     OFF,
+    CONTESTED,
+    NARROWED,
+    TWICE,
     WRITTEN,
     DOCUMENTS,
     UNDEFINED,

@@ -27,6 +27,7 @@ from webhook.cli.registration import (
     BreakGlass,
     CaFile,
     Exempt,
+    FailOpen,
     Governed,
     Service,
     Timeout,
@@ -42,6 +43,10 @@ from webhook.server import bound
 from webhook.settings import Settings, is_address
 
 HELD, TRIES = 60, 10
+FILES = (
+    "hooks that API servers read from files (podgate registration --static) stay as they are:"
+    " docs/runbooks.md#static-files"
+)
 ROUND = 3.0  # seconds that a controller's round may go on after it has seen that it leads no more
 
 hooks = typer.Typer(no_args_is_help=True, help="The webhook configurations: look, switch, remove.")
@@ -107,10 +112,11 @@ Overlap = Annotated[
         help="How long a new CA is published before it signs, and an old one beside its successor.",
     ),
 ]
-FailOpen = Annotated[
+Static = Annotated[
     bool,
     typer.Option(
-        "--fail-open", help="The switch: no hook ever refuses what podgate does not answer."
+        "--static",
+        help="API servers read the registration from files (podgate registration --static): write none.",
     ),
 ]
 Scan = Annotated[
@@ -140,6 +146,7 @@ def control(
     probe_namespace: Probe = "",
     scan_every: Scan = 0.0,
     fail_open: FailOpen = False,
+    is_static: Static = False,
     metrics_listen: MetricsListen = "",
     kubeconfig: KubeconfigFile = None,
     policies: loading.Policies = None,
@@ -182,6 +189,7 @@ def control(
             scan_every,
         )
         controller.ca_file, controller.webhook_user = ca_file, webhook_user
+        controller.registrar.static = is_static
         if tls_secret is not None:
             policy = Policy(
                 leaf_life=timedelta(days=leaf_days), settle=timedelta(seconds=ca_overlap)
@@ -227,6 +235,12 @@ def certificates_of(controller: Controller, given: str, policy: Policy) -> Certi
     """The certificates that the controller keeps, for the names by which the webhook is called."""
     namespace, name = pair(given, "--tls-secret")
     target, addresses = controller.target, list[str]()
+    if controller.registrar.static:
+        loading.complain(
+            "error: --static: --tls-secret would exchange the CA, which API servers read from files;"
+            " bring a certificate of your own"
+        )
+        raise loading.BadInput
     if target.ca:
         loading.complain("error: --ca-file: the controller makes its own CA with --tls-secret")
         raise loading.BadInput
@@ -285,7 +299,10 @@ def server_of(kubeconfig: Path | None) -> ApiServer:
 
 @hooks.command("off")
 def off(kubeconfig: KubeconfigFile = None) -> None:
-    """Let everything pass that podgate does not answer: every hook fails open until `hooks on`."""
+    """Let everything pass that podgate does not answer: every hook fails open until `hooks on`.
+
+    Hooks that API servers read from files are not in the API: this does not reach them.
+    """
     done(switch(server_of(kubeconfig), off=True))
 
 
@@ -339,7 +356,7 @@ async def switch(server: ApiServer, *, off: bool) -> list[str]:
                 else "is the controller's again, which alone lets it fail closed"
             )
         )
-    return told
+    return [*told, *([FILES] if off else [])]
 
 
 async def shown(server: ApiServer) -> list[str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.control.match_conditions import FROM_DEFINITIONS
+from webhook.control.platforms import additions, injected_ca
 
 Json = dict[str, Any]
 SWITCHED_OFF = "podgate.dev/switched-off"
 """The annotation by which everything fails open until it is taken away."""
+SELECTOR = "namespaceSelector"
 FILLED_IN: Mapping[str, Any] = {
     "namespaceSelector": {},
     "objectSelector": {},
@@ -83,12 +85,17 @@ def is_switched_off(found: Json | None) -> bool:
 
 
 def differs(wanted: Json, found: Json | None) -> bool:
-    """Whether the cluster's configuration is not as it should be, whatever was filled into it."""
+    """Whether the cluster's configuration is not as it should be.
+
+    What the API server fills in is no difference, nor what a platform adds that podgate recognises.
+    """
     if found is None:
         return True
-    labels = (found.get("metadata") or {}).get("labels") or {}
-    if any(labels.get(key) != each for key, each in wanted["metadata"]["labels"].items()):
-        return True
+    metadata = found.get("metadata") or {}
+    for part in ("labels", "annotations"):
+        has = metadata.get(part) or {}
+        if any(has.get(key) != each for key, each in (wanted["metadata"].get(part) or {}).items()):
+            return True
     entries = entries_of(found)
     if len(entries) != len(wanted["webhooks"]):
         return True
@@ -99,12 +106,26 @@ def differs(wanted: Json, found: Json | None) -> bool:
 def entry_differs(wanted: Json, found: Json) -> bool:
     """Whether one entry differs; keys that only the server writes may have its values."""
     for key in {*wanted, *found}:
+        if key == SELECTOR and additions(wanted.get(key) or {}, found.get(key) or {}) is not None:
+            continue
         if key in wanted:
+            if key == "clientConfig" and injected_ca(wanted[key], found.get(key) or {}):
+                continue
             if wanted[key] != found.get(key):
                 return True
         elif found[key] and found[key] != FILLED_IN.get(key):
             return True
     return False
+
+
+def narrowed(wanted: Json, found: Json | None) -> tuple[str, ...]:
+    """Return what a platform added to the namespace selectors of a configuration, sorted."""
+    of_entry = {each.get("name"): each.get(SELECTOR) or {} for each in entries_of(found)}
+    added = (
+        additions(each.get(SELECTOR) or {}, of_entry.get(each["name"], {})) or ()
+        for each in wanted["webhooks"]
+    )
+    return tuple(sorted({text for several in added for text in several}))
 
 
 def fails_closed(found: Json | None) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.control.match_conditions import Definitions, Skips, conditions, skips_of
+from webhook.control.platforms import OPT_OUT
 from webhook.control.served import Served
 from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP
@@ -115,6 +116,15 @@ def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> 
     return selector
 
 
+def metadata(name: str) -> dict[str, Any]:
+    """The metadata of a configuration, which asks platforms to leave it alone."""
+    return {
+        "name": name,
+        "labels": {"app.kubernetes.io/name": NAME},
+        "annotations": dict(OPT_OUT),
+    }
+
+
 def webhook(
     kind: str,
     path: str,
@@ -169,7 +179,7 @@ def configurations(
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": name,
-                "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": NAME}},
+                "metadata": metadata(NAME),
                 "webhooks": [webhook(kind, path, failure, rules, target, options, matching)],
             }
         )
@@ -207,6 +217,6 @@ def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": f"{NAME}-documents", "labels": {"app.kubernetes.io/name": NAME}},
+        "metadata": metadata(f"{NAME}-documents"),
         "webhooks": [entry],
     }

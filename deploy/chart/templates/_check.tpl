@@ -36,6 +36,9 @@
 {{- end }}
 {{- end }}
 {{- $certificates := .Values.certificates }}
+{{- if and .Values.hooks.static (eq $certificates.mode "managed") }}
+{{- fail "hooks.static is set and certificates.mode is managed: the controller would exchange the CA, which API servers read from files; write secret or cert-manager" }}
+{{- end }}
 {{- if ge (int $certificates.overlapSeconds) (mul (int $certificates.leafDays) 86400 | int) }}
 {{- fail (printf "certificates.overlapSeconds is not less than the %d days of certificates.leafDays" (int $certificates.leafDays)) }}
 {{- end }}
