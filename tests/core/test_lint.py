@@ -298,3 +298,50 @@ def test_serving_ports_are_carried_by_the_kinds_whose_profiles_name_them() -> No
     row = TABLE.fields["servingPort.protocol"]
     assert not Kind("apps", "Deployment").carries(row)
     assert Kind("", "Service", fields=frozenset({row.path})).carries(row)
+
+
+SWITCHES = ("stdin", "tty", *(f"security.{name}" for name in ("hostIpc", "hostNetwork", "hostPid")))
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        *SWITCHES,
+        "security.hostPorts",
+        "security.procMount",
+        "security.uidGidSource",
+        "storage.nfs.attributes.readOnly",
+        "tolerations.attributes.operator",
+    ],
+)
+def test_required_has_no_effect_where_absence_is_a_value(leaf: str) -> None:
+    """Kubernetes drops an explicit false of these before any webhook sees it."""
+    assert "required-without-effect" in reasons(cluster(f"rules: {nested(leaf)}"))
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        *(
+            f"security.{name}"
+            for name in (
+                "privileged",
+                "runAsNonRoot",
+                "readOnlyRootFilesystem",
+                "allowPrivilegeEscalation",
+                "seccompProfileType",
+            )
+        ),
+        "storage.nfs.attributes.server",
+    ],
+)
+def test_required_has_an_effect_where_a_value_has_to_be_written(leaf: str) -> None:
+    assert "required-without-effect" not in reasons(cluster(f"rules: {nested(leaf)}"))
+
+
+def nested(leaf: str) -> str:
+    """The rules of a policy that requires a leaf, as text."""
+    found: object = {"required": True}
+    for step in reversed(leaf.split(".")):
+        found = {step: found}
+    return json.dumps(found)

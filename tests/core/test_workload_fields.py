@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Denied
 from webhook.core.plan import compile_plan, component_roles
 from webhook.core.policy import values
+from webhook.core.policy.fields import TABLE
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload import written
@@ -295,3 +297,32 @@ def test_a_predictor_may_lead() -> None:
     pairs = component_roles(definition)
     assert {("predictor", ("leader",)), ("predictor", ("worker",))} <= set(pairs)
     assert set(compile_plan((), definition).pods) == set(pairs)
+
+
+def test_nothing_is_required_that_a_kind_forbids() -> None:
+    """Nobody could meet it: each such field of each profile gets a warning instead."""
+    known = [one for each in building.catalog().definitions.values() for one in each]
+    forbidden = {
+        one.field: building.policy(nested(one.field), one.field.lower())
+        for each in known
+        for one in each.profile.forbidden_fields
+        if one.field in TABLE.fields and "required" in TABLE.fields[one.field].legal_rules
+    }
+    rules = building.catalog(*forbidden.values())
+    seen: set[str] = set()
+    for definition in (each for each in known if each.profile.forbidden_fields):
+        plan = compile_plan(rules.policies, definition)
+        for one in definition.profile.forbidden_fields:
+            for pair in component_roles(definition) if one.field in forbidden else ():
+                final = [each for each in plan.pod(*pair).final if each.field.path == one.field]
+                assert not any(each.rules.required for each in final if hasattr(each, "rules"))
+                seen.add(one.field)
+    assert len(seen) > 10
+
+
+def nested(path: str) -> str:
+    """The body of a policy that requires a field, as YAML."""
+    found: Any = {"required": True}
+    for step in reversed(("rules", *path.split("."))):
+        found = {step: found}
+    return json.dumps(found)

@@ -31,7 +31,7 @@ from webhook.offline import Verdict
 HIDDEN = "(not shown)"
 FROM_ITEMS = (DEFAULT_ITEM, IMPOSED)
 WIDEST = 100
-UNCARRIED = frozenset({"unmapped-default", "unmapped-rule", "not-enforceable"})
+UNCARRIED = frozenset({"unmapped-default", "unmapped-rule", "asked-of-children", "not-enforceable"})
 """Reasons of warnings that the kind cannot carry a field."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.core.policy.combine import GUARDED, Effective, Leaf, combine, view
+from webhook.core.policy.combine import GUARDED, Constraint, Effective, Leaf, combine, view
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.policy.row import (
@@ -163,8 +163,9 @@ def pod_steps(plan: Plan, effective: Effective, component: str) -> Steps:
     }
     for row in named_rows(effective, POD_SHAPES):
         leaf = effective.get(row.path, Leaf(row.path))
-        if row.path in forbidden and leaf.items:
-            leaf = replace(leaf, items=())
+        if row.path in forbidden:
+            rest = tuple(each for each in leaf.constraints if each.rule != "required")
+            leaf = replace(leaf, items=(), constraints=rest)
         binding = pod_binding(plan, row, leaf, effective, component)
         if binding is not None:
             bindings[row.path] = binding
@@ -173,17 +174,23 @@ def pod_steps(plan: Plan, effective: Effective, component: str) -> Steps:
 
 
 def without_forbidden(steps: Steps, effective: Effective, forbidden: set[str]) -> Steps:
-    """The steps without defaults for fields that the kind refuses; each is told once instead."""
-    told = tuple(
-        ForbiddenDefault(path)
-        for path in sorted(forbidden & set(effective))
-        if effective[path].default is not None or effective[path].items
+    """The steps without defaults for fields that the kind refuses, and a warning for each.
+
+    Nobody can meet `required` there: that is a warning too.
+    """
+    named = [effective[path] for path in sorted(forbidden & set(effective))]
+    warned = tuple(
+        ForbiddenDefault(each.path) for each in named if each.default is not None or each.items
     )
-    if not told:
+    unmet = tuple(ForbiddenRule(each.path, each.of("required")) for each in named)
+    unmet = tuple(each for each in unmet if each.constraints)
+    if unmet:
+        steps = replace(steps, final=(*steps.final, *unmet))
+    if not warned:
         return steps
     return replace(
         steps,
-        fill=(*(each for each in steps.fill if each.field.path not in forbidden), *told),
+        fill=(*(each for each in steps.fill if each.field.path not in forbidden), *warned),
         fixed=tuple(each for each in steps.fixed if each.field.path not in forbidden),
         needed=tuple(each for each in steps.needed if each.field.path not in forbidden),
     )
@@ -198,6 +205,24 @@ class ForbiddenDefault:
     def fill(self, view: Any, ev: Evaluation) -> None:
         """Write nothing and tell."""
         ev.warn("forbidden-default", self.path, (), ev.request.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenRule:
+    """Replaces `required` on a field that the kind refuses: a warning."""
+
+    path: str
+    constraints: tuple[Constraint, ...]
+
+    @property
+    def field(self) -> Field:
+        """The row of the field."""
+        return TABLE.fields[self.path]
+
+    def final(self, view: Any, ev: Evaluation) -> None:
+        """Report the rule; nothing can be refused."""
+        source = self.constraints[0].source
+        ev.warn("forbidden-rule", self.path, (), ev.request.kind, source=source)
 
 
 def empty_pod_binding(plan: Plan, path: str) -> Any:

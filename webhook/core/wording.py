@@ -156,6 +156,8 @@ WARNINGS: dict[str, str] = {
     "unmapped-default": "this kind has no place for it, so its default was not written",
     "pruned-default": "its schema has no place for it, so its default was not written{facts}",
     "unmapped-rule": "this kind has no place for it, so its rule is not judged",
+    "forbidden-rule": "this object may not carry it, so required cannot be met and does not count",
+    "asked-of-children": "this kind has no place for it, so it is required of the pods made of it",
     "not-enforceable": "no native object carries it, so it is neither written nor judged",
     "forbidden-default": "this object may not carry it, so its default was not written{facts}",
     "absent-limit": "without a limit its maximum cannot hold; the policy should require one",

@@ -133,6 +133,10 @@ def is_never_asked(seen: Seen, view: PodView, steps: Steps, owner: DerivedPods) 
     if violation.value is not None or seen.content not in (ABSENT, None):
         return False
     row = TABLE.fields[violation.field]
+    if violation.rule == "required":
+        rules = (each.rules for each in steps.final if each.field is row and hasattr(each, "rules"))
+        if not any(each.required for each in rules):
+            return True
     if row.pod_at and seen.place[0] == "spec":
         own = (read(each.body, row.at) for each in view.everyone)
         if all(value not in (ABSENT, None) for value in own):

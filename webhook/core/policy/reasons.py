@@ -117,6 +117,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "default-never-written": "A default that no workload ever gets.",
         "single-option": "Only one value is allowed, and who leaves it out may get another one.",
         "bound-without-value": "A bound holds for given values only; who gives none passes.",
+        "required-without-effect": "The field always has a value, so required refuses nothing.",
         "selector-negative": "The selector also matches namespaces that have no such label.",
         "selector-empty": "No namespace can match all that the selector asks for.",
         "selector-all": "An empty selector selects nothing apart: every namespace is governed.",

@@ -106,7 +106,8 @@ class Field:
     """One row. `at` is relative to what `shape` says: a container, the pod spec, its metadata.
 
     `pod_at` is the place in the pod spec that a container place overlays; `writes` says where a
-    default goes: main, absent-main, every, pod, never. `absent` is what a missing value means.
+    default goes: main, absent-main, every, pod, never. `absent` is what a missing value means; `required`
+    asks for it in writing where the row is `explicit`.
     `types` limits fields without a place in a pod to workload types; `typed_aliases` are spellings
     that mean this field only where a policy is for its types alone. `safety` marks fields that are
     enforced on children where a kind has no place for them.
@@ -120,6 +121,7 @@ class Field:
     pod_at: Path = ()
     writes: str = "main"
     absent: Any = ABSENT
+    explicit: bool = False
     aliases: tuple[str, ...] = ()
     typed_aliases: tuple[str, ...] = ()
     enum: tuple[str, ...] = ()

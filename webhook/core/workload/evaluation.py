@@ -10,7 +10,8 @@ from webhook.core.intent import Intent
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.combine import Constraint
-from webhook.core.policy.row import Field
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.row import Binding, Field
 from webhook.core.references import References
 from webhook.core.request import Immutable, Request, Stage, Treatment
 from webhook.core.workload.definition import Definition
@@ -155,11 +156,12 @@ class Evaluation:
         """Record one broken rule at one place."""
         rule = constraint.rule if constraint else reason
         origin = constraint.source if constraint else source
+        if rule == "required" and not self.has_place(path):
+            lacking = self.lacking(path)
+            reason = "asked-of-children" if is_safety(field) else "unmapped-rule"
+            self.warn(reason, field, lacking, self.request.kind, source=origin)
+            return
         if path and path[0].__class__ is Assembled:
-            if rule == "required" and not is_held(path):
-                lacking = self.lacking(path)
-                self.warn("unmapped-rule", field, lacking, self.request.kind, source=origin)
-                return
             path = real(path)
         if reason in TOLD_ONCE:
             self.told |= {(reason, field, key), (reason, path)}
@@ -269,6 +271,10 @@ class Evaluation:
         self.warn("unmapped-default", field, self.lacking(path), self.request.kind)
         return None
 
+    def has_place(self, path: Path) -> bool:
+        """Whether the object has such a place, and servers keep what is written there."""
+        return is_held(path) and (self.draft.keeps is None or self.draft.keeps(real(path), None))
+
     def lacking(self, path: Path) -> Path:
         """Which pod has no place for this; nothing to tell where all pods of the kind are alike."""
         several = [each for each in self.definition.interface.components if each.form]
@@ -337,6 +343,12 @@ class Evaluation:
         """Whether the schema of the object around a wrapped one filled in this place."""
         filled = self.intent.filled
         return bool(filled) and real(path) in filled
+
+
+def is_safety(field: str) -> bool:
+    """Whether a field is evaluated on what controllers make: safety and images."""
+    row = TABLE.fields.get(field)
+    return row is not None and (row.safety or row.binding is Binding.SAFETY)
 
 
 def is_held(path: Path) -> bool:

@@ -7,7 +7,12 @@ from itertools import chain
 
 from webhook.core.decision import Problem
 from webhook.core.policy.lint.coverage import uncovered_kinds
-from webhook.core.policy.lint.fields import uncarried, unknown_kinds, without_value
+from webhook.core.policy.lint.fields import (
+    required_without_effect,
+    uncarried,
+    unknown_kinds,
+    without_value,
+)
 from webhook.core.policy.lint.losses import losses
 from webhook.core.policy.lint.selectors import selectors
 from webhook.core.policy.lint.world import World
@@ -22,4 +27,11 @@ def lint(world: World) -> tuple[Problem, ...]:
 
 
 Check = Callable[[World, Policy], Iterator[Problem]]
-CHECKS: tuple[Check, ...] = (uncovered_kinds, unknown_kinds, uncarried, without_value, selectors)
+CHECKS: tuple[Check, ...] = (
+    uncovered_kinds,
+    unknown_kinds,
+    uncarried,
+    without_value,
+    required_without_effect,
+    selectors,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.core.decision import Problem
+from webhook.core.pointer import ABSENT
 from webhook.core.policy import rules
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE
@@ -16,6 +17,7 @@ from webhook.core.policy.row import Binding
 from webhook.core.policy.spelling import closest
 from webhook.core.policy.together import problem
 
+SOURCE = "security.uidGidSource"
 USERS = ("security.runAsUid", "security.runAsGid")
 
 
@@ -83,6 +85,26 @@ def without_value(world: World, policy: Policy) -> Iterator[Problem]:
                 fix = "write required: true beside it, or give a default"
                 place = ("rule", level, leaf, bounds[0])
                 yield problem(policy, place, "bound-without-value", found, fix)
+
+
+def required_without_effect(world: World, policy: Policy) -> Iterator[Problem]:
+    """`required` where absence has a value of its own, so that there always is one."""
+    for level, leaves in policy.body.rules.items():
+        for leaf, arguments in leaves.items():
+            if arguments.get("required") is not True or not always_has_value(leaf):
+                continue
+            found = f"required of {leaf}, which always has a value: leaving it out means one"
+            fix = "remove it; canEdit, blocked or options restrict the value"
+            place = ("rule", level, leaf, "required")
+            yield problem(policy, place, "required-without-effect", found, fix)
+
+
+def always_has_value(leaf: str) -> bool:
+    """Whether leaving a field or an attribute out is a value in itself that nobody has to write."""
+    if leaf in TABLE.attributes:
+        return TABLE.attributes[leaf][1].absent is not ABSENT
+    row = TABLE.fields[leaf]
+    return leaf == SOURCE or (isinstance(row.absent, bool | str) and not row.explicit)
 
 
 def bounds_of(leaf: str) -> tuple[str, ...]:

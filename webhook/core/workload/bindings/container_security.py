@@ -75,16 +75,25 @@ class EscalationField(ContainerField):
 
     def put(self, ev: Evaluation, path: Path, native: Any, server: Any, before: Before) -> None:
         """Write the default unless what the container has by now needs escalation."""
-        context = ev.now(path[:-1])
-        why = ""
-        if isinstance(context, dict) and context.get("privileged") is True:
-            why = "privileged: true"
-        elif "SYS_ADMIN" in added_capabilities(context):
-            why = "SYS_ADMIN"
+        why = self.needs_escalation(ev.now(path[:-1]))
         if why and native is None:
             ev.warn("forbidden-default", self.field.path, path, why)
             return
         super().put(ev, path, native, server, before)
+
+    def needs_escalation(self, context: Any) -> str:
+        """What the API server refuses beside a default of false; "" for nothing."""
+        default = self.rules.default
+        if default is None or default.value is True or not isinstance(context, dict):
+            return ""
+        if context.get("privileged") is True:
+            return "privileged: true"
+        return "SYS_ADMIN" if "SYS_ADMIN" in added_capabilities(context) else ""
+
+    def is_set(self, view: PodView, container: Container) -> bool:
+        """Whether a value is stated, or the default is one that the server would refuse."""
+        needed = self.needs_escalation(container.body.get(CONTEXT))
+        return bool(needed) or super().is_set(view, container)
 
 
 class SeccompField(ContainerField):

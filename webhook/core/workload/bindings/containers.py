@@ -34,6 +34,7 @@ class ContainerField:
     __slots__ = (
         "absent",
         "all_lists",
+        "asks_in_writing",
         "at",
         "at_pod",
         "every",
@@ -66,6 +67,7 @@ class ContainerField:
         self.at_pod = field.writes == "pod" and at_pod
         self.every = field.writes in ("every", "pod")
         self.replaces = field.writes != "absent-main"
+        self.asks_in_writing = field.explicit and bool(self.rules.required)
         # Whether nothing is to be said of a value that is nowhere.
         self.silent = self.absent is None and field.path not in TELLING
         self.silent = self.silent and not self.rules.required
@@ -181,7 +183,7 @@ class ContainerField:
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write the default: at the pod, in every container, or in the main one."""
         default = self.rules.default
-        if default is None or default.value == self.absent:
+        if default is None or (default.value == self.absent and not self.asks_in_writing):
             return
         if not self.field.windows and view.windows:
             ev.warn("forbidden-default", self.field.path, view.spec_path, "Windows")
@@ -274,18 +276,29 @@ class ContainerField:
         """Final rules on the effective value of one container."""
         value = self.effective(view, container)
         path = self.place(view, container)
-        if value is not None:
-            if self.rules.final:
-                unchanged = self.unchanged(view, container, value, ev)
-                self.rules.judge_final(ev, path, value, unchanged=unchanged)
-            return
+        if value is not None and self.rules.final:
+            unchanged = self.unchanged(view, container, value, ev)
+            self.rules.judge_final(ev, path, value, unchanged=unchanged)
         if view.windows and not self.field.windows:
             return
+        if value is not None and (not self.asks_in_writing or self.is_set(view, container)):
+            return
         if self.rules.required and (self.every or container is view.main):
-            unchanged = self.unchanged(view, container, None, ev)
+            unchanged = self.unchanged(view, container, value, ev)
             self.rules.judge_required(ev, path, unchanged=unchanged)
         elif self.field.path == "security.runAsUid" and self.demands_minimum():
             ev.warn("image-decides", self.field.path, path)
+
+    def is_set(self, view: PodView, container: Container) -> bool:
+        """Whether the container, or the pod for it, states a value.
+
+        Defaults are never written into ephemeral containers: one that absence amounts to counts.
+        """
+        default = self.rules.default
+        if container.list == "ephemeralContainers" and default is not None:
+            return bool(default.value == self.absent)
+        inherited = self.pod_get(view.spec) if self.pod_get is not None else None
+        return self.get(container.body) is not None or inherited is not None
 
     def demands_minimum(self) -> bool:
         """Whether a `min` stands here, which an image with its own user can undercut."""
@@ -295,6 +308,8 @@ class ContainerField:
         """Whether the effective value and all that guards it are as before the update."""
         old = view.old_container(container)
         if view.old is None or old is None or self.effective(view.old, old) != value:
+            return False
+        if self.is_set(view.old, old) and not self.is_set(view, container):
             return False
         return not self.touched(view, container, ev)
 
