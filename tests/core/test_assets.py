@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.core import building
 from tests.core.test_document import document, nested, raw
 from webhook.adapters.yaml_source import read_documents
+from webhook.core.assemble import Choices, assemble
 from webhook.core.policy.assets import field_of, is_asset, parse_asset
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset
@@ -137,7 +140,8 @@ def test_buckets_and_repositories_with_credentials_say_so(kind: str, spec: str) 
         ("git", "path: /d", "repository"),
         ("s3", "path: /d", "bucket"),
         ("pvc", "path: /d, existingPvc: true", "claimName"),
-        ("pvc", "path: /d, claimName: c", "existingPvc"),
+        ("pvc", "path: /d, claimName: c", "claimInfo.size"),
+        ("pvc", "path: /d, claimInfo: {size: 1Gi}", "claimName"),
         ("pvc", "path: /d, ephemeral: true", "claimInfo.size"),
     ],
 )
@@ -217,3 +221,20 @@ def test_hostile_assets_give_problems_and_never_raise(data: Any) -> None:
     assert asset is None
     assert problems
     assert all(each.reason in REASONS for each in problems)
+
+
+def test_an_imposed_claim_that_nobody_has_created_is_a_warning_on_the_policy() -> None:
+    """It names the claim, so that an administrator knows what to create, and where."""
+    documents = [
+        {"meta": {"id": "a", "name": "home", "kind": "pvc", "scope": "tenant"}, "spec": CLAIM},
+        building.policy("{imposedAssets: [a]}"),
+    ]
+    given = [each for one in documents for each in read_documents(json.dumps(one), "a.yaml")[0]]
+    catalog, problems = assemble(building.shipped(), given, Choices(), building.table())
+    assert catalog is not None
+    (found,) = [each for each in problems if each.reason == "claim-not-created"]
+    assert "PersistentVolumeClaim team-home in each governed namespace" in found.fix
+    assert found.severity == "warning"
+
+
+CLAIM = {"claimName": "team-home", "path": "/home", "claimInfo": {"size": "10Gi"}}

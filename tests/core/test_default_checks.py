@@ -114,7 +114,7 @@ def test_what_works_is_accepted_without_a_word(text: str) -> None:
             "incomplete-default",
         ),
         (
-            "defaults: {storage: {pvc: {instances: [{claimName: c, path: /c}]}}}",
+            "defaults: {storage: {pvc: {instances: [{claimName: c, path: /c, claimInfo: {size: 1Gi}}]}}}",
             "claim-not-created",
         ),
         (

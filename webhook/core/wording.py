@@ -184,7 +184,7 @@ WARNINGS: dict[str, str] = {
     "unbounded": "the GPUs of a claim cannot be counted{facts}",
     "missing-claim": "the user's claims give no ids, so none were written{facts}",
     "no-claim-created": (
-        "a default claim neither exists nor comes with the pod, and none is created{facts}"
+        "a default claim has neither a claimName nor ephemeral with a size: not written{facts}"
     ),
     "no-git-image": "without gitImage in the settings a default checkout cannot be made{facts}",
     "no-git-key": "a default checkout by ssh key is not made, as keys are files{facts}",

@@ -16,6 +16,7 @@ from webhook.core.policy.model import SCOPES, Asset, Default
 from webhook.core.policy.report import Report, shown
 from webhook.core.policy.row import Field
 from webhook.core.policy.spelling import closest, unknown
+from webhook.core.policy.storage_checks import needed_of_claim
 from webhook.core.source import SourceDocument
 
 KIND = "WorkloadAsset"
@@ -185,7 +186,4 @@ def needed_of(row: Field, attributes: Mapping[str, Default]) -> tuple[str, ...]:
     """What the item of an asset needs although a policy may leave it to requests."""
     if items_of(row).store != "pvc":
         return NEEDED.get(items_of(row).store, ())
-    ephemeral = attributes.get("ephemeral")
-    # A webhook creates no claims: it mounts one that exists, or one that comes with the pod.
-    comes_along = ephemeral is not None and ephemeral.value is True
-    return ("claimInfo.size",) if comes_along else ("claimName", "existingPvc")
+    return tuple(needed_of_claim(attributes))

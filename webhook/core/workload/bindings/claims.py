@@ -33,6 +33,11 @@ def native_mode(mode: str) -> str:
     return f"{mode[0].upper()}{mode[1:]}"
 
 
+def is_true(attributes: Mapping[str, Default], name: str) -> bool:
+    """Whether a boolean attribute is given and true."""
+    return name in attributes and bool(attributes[name].value)
+
+
 def name_in_brief(body: Mapping[str, Any]) -> tuple[str, Path] | None:
     """Return the name of a claim that is there, with its path; None where one is to be made."""
     ref = body.get("ref")
@@ -218,24 +223,25 @@ class ClaimStore(VolumeStore):
         item: EffectiveItem,
         attributes: Mapping[str, Default],
     ) -> dict[str, Any] | None:
-        """A claim that is there, or a template of one; a webhook creates no claims."""
-
-        def says(name: str) -> bool:
-            return name in attributes and bool(attributes[name].value)
-
-        if says("existingPvc") and says("claimName"):
+        """A claim by name, or a template of one; a webhook creates no claims."""
+        ephemeral = is_true(attributes, "ephemeral")
+        if not ephemeral and "claimName" in attributes and attributes["claimName"].value:
             return {EXISTING: self.source_body(attributes)}
-        if says("ephemeral") and SIZE in attributes:
+        if ephemeral and SIZE in attributes:
             return {EPHEMERAL: {"volumeClaimTemplate": {"spec": self.claim_spec(attributes)}}}
         place = view.location.place
         ev.warn("no-claim-created", row.path, place, item.key, source=item.source)
         return None
 
     def meant(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
-        """A claim that is made has one writer unless access modes are given."""
-        existing = attributes.get("existingPvc")
-        given = [attributes.get(f"claimInfo.accessModes.{mode}") for mode in MODES]
-        if (existing is not None and existing.value) or any(each and each.value for each in given):
+        """A claim that comes with the pod has one writer unless access modes are given.
+
+        Any other claim is one by name: a pod refers to it, whoever creates it.
+        """
+        if not is_true(attributes, "ephemeral"):
+            named = "claimName" in attributes
+            return {**attributes, "existingPvc": Default(True, True)} if named else attributes
+        if any(is_true(attributes, f"claimInfo.accessModes.{mode}") for mode in MODES):
             return attributes
         return {**attributes, f"claimInfo.accessModes.{MODES[0]}": Default(True, True)}
 
