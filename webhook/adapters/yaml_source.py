@@ -196,8 +196,11 @@ def _with_joined_surrogates(chunk: str) -> str:
 
 
 def _explained(error: yaml.YAMLError, line: int) -> Fault:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    marks = ["problem_mark", "context_mark"]
     message = str(getattr(error, "problem", None) or error).split("\n", 1)[0]
+    if "expected ':'" in message:
+        marks.reverse()  # the key without its colon is where the scanner began, not where it ended
+    mark = next(filter(None, (getattr(error, each, None) for each in marks)), None)
     if context := getattr(error, "context", None):
         message = f"{message} ({context})"
     fix = next((fix for part, fix in FIXES if part in message), REREAD)

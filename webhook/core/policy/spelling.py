@@ -122,6 +122,10 @@ def walk(known: Names, tree: Mapping[Any, Any], path: Path, report: Report) -> l
                     nested = known.leaves[key.lower()].replace(".", ": {", 1)
                     unknown(report, place, key, "", f"write it nested, as {nested}: …}}")
                     continue
+                if rule := rule_word(key):
+                    fix = f"{rule} is a rule: indent it below the field that it is for"
+                    unknown(report, place, key, "", fix)
+                    continue
                 few = len(report.problems) < MOST_SUGGESTIONS
                 unknown(report, place, key, known.suggest(section, key) if few else "")
     return found
