@@ -10,19 +10,36 @@ from webhook import clock, jq
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
+from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.carry import carry
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied, Problem
+from webhook.core.decision import (
+    UNGOVERNED,
+    Allowed,
+    Decision,
+    Denied,
+    Problem,
+    outcome_of,
+    why_not_evaluated,
+)
+from webhook.core.explain.wrapped import taken_apart
+from webhook.core.owners import others_of
 from webhook.core.patch import diff
+from webhook.core.policy.model import Policy
 from webhook.core.references import CLAIM_KINDS, References, claim_spec
 from webhook.core.request import Request, Stage
 from webhook.core.source import SourceDocument
 
+NOTHING_KNOWN = References({})
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one manifest: the decision, and the manifest completed in its author's form."""
+    """What came of one manifest: the decision, and the manifest completed in its author's form.
+
+    `policies` are those in force for it or for what it wraps; `namespace` is where it goes.
+    """
 
     source: str
     kind: str
@@ -30,11 +47,24 @@ class Verdict:
     decision: Decision
     object: Any
     patch: tuple[dict[str, Any], ...] = ()
+    group: str = ""
+    namespace: str = ""
+    policies: tuple[Policy, ...] = ()
 
     @property
     def allowed(self) -> bool:
         """Whether the manifest may pass."""
         return isinstance(self.decision, Allowed)
+
+    @property
+    def outcome(self) -> str:
+        """allowed, refused or not-evaluated."""
+        return outcome_of(self.decision)
+
+    @property
+    def reason(self) -> str:
+        """Why it is not evaluated, "" where it is."""
+        return why_not_evaluated(self.decision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +122,17 @@ def not_an_object(data: Any) -> str:
 
 
 def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> References:
-    """Claims, claim templates and priority classes among the manifests, that others refer to."""
+    """Claims, claim templates, priority classes and namespaces among the manifests."""
     claims = {}
     classes = set()
+    namespaces = {place.namespace: place.labels}
     for _, data in objects:
+        if (data["apiVersion"], data["kind"]) == ("v1", "Namespace"):
+            metadata = data.get("metadata") or {}
+            name, labels = str(metadata.get("name")), metadata.get("labels")
+            stated = {} if name != place.namespace else place.labels
+            found = labels if isinstance(labels, dict) else {}
+            namespaces[name] = {**{str(k): str(v) for k, v in found.items()}, **stated}
         if data["kind"] == "PriorityClass":
             classes.add(str((data.get("metadata") or {}).get("name")))
         if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
@@ -103,13 +140,16 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
             namespace = metadata.get("namespace") or place.namespace
             key = data["kind"], namespace, str(metadata.get("name"))
             claims[key] = claim_spec(data["kind"], data)
-    return References({place.namespace: place.labels}, claims, frozenset(classes))
+    return References(namespaces, claims, frozenset(classes))
 
 
-def request_of(raw: Any, defaulted: Any, place: Place) -> Request:
+def request_of(
+    raw: Any, defaulted: Any, place: Place, references: References = NOTHING_KNOWN
+) -> Request:
     """The request that `kubectl apply` of a new object would make."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     metadata = raw.get("metadata") or {}
+    namespace = metadata.get("namespace") or place.namespace
     return Request(
         group,
         version,
@@ -117,9 +157,9 @@ def request_of(raw: Any, defaulted: Any, place: Place) -> Request:
         "CREATE",
         defaulted,
         raw=raw,
-        namespace=metadata.get("namespace") or place.namespace,
+        namespace=namespace,
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
-        namespace_labels=place.labels,
+        namespace_labels=references.namespaces.get(namespace, place.labels),
         time=place.time or clock.moment(),
     )
 
@@ -131,7 +171,10 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
     defaulted = raw if definition is None else catalog.completed(definition, raw)
-    request = request_of(raw, defaulted, place)
+    request = request_of(raw, defaulted, place, references)
+    if definition is not None and not is_governed(request):
+        passed = Allowed(raw, not_evaluated=UNGOVERNED)
+        return verdict_on(request, source, passed, raw)
     evaluator = jq.evaluator()
     decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
     if isinstance(decision, Allowed):
@@ -139,16 +182,57 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
         second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
         if isinstance(second, Denied):
             decision = replace(second, warnings=decision.warnings, audit=decision.audit)
+    policies = policies_for(request, decision, catalog, references)
     if isinstance(decision, Denied):
-        return Verdict(source, request.kind, request.name, decision, None)
+        return replace(verdict_on(request, source, decision), policies=policies)
     completed = carry(raw, defaulted, decision.object)
+    found = verdict_on(request, source, decision, completed)
+    return replace(found, patch=tuple(diff(raw, completed)), policies=policies)
+
+
+def verdict_on(request: Request, source: str, decision: Decision, completed: Any = None) -> Verdict:
+    """The verdict on one manifest."""
     return Verdict(
-        source, request.kind, request.name, decision, completed, tuple(diff(raw, completed))
+        source,
+        request.kind,
+        request.name,
+        decision,
+        completed,
+        group=request.group,
+        namespace=request.namespace,
     )
+
+
+def is_governed(request: Request) -> bool:
+    """Whether the cluster would ask about the namespace: never its own, nor one labelled otherwise.
+
+    Offline, a namespace without the label counts as governed.
+    """
+    governed = request.namespace_labels.get(GOVERNED_LABEL, "true") == "true"
+    return governed and request.namespace not in NEVER_GOVERNED
+
+
+def policies_for(
+    request: Request, decision: Decision, catalog: Catalog, references: References
+) -> tuple[Policy, ...]:
+    """The policies in force for an object and for those that it wraps, each once."""
+    found: dict[tuple[str, str, str], Policy] = {}
+    for part in taken_apart(request, decision, catalog):
+        asked = part.request
+        definition = catalog.definition(asked.group, asked.kind, asked.version)
+        if definition is None:
+            continue
+        labels, others = asked.namespace_labels or None, others_of(asked)
+        plans = catalog.plans_for(definition, asked.namespace, references, labels, others)
+        for each in (plans.trial or plans.enforced).policies:
+            found[each.scope, each.namespace, each.name] = each
+    return tuple(found.values())
 
 
 def too_deep(raw: Any, source: str) -> Verdict:
     """What the webhook answers to an object that is nested deeper than the budget."""
     metadata = raw.get("metadata") or {}
-    name = str(metadata.get("name") or "")
-    return Verdict(source, str(raw["kind"]), name, Denied((TOO_DEEP,)), None)
+    name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
+    group = str(raw["apiVersion"]).rpartition("/")[0]
+    refused = Denied((TOO_DEEP,))
+    return Verdict(source, str(raw["kind"]), name, refused, None, (), group, namespace)

@@ -42,11 +42,11 @@ from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.traces import Traces
 from webhook.adapters.workers import Pool, Seat, cpu_count
 from webhook.core import wording
-from webhook.core.decision import Allowed, Denied, Problem
+from webhook.core.decision import UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Denied, Problem
 from webhook.core.request import Request
 from webhook.core.rewriting import is_rewriting
 from webhook.settings import Settings, address
-from webhook.telling import facts_of, outcome_of, refused, span_of
+from webhook.telling import facts_of, not_evaluated, outcome_of, refused, span_of
 
 log = logging.getLogger("podgate")
 
@@ -58,6 +58,7 @@ RETRY_SECONDS = 15.0
 WAIT_SECONDS = 0.2
 GRACE_SECONDS = 10
 # Files are looked at every two seconds, so that nobody has to ask for that. Workers inherit it.
+UNDEFINED = (UNKNOWN_KIND, UNKNOWN_VERSION)
 IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 COLLECTION = (50_000, 20, 100)
 COLLECTED_EVERY = 20
@@ -554,7 +555,9 @@ class Process:
         )
         if self.traces is not None:
             self.traces.tell(span_of(seen, outcome), seen.seconds)
-        decision = seen.decision
+        decision, reason = seen.decision, not_evaluated(seen)
+        if reason:
+            self.metrics.not_evaluated(seen.stage.value, reason)
         if request is not None and isinstance(decision, Allowed):
             self.watch_rewriting(request, decision)
         if request is not None and isinstance(decision, Denied):
@@ -566,12 +569,21 @@ class Process:
             self.metrics.excused(each.exception, policy, each.violation.rule)
         for broken in (*(decision.audit if decision else ()), *refused(seen)):
             self.metrics.broken(broken.source.policy if broken.source else "", broken.rule)
-        if seen.error is not None:
-            facts = {telemetry.FACTS: facts_of(seen)}
-            log.error("judging failed", exc_info=seen.error, extra=facts)
-        elif seen.fault:
-            log.warning("a review was not judged", extra={telemetry.FACTS: facts_of(seen)})
-        elif (isinstance(decision, Denied) or (decision and decision.audit)) and log.isEnabledFor(
-            logging.INFO
-        ):
-            log.info("%s", outcome, extra={telemetry.FACTS: facts_of(seen)})
+        log_review(seen, outcome)
+
+
+def log_review(seen: Observation, outcome: str) -> None:
+    """Log a review that was not simply allowed, with its reason; no value of the object."""
+    message, error = outcome, seen.error
+    if error is not None:
+        level, message = logging.ERROR, "judging failed"
+    elif seen.fault:
+        level, message = logging.WARNING, "a review was not judged"
+    elif isinstance(seen.decision, Denied) or (seen.decision and seen.decision.audit):
+        level = logging.INFO
+    elif reason := not_evaluated(seen):
+        level = logging.INFO if reason in UNDEFINED else logging.DEBUG
+    else:
+        return
+    if log.isEnabledFor(level):
+        log.log(level, "%s", message, exc_info=error, extra={telemetry.FACTS: facts_of(seen)})

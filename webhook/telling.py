@@ -7,17 +7,23 @@ from typing import Any
 from webhook.adapters.http import Observation
 from webhook.adapters.traces import Span
 from webhook.core import wording
-from webhook.core.decision import Allowed, Denied, Violation
+from webhook.core.decision import (
+    NOT_EVALUATED,
+    Allowed,
+    Denied,
+    Violation,
+    why_not_evaluated,
+)
 
 
 def outcome_of(seen: Observation) -> str:
-    """allowed, patched, denied, not-judged, error, or the reason of a fault."""
+    """allowed, patched, denied, not-evaluated, error, or the reason of a fault."""
     if seen.error is not None:
         return "error"
     match seen.decision:
         case Allowed():
             if not seen.decision.judged:
-                return "not-judged"
+                return NOT_EVALUATED
             return "patched" if seen.decision.patch else "allowed"
         case Denied():
             return "denied"
@@ -30,11 +36,16 @@ def refused(seen: Observation) -> tuple[Violation, ...]:
     return seen.decision.violations if isinstance(seen.decision, Denied) else ()
 
 
+def not_evaluated(seen: Observation) -> str:
+    """The reason why the object was not evaluated, "" where it was."""
+    return why_not_evaluated(seen.decision) if seen.decision else ""
+
+
 def facts_of(seen: Observation) -> dict[str, Any]:
     """What a log line says of a review: who asked for what, which rules broke where, no value."""
     facts: dict[str, Any] = {"uid": seen.uid, "stage": seen.stage.value}
-    if seen.fault:
-        facts["reason"] = seen.fault
+    if reason := seen.fault or not_evaluated(seen):
+        facts["reason"] = reason
     request = seen.request
     if request is not None:
         facts |= {
@@ -63,6 +74,8 @@ def span_of(seen: Observation, outcome: str) -> Span:
         facts["podgate.operation"] = request.operation
         facts["podgate.namespace"] = request.namespace
         facts["podgate.dry_run"] = request.dry_run
+    if reason := not_evaluated(seen):
+        facts["podgate.not_evaluated"] = reason
     broken = (*refused(seen), *(decision.audit if decision else ()))
     policies = dict.fromkeys(each.source.policy for each in broken if each.source)
     if policies:

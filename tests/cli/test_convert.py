@@ -40,10 +40,12 @@ def test_losses_go_to_stderr_and_the_rest_to_stdout() -> None:
     }
 
 
-def test_good_documents_are_converted_beside_bad_ones() -> None:
-    result = podgate(
-        "convert", "-", stdin=f"{OLD}---\na: 1\n---\nrules: {{image: {{blocked: true}}}}\n"
-    )
+def test_good_documents_are_printed_beside_bad_ones_where_that_is_asked_for() -> None:
+    given = f"{OLD}---\na: 1\n---\nrules: {{image: {{blocked: true}}}}\n"
+    result = podgate("convert", "-", stdin=given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nothing is printed; --partial prints the other 2" in result.stderr
+    result = podgate("convert", "--partial", "-", stdin=given)
     assert result.exit_code == 2
     kinds = [each["kind"] for each in yaml.safe_load_all(result.stdout)]
     assert kinds == ["ClusterWorkloadPolicy", "ClusterWorkloadPolicy"]

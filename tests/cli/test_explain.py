@@ -149,8 +149,9 @@ def test_a_kind_without_a_definition_is_told(tmp_path: Path) -> None:
     file = given(tmp_path, "m.yaml", "{apiVersion: a.example/v1, kind: Zebra, metadata: {name: z}}")
     result = run(file)
     assert "Zebra/z" in result.stdout
-    assert "nothing of it is judged" in " ".join(result.stdout.split())
-    assert json.loads(run(file, "-o", "json").stdout)["judged"] is False
+    assert "not evaluated: no definition covers this kind" in " ".join(result.stdout.split())
+    body = json.loads(run(file, "-o", "json").stdout)
+    assert (body["judged"], body["allowed"]) == (False, None)
 
 
 def test_a_manifest_nested_too_deep_is_refused_and_not_taken_apart(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from webhook.core.decision import NOT_EVALUATED_REASONS
+
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SCAN_BUCKETS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 Kind = Literal["counter", "gauge", "histogram"]
@@ -86,10 +88,16 @@ REQUESTS = Row(
         "stage": STAGES,
         "kind": "the object's kind; `other` beyond the first 200, empty for what is no review",
         "operation": ("CREATE", "UPDATE", "DELETE", "CONNECT", "other"),
-        "outcome": "allowed, patched, denied, not-judged, error, or the reason of a fault, such as"
+        "outcome": "allowed, patched, denied, not-evaluated, error, or the reason of a fault, such as"
         " deadline, not-ready, too-large, unknown-namespace",
         "dry_run": ("true", "false"),
     },
+)
+NOT_EVALUATED = Row(
+    "podgate_not_evaluated_total",
+    "counter",
+    "Reviews that were answered without evaluating the object, by the reason.",
+    {"stage": STAGES, "reason": NOT_EVALUATED_REASONS},
 )
 DURATION = Row(
     "podgate_request_duration_seconds",

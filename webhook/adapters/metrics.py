@@ -141,6 +141,7 @@ class Metrics:
 
     registry: CollectorRegistry
     requests: Counter
+    unevaluated: Counter
     seconds: Histogram
     waits: Histogram
     violations: Counter
@@ -174,6 +175,7 @@ class Metrics:
         return cls(
             registry,
             requests=rows.REQUESTS.counter(registry),
+            unevaluated=rows.NOT_EVALUATED.counter(registry),
             seconds=rows.DURATION.histogram(registry),
             waits=rows.WAIT.histogram(registry),
             violations=rows.VIOLATIONS.counter(registry),
@@ -218,6 +220,10 @@ class Metrics:
         counter.inc()
         taken.observe(seconds)
         before.observe(waited)
+
+    def not_evaluated(self, stage: str, reason: str) -> None:
+        """Count one review whose object was not evaluated."""
+        self.unevaluated.labels(stage, reason).inc()
 
     def bounded(self, kind: str) -> str:
         """`kind`, or OTHER: whoever may call us must not be able to make metrics grow."""

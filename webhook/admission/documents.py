@@ -9,7 +9,16 @@ from typing import Any
 from webhook.core import precedence
 from webhook.core.assemble import Documents, add
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied, Problem, Warning
+from webhook.core.decision import (
+    OTHER_OPERATION,
+    UNCHANGED,
+    UNKNOWN_KIND,
+    Allowed,
+    Decision,
+    Denied,
+    Problem,
+    Warning,
+)
 from webhook.core.enclosed import origin_of
 from webhook.core.policy import assets
 from webhook.core.policy.envelope import Context
@@ -31,9 +40,10 @@ def judge_document(
     An update that leaves the spec alone passes: finalizers and status are not ours to judge.
     """
     if request.operation not in ("CREATE", "UPDATE") or request.group not in OURS:
-        return Allowed(request.object, judged=False)
+        ours = request.group in OURS
+        return Allowed(request.object, not_evaluated=OTHER_OPERATION if ours else UNKNOWN_KIND)
     if request.old is not None and request.old.get("spec") == request.object.get("spec"):
-        return Allowed(request.object, judged=False)
+        return Allowed(request.object, not_evaluated=UNCHANGED)
     documents = Documents()
     origin = origin_of((request.kind, request.namespace, request.name))
     source = SourceDocument(origin, 1, named(request), {}, {})

@@ -401,7 +401,9 @@ def audit_annotations(decision: Decision, generation: int | None) -> dict[str, s
     """What the audit log keeps: names and places, never a value. The API server prefixes keys."""
     match decision:
         case Allowed():
-            kept = {"decision": "allowed" if decision.judged else "not-judged"}
+            kept = {"decision": decisions.outcome_of(decision)}
+            if decision.not_evaluated:
+                kept["reason"] = decision.not_evaluated
             if decision.changes:
                 names = ", ".join(dict.fromkeys(each.field for each in decision.changes))
                 kept["changes"] = limited(f"{len(decision.changes)}: {names}")

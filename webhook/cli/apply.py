@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from webhook.adapters.files import read_all
-from webhook.cli import loading, report
+from webhook.cli import loading, outcomes, report
+from webhook.cli.outcomes import Tally
+from webhook.core.decision import NOT_EVALUATED, REFUSED
 from webhook.core.policy.combine import GUARDED
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of
@@ -15,6 +17,7 @@ from webhook.offline import Place, Verdict, judge, manifests_of, references_of
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Manifests: files, folders, or - for stdin.")
 ]
+YAML = "yaml"
 Output = Annotated[
     str, typer.Option("--output", "-o", help="yaml, json (one object a line) or text.")
 ]
@@ -32,18 +35,27 @@ def apply(
     rule_combination: loading.Combination = GUARDED,
     kubernetes: loading.Minor = DEFAULT_MINOR,
     output: Output = "yaml",
+    fail_on: outcomes.FailOn = REFUSED,
+    strict: outcomes.Strict = False,
+    partial: outcomes.Partial = False,
 ) -> None:
     """Complete manifests by the policies, or refuse them: what the cluster would decide.
 
-    Completed manifests go to stdout, violations and warnings to stderr. Every namespace is
-    governed, and the built-in system policy holds. Exit code 0: all allowed, 1: something is
-    refused, 2: bad input.
+    Completed manifests go to stdout, all of them or none; with --partial those that are not
+    refused. Violations, warnings and a closing summary go to stderr. An object is allowed,
+    refused, or not evaluated, with the reason. Every namespace counts as governed but the
+    cluster's own and those labelled otherwise, and the built-in system policy applies.
+
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal unless
+    said otherwise, 2: bad input.
     """
     try:
+        failing = outcomes.failing_on(fail_on, strict=strict)
         code = run(
             files,
             Place(namespace or "default", loading.labels_of(namespace_labels)),
             output,
+            Tally(failing),
             loading.sources_of(
                 policies,
                 interfaces,
@@ -54,16 +66,27 @@ def apply(
                 minor=kubernetes,
                 crds=crds,
             ),
+            partial=partial,
+            assumed=namespace is None,
         )
     except loading.BadInput:
         code = loading.BAD_INPUT
     raise typer.Exit(code)
 
 
-def run(files: list[str], place: Place, output: str, sources: Sources) -> int:
+def run(
+    files: list[str],
+    place: Place,
+    output: str,
+    tally: Tally,
+    sources: Sources,
+    *,
+    partial: bool,
+    assumed: bool,
+) -> int:
     """Judge every manifest; the exit code."""
-    loading.checked(output, tuple(report.FORMATS), "--output")
-    catalog = loading.catalog_of(sources)
+    loading.checked(output, (YAML, *report.FORMATS), "--output")
+    catalog = loading.catalog_of(sources, tally)
     documents, problems = read_all(files, kubernetes=True)
     objects, more = manifests_of(documents)
     problems += more
@@ -74,7 +97,14 @@ def run(files: list[str], place: Place, output: str, sources: Sources) -> int:
     for source, raw in objects:
         with faults.kept(source):
             verdicts.append(judge(raw, source, catalog, references, place))
-    report.show(verdicts, output, faults)
-    if problems:
-        return faults.code(loading.BAD_INPUT)
-    return faults.code(0 if all(each.allowed for each in verdicts) else 1)
+    for _ in range(faults.count):
+        tally.take(NOT_EVALUATED, outcomes.FAULT)
+    if output == YAML:
+        report.show_manifests(verdicts, faults, partial=partial, failed=bool(problems))
+    else:
+        report.show(verdicts, output, faults)
+    for each in verdicts:
+        tally.take_verdict(each)
+    outcomes.warn_of_policies(tally, verdicts, catalog, sources, assumed=assumed)
+    code = tally.close()
+    return faults.code(loading.BAD_INPUT if problems else code)

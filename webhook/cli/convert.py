@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from webhook.adapters.files import read_all
-from webhook.cli import loading
+from webhook.cli import loading, outcomes
 from webhook.core.decision import Problem
 from webhook.core.policy.convert import INEXACT
 from webhook.core.policy.convert import convert as converted
@@ -42,10 +42,12 @@ def convert(
     namespace: Namespace = None,
     workload_type: loading.WorkloadType = None,
     scope_name: ScopeNames = None,
+    partial: outcomes.Partial = False,
 ) -> None:
     """Convert policies to canonical custom resources: v1 resources, API form, bare, aliases.
 
     The result goes to stdout; what could not be expressed goes to stderr, with its place and why.
+    Nothing goes to stdout where a document cannot be converted, unless --partial asks for the rest.
     Exit code 0: everything was expressed, 1: something was not, 2: bad input.
     """
     try:
@@ -57,7 +59,7 @@ def convert(
         )
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    raise typer.Exit(run(files, context))
+    raise typer.Exit(run(files, context, partial=partial))
 
 
 def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -73,7 +75,7 @@ def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return scopes
 
 
-def run(files: list[str], context: Context) -> int:
+def run(files: list[str], context: Context, *, partial: bool) -> int:
     """Convert every document; the exit code."""
     documents, problems = read_all(files)
     loading.tell(problems)
@@ -91,9 +93,12 @@ def run(files: list[str], context: Context) -> int:
             else:
                 policies.append(result.policy)
                 code = max(code, NOT_EXPRESSED if result.losses else 0)
-    if policies:
+    code = faults.code(code)
+    if policies and code not in (0, NOT_EXPRESSED) and not partial:
+        loading.complain(f"nothing is printed; --partial prints the other {len(policies)}")
+    elif policies:
         sys.stdout.write(as_yaml(policies))
-    return faults.code(code)
+    return code
 
 
 def loss_text(loss: Problem) -> str:

@@ -14,12 +14,13 @@ from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
-from webhook.cli import loading
+from webhook.cli import loading, outcomes
 from webhook.cli.explain_json import kind_json, object_json
 from webhook.cli.explain_text import Page, kind_text, object_text
+from webhook.cli.outcomes import Tally
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
+from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
@@ -63,6 +64,8 @@ def explain(
     kind: KindName = None,
     component: ComponentName = "",
     output: Output = "text",
+    fail_on: outcomes.FailOn = REFUSED,
+    strict: outcomes.Strict = False,
 ) -> None:
     """Say what holds and why: for a kind (--kind) every leaf of the effective
     policy, with its default, rules and items, the policy and scope that say
@@ -84,7 +87,7 @@ def explain(
     (value), rules (rule, argument), items (key, attributes, locked,
     imposed, asset), lost (what, value, reason, to), trial (what, value).
 
-    JSON of a manifest: source, kind, name, allowed, judged, policies, pods
+    JSON of a manifest: source, kind, name, outcome, reason, allowed, judged, policies, pods
     (component, instance, roles, path, fields), workload (fields),
     violations, warnings, audit. A field there: field, secret, values (set,
     value, path, key, source, derived, note, attributes, violations,
@@ -94,9 +97,11 @@ def explain(
 
     Installation settings are read from PODGATE_* variables, as by the
     server. Values of env, args, command and annotations are never shown:
-    null in JSON. Exit code 0: told, 1: a manifest is refused, 2: bad input.
+    null in JSON. Exit code 0: told, 1: a manifest is refused, or what --fail-on
+    names, 2: bad input.
     """
     try:
+        tally = Tally(outcomes.failing_on(fail_on, strict=strict))
         place = Place(namespace or "default", loading.labels_of(namespace_labels))
         sources = loading.sources_of(
             policies,
@@ -108,21 +113,30 @@ def explain(
             minor=kubernetes,
             crds=crds,
         )
-        code = run(files or [], kind, component, place, output, sources)
+        assumed = namespace is None
+        code = run(files or [], kind, component, place, output, tally, sources, assumed=assumed)
     except loading.BadInput:
         code = loading.BAD_INPUT
     raise typer.Exit(code)
 
 
 def run(
-    files: list[str], kind: str | None, component: str, place: Place, output: str, sources: Sources
+    files: list[str],
+    kind: str | None,
+    component: str,
+    place: Place,
+    output: str,
+    tally: Tally,
+    sources: Sources,
+    *,
+    assumed: bool,
 ) -> int:
     """Explain a kind or every manifest; the exit code."""
     loading.checked(output, ("text", "json", "yaml"), "--output")
     if bool(files) == bool(kind):
         loading.complain("error: give either --kind KIND or manifests to explain")
         raise loading.BadInput
-    catalog = loading.catalog_of(sources)
+    catalog = loading.catalog_of(sources, tally)
     if kind:
         faults = loading.Faults()
         show([told_kind(catalog, kind, component, place)], output, faults)
@@ -133,17 +147,24 @@ def run(
     loading.tell(problems)
     references = references_of(objects, place)
     faults = loading.Faults()
+    verdicts: list[Verdict] = []
     told: list[ToldObject] = []
     for source, raw in objects:
         with faults.kept(source):
-            told += told_objects(catalog, references, raw, source, component, place)
+            verdict = judge(raw, source, catalog, references, place)
+            told += told_objects(catalog, references, raw, verdict, component, place)
+            verdicts.append(verdict)
     if component and told and not any(each.report and each.report.pods for each in told):
         loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
         raise loading.BadInput
+    for _ in range(faults.count):
+        tally.take(NOT_EVALUATED, outcomes.FAULT)
     show(told, output, faults)
-    if problems:
-        return faults.code(loading.BAD_INPUT)
-    return faults.code(0 if all(each.verdict.allowed for each in told) else 1)
+    for verdict in verdicts:
+        tally.take_verdict(verdict)
+    outcomes.warn_of_policies(tally, verdicts, catalog, sources, assumed=assumed)
+    code = tally.close()
+    return faults.code(loading.BAD_INPUT if problems else code)
 
 
 class ToldObject(NamedTuple):
@@ -173,15 +194,19 @@ def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Kind
 
 
 def told_objects(
-    catalog: Catalog, references: References, raw: Any, source: str, component: str, place: Place
+    catalog: Catalog,
+    references: References,
+    raw: Any,
+    verdict: Verdict,
+    component: str,
+    place: Place,
 ) -> list[ToldObject]:
-    """One manifest judged and explained, then every object that it wraps."""
-    verdict = judge(raw, source, catalog, references, place)
+    """One manifest explained, then every object that it wraps."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
-    if definition is None or budget.too_deep(raw):
+    if definition is None or verdict.reason == UNGOVERNED or budget.too_deep(raw):
         return [ToldObject(verdict, None)]
-    request = request_of(raw, catalog.completed(definition, raw), place)
+    request = request_of(raw, catalog.completed(definition, raw), place, references)
     facts = facts_of(request, catalog, jq.evaluator()) or Facts()
     told = []
     for path, asked, decision, alone in taken_apart(request, verdict.decision, catalog):
@@ -191,7 +216,7 @@ def told_objects(
         plans = catalog.plans_for(own, asked.namespace, references, labels, others_of(asked))
         with given(facts_for(asked, facts), asked.object):
             report = explain_object(asked, plans, references, alone, component)
-        where = f"{source} at {display(path)}" if path else source
+        where = f"{verdict.source} at {display(path)}" if path else verdict.source
         told.append(ToldObject(Verdict(where, asked.kind, asked.name, decision, None), report))
     return told
 

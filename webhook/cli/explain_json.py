@@ -130,12 +130,14 @@ def object_json(verdict: Verdict, found: ObjectReport | None) -> dict[str, Any]:
         "source": verdict.source,
         "kind": verdict.kind,
         "name": verdict.name,
-        "allowed": verdict.allowed,
-        "judged": found is not None,
+        **report.outcome_json(verdict),
+        "judged": found is not None and not verdict.reason,
     }
     if found is None:
         violations = [report.violation_json(each) for each in report.violations_of(verdict)]
-        return {**body, "violations": violations, "warnings": report.warnings_of(verdict)}
+        audit = [report.violation_json(each) for each in verdict.decision.audit]
+        warnings = report.warnings_of(verdict)
+        return {**body, "violations": violations, "audit": audit, "warnings": warnings}
     return {
         **body,
         "policies": [source_json(each) for each in found.policies],

@@ -178,13 +178,13 @@ def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> Non
     count = len(report.violations_of(verdict))
     broken = "1 rule is broken" if count == 1 else f"{count} rules are broken"
     outcome = "allowed" if verdict.allowed else f"refused, {broken}"
+    if verdict.reason:
+        outcome = f"not evaluated: {report.reason_text(verdict)}"
     style = "bold" if verdict.allowed else "bold red"
     page.line(0, f"{wording.clean(report.label(verdict))}: {outcome}", style)
     if found is None:
         for violation in report.violations_of(verdict):
             page.line(2, f"x {wording.violation_text(violation)}", "red")
-        if verdict.allowed:
-            page.line(2, "! no definition covers this kind, so nothing of it is judged", "yellow")
         return
     policies_text(page, found.policies)
     for violation in found.violations:
@@ -193,7 +193,7 @@ def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> Non
         page.line(2, f"! {wording.warning_text(warning)}", "yellow")
     for violation in found.audit:
         if violation.source is not None and violation.source.enforcement == "Audit":
-            page.line(2, f"on trial: {wording.violation_text(violation)}", "yellow")
+            page.line(2, f"audit: {wording.violation_text(violation)}", "yellow")
     for pod in found.pods:
         page.gap()
         instance = f" {wording.clean(pod.instance)}" if pod.instance else ""

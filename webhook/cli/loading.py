@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -229,10 +229,18 @@ def known_schemas(crds: list[str] | None) -> tuple[KindSchema, ...]:
     return schemas
 
 
-def catalog_of(sources: Sources) -> Catalog:
-    """The catalog, its warnings told; BadInput once its problems are told."""
+class Counting(Protocol):
+    """Whatever counts the warnings of a command."""
+
+    warnings: int
+
+
+def catalog_of(sources: Sources, tally: Counting | None = None) -> Catalog:
+    """The catalog; its warnings are printed and counted. BadInput once its problems are printed."""
     catalog, problems = load(sources)
     tell(problems)
+    if tally is not None:
+        tally.warnings += sum(each.severity == "warning" for each in problems)
     if catalog is None:
         count = sum(1 for each in problems if each.severity == "error")
         complain(f"{count} problem{'s' if count != 1 else ''} found; nothing was judged")

@@ -9,9 +9,11 @@ from typing import Any
 import orjson
 import yaml
 
+from webhook.cli import loading
 from webhook.cli.loading import Faults
+from webhook.cli.outcomes import is_audited
 from webhook.core import pointer, wording
-from webhook.core.decision import Change, Denied, Violation
+from webhook.core.decision import NO_PODS, Change, Denied, Violation
 from webhook.offline import Verdict
 
 
@@ -46,34 +48,65 @@ def label(verdict: Verdict) -> str:
     return f"{verdict.kind}/{verdict.name or '(unnamed)'} ({verdict.source})"
 
 
+def outcome_json(verdict: Verdict) -> dict[str, Any]:
+    """The outcome; `allowed` is null and `reason` is set where nobody evaluated the object."""
+    return {
+        "outcome": verdict.outcome,
+        "reason": verdict.reason or None,
+        "allowed": None if verdict.reason else verdict.allowed,
+    }
+
+
+def audited(verdict: Verdict) -> list[Violation]:
+    """The violations that policies in audit mode report."""
+    return [each for each in verdict.decision.audit if is_audited(each.source)]
+
+
+def reason_text(verdict: Verdict) -> str:
+    """Why an object is not evaluated."""
+    warnings = verdict.decision.warnings
+    return wording.not_evaluated_text(verdict.reason, verdict.group, warnings)
+
+
+def further_warnings(verdict: Verdict) -> list[str]:
+    """The warnings but that of the reason why it is not evaluated."""
+    found = (each for each in verdict.decision.warnings if each.reason != verdict.reason)
+    return [wording.warning_text(each) for each in found]
+
+
 def as_json(verdict: Verdict, first: bool) -> None:
     """One object on one line."""
     body = {
         "source": verdict.source,
         "kind": verdict.kind,
         "name": verdict.name,
-        "allowed": verdict.allowed,
+        **outcome_json(verdict),
         "object": verdict.object,
         "patch": list(verdict.patch),
         "violations": [violation_json(each) for each in violations_of(verdict)],
+        "audit": [violation_json(each) for each in audited(verdict)],
         "warnings": warnings_of(verdict),
     }
     sys.stdout.write(orjson.dumps(body).decode() + "\n")
 
 
-def as_yaml(verdict: Verdict, first: bool) -> None:
-    """The completed manifest on stdout, messages on stderr."""
-    if verdict.allowed:
-        text = yaml.dump(
-            verdict.object, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
-        )
-        sys.stdout.write(("" if first else "---\n") + text)
-        sys.stdout.flush()
-    else:
+def yaml_text(document: Any) -> str:
+    """One document as YAML, its keys in order."""
+    text: str = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def tell_of(verdict: Verdict) -> None:
+    """What there is to know of one manifest, on stderr."""
+    if not verdict.allowed:
         print(f"{label(verdict)}: refused", file=sys.stderr)
         for each in violations_of(verdict):
             print(f"  - {wording.violation_text(each)}", file=sys.stderr)
-    for line in warnings_of(verdict):
+    if verdict.reason and verdict.reason != NO_PODS:
+        print(f"{label(verdict)}: not evaluated: {reason_text(verdict)}", file=sys.stderr)
+    for each in audited(verdict):
+        print(f"audit: {label(verdict)}: {wording.violation_text(each)}", file=sys.stderr)
+    for line in further_warnings(verdict):
         print(f"warning: {label(verdict)}: {line}", file=sys.stderr)
 
 
@@ -88,6 +121,8 @@ def as_text(verdict: Verdict, first: bool) -> None:
         print(f"{label(verdict)}: refused, {len(violations)} {rules} broken")
         for violation in violations:
             print(f"  - {wording.violation_text(violation)}")
+    elif verdict.reason:
+        print(f"{label(verdict)}: not evaluated: {reason_text(verdict)}")
     elif changes:
         places = "place" if len(changes) == 1 else "places"
         print(f"{label(verdict)}: allowed, {len(changes)} {places} filled in")
@@ -95,7 +130,9 @@ def as_text(verdict: Verdict, first: bool) -> None:
             print(f"  + {change_line(change)}")
     else:
         print(f"{label(verdict)}: allowed as it is")
-    for line in warnings_of(verdict):
+    for violation in audited(verdict):
+        print(f"  ~ audit: {wording.violation_text(violation)}")
+    for line in further_warnings(verdict):
         print(f"  ! {line}")
 
 
@@ -105,7 +142,6 @@ def change_line(change: Change) -> str:
 
 
 FORMATS: dict[str, Callable[[Verdict, bool], None]] = {
-    "yaml": as_yaml,
     "json": as_json,
     "text": as_text,
 }
@@ -116,3 +152,24 @@ def show(verdicts: Sequence[Verdict], output: str, faults: Faults) -> None:
     for index, verdict in enumerate(verdicts):
         with faults.kept(verdict.source):
             FORMATS[output](verdict, index == 0)
+
+
+def show_manifests(
+    verdicts: Sequence[Verdict], faults: Faults, *, partial: bool, failed: bool
+) -> None:
+    """The completed manifests as YAML: all of them or, unless `partial`, none.
+
+    A pipe into kubectl would otherwise apply half of what belongs together. `failed`: some
+    document could not be read.
+    """
+    texts: list[str] = []
+    for verdict in verdicts:
+        with faults.kept(verdict.source):
+            tell_of(verdict)
+            if verdict.allowed:
+                texts.append(yaml_text(verdict.object))
+    refused = any(not each.allowed for each in verdicts)
+    if partial or not (failed or refused or faults.count):
+        sys.stdout.write("---\n".join(texts))
+    elif texts:
+        loading.complain("nothing is printed; --partial prints what is not refused")

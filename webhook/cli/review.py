@@ -14,13 +14,16 @@ from webhook.adapters.files import origin_of, problem_of, read_file
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, fault_response, parse_review, respond
-from webhook.cli import loading
+from webhook.cli import loading, outcomes
+from webhook.cli.outcomes import Tally
+from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Problem
+from webhook.core.decision import REFUSED, Problem, outcome_of, why_not_evaluated
 from webhook.core.policy.combine import GUARDED
 from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.loader import DEFAULT_MINOR
+from webhook.offline import policies_for
 
 STAGES = tuple(each.value for each in Stage)
 File = Annotated[str, typer.Argument(metavar="FILE", help="The AdmissionReview, or - for stdin.")]
@@ -40,12 +43,17 @@ def review(
     rule_combination: loading.Combination = GUARDED,
     kubernetes: loading.Minor = DEFAULT_MINOR,
     stage: StageName = "mutate",
+    fail_on: outcomes.FailOn = REFUSED,
+    strict: outcomes.Strict = False,
 ) -> None:
     """Answer one AdmissionReview (JSON or YAML) as the webhook would; the response is JSON.
 
-    Exit code 0: allowed, 1: refused, 2: bad input.
+    A closing line on stderr says whether the object is allowed, refused or not evaluated, and why.
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal unless said
+    otherwise, 2: bad input.
     """
     try:
+        tally = Tally(outcomes.failing_on(fail_on, strict=strict))
         loading.checked(stage, STAGES, "--stage")
         labels = loading.labels_of(namespace_labels)
         sources = loading.sources_of(
@@ -57,7 +65,8 @@ def review(
             minor=kubernetes,
             crds=crds,
         )
-        code = answer(read_review(file), Stage(stage), loading.catalog_of(sources), labels)
+        catalog = loading.catalog_of(sources, tally)
+        code = answer(read_review(file), Stage(stage), catalog, labels, tally)
     except loading.BadInput:
         code = loading.BAD_INPUT
     raise typer.Exit(code)
@@ -86,7 +95,9 @@ def read_review(file: str) -> bytes:
         raise loading.BadInput from None
 
 
-def answer(body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str]) -> int:
+def answer(
+    body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str], tally: Tally
+) -> int:
     """Print the response; the exit code."""
     request = parse_review(body, stage)
     if isinstance(request, ReviewFault):
@@ -97,4 +108,13 @@ def answer(body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str]) 
     request = replace(request, time=clock.moment())
     decision = judge_review(request, catalog, references, jq.evaluator())
     sys.stdout.write(respond(request, decision).decode() + "\n")
-    return 0 if isinstance(decision, Allowed) else 1
+    audited = sum(outcomes.is_audited(each.source) for each in decision.audit)
+    reason = why_not_evaluated(decision)
+    tally.take(outcome_of(decision), reason, len(decision.warnings), audited)
+    if reason:
+        why = wording.not_evaluated_text(reason, request.group, decision.warnings)
+        loading.complain(f"{request.kind}/{request.name or '(unnamed)'}: not evaluated: {why}")
+    else:
+        found = policies_for(request, decision, catalog, references)
+        tally.policies.update((each.source, each) for each in found)
+    return tally.close()

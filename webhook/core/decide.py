@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webhook.core.catalog import Catalog, Plans
-from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.decision import (
+    EXEMPT_SENDER,
+    NO_POLICY,
+    OTHER_OPERATION,
+    Allowed,
+    Decision,
+    Denied,
+)
 from webhook.core.derived import decide_derived
 from webhook.core.joined import joined, stricter, with_trial
 from webhook.core.judgement.conclusion import concluded
@@ -20,7 +27,7 @@ from webhook.core.judgement.origins import kind_of
 from webhook.core.judgement.ratchet import body_changed, compare_with_before, is_unchanged
 from webhook.core.judgement.reserved import judge_reserved
 from webhook.core.judgement.rules import judge_child, judge_final, judge_intent, judged_pods
-from webhook.core.judgement.ungoverned import judge_coverage, unknown_kind
+from webhook.core.judgement.ungoverned import judge_coverage, undefined
 from webhook.core.judgement.unwritten import judge_unwritten, must_be_complete
 from webhook.core.judgement.views import refuse_unreadable, views_of
 from webhook.core.owners import names_of, others_of, owner_reference
@@ -64,8 +71,10 @@ def decided(
         request = replace(
             request, excused_by=catalog.exceptions_for(request, names_of(request, catalog))
         )
-    if request.treatment is Treatment.EXEMPT or request.operation not in ("CREATE", "UPDATE"):
-        return Allowed(request.object, judged=False)
+    if request.operation not in ("CREATE", "UPDATE"):
+        return Allowed(request.object, not_evaluated=OTHER_OPERATION)
+    if request.treatment is Treatment.EXEMPT:
+        return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
     if request.subresource == "scale":
         decision, trial = decide_scale(request, catalog, references)
         if trial is None or request.stage is Stage.VALIDATE:
@@ -73,7 +82,7 @@ def decided(
         return with_trial(decision, trial)
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
-        return Allowed(request.object, warnings=unknown_kind(request, catalog), judged=False)
+        return undefined(request, catalog)
     if request.treatment is Treatment.DERIVED:
         return decide_derived(request, catalog, references, definition, facts)
     if definition.embedded:
@@ -128,7 +137,7 @@ def decide_child(
     """What a controller made of a workload that leaves something of its pods to it."""
     reference = owner_reference(request.outermost.object)
     if reference is None:
-        return Allowed(request.object, judged=False)
+        return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
     owner = kind_of(reference)
     if request.namespace_labels:
         namespaces = {**references.namespaces, request.namespace: request.namespace_labels}
@@ -154,6 +163,8 @@ def tried(
     The mutating pass reports it, but for children of controllers, which only the validating pass sees.
     """
     reporting = Stage.VALIDATE if request.treatment is Treatment.CHILD else Stage.MUTATE
+    if plans.trial is None and not plans.enforced.policies and isinstance(decision, Allowed):
+        return replace(decision, not_evaluated=NO_POLICY)
     if plans.trial is None or request.stage is not reporting:
         return decision
     return with_trial(decision, judge(request, plans.trial, references, adds))

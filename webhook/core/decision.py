@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from webhook.core.pointer import Path
 
@@ -97,7 +97,8 @@ class Allowed:
     """The object may pass, with `patch` (RFC 6902) leading from the request's object to `object`.
 
     `unseen` are claims (kind, namespace, name) that were asked for and are not known: seen, they
-    might change the decision.
+    might change the decision. `not_evaluated` is the reason why no policy was asked about the
+    object, "" where the policies allow it.
     """
 
     object: Any
@@ -105,9 +106,14 @@ class Allowed:
     changes: tuple[Change, ...] = ()
     warnings: tuple[Warning, ...] = ()
     audit: tuple[Violation, ...] = ()
-    judged: bool = True
+    not_evaluated: str = ""
     excused: tuple[Excused, ...] = ()
     unseen: frozenset[tuple[str, str, str]] = frozenset()
+
+    @property
+    def judged(self) -> bool:
+        """Whether policies were asked about the object."""
+        return not self.not_evaluated
 
 
 class OwnerReference(NamedTuple):
@@ -165,6 +171,43 @@ class Problem:
 
 
 Decision = Allowed | Denied
+
+ALLOWED: Final = "allowed"
+REFUSED: Final = "refused"
+NOT_EVALUATED: Final = "not-evaluated"
+
+UNKNOWN_KIND: Final = "unknown-kind"
+UNKNOWN_VERSION: Final = "unknown-version"
+NO_PODS: Final = "no-pods"
+UNGOVERNED: Final = "ungoverned-namespace"
+EXEMPT_SENDER: Final = "exempt-sender"
+NO_POLICY: Final = "no-policy"
+OTHER_OPERATION: Final = "other-operation"
+UNCHANGED: Final = "unchanged"
+NOT_EVALUATED_REASONS: Final = (
+    UNKNOWN_KIND,
+    UNKNOWN_VERSION,
+    NO_PODS,
+    UNGOVERNED,
+    EXEMPT_SENDER,
+    NO_POLICY,
+    OTHER_OPERATION,
+    UNCHANGED,
+)
+"""Why an object is not evaluated. `no-pods` is a kind of Kubernetes or podgate that holds none,
+`unchanged` a document of podgate whose spec stays as it was."""
+
+
+def outcome_of(decision: Decision) -> str:
+    """One of the three outcomes; what is not evaluated is never called allowed."""
+    if isinstance(decision, Denied):
+        return REFUSED
+    return NOT_EVALUATED if decision.not_evaluated else ALLOWED
+
+
+def why_not_evaluated(decision: Decision) -> str:
+    """The reason why an object is not evaluated, "" where it is."""
+    return decision.not_evaluated if isinstance(decision, Allowed) else ""
 
 
 @dataclass(slots=True)

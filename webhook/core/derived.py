@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from webhook.core.catalog import Catalog
 from webhook.core.decision import (
+    EXEMPT_SENDER,
     Allowed,
     Decision,
     Denied,
@@ -90,7 +91,7 @@ def decide_derived(
     """The decision on one object that a controller made; it may need its owner to be looked up."""
     owner = owner_reference(request.object)
     if owner is None:
-        return Allowed(request.object, judged=False)
+        return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
     labels = request.namespace_labels or references.namespaces.get(request.namespace, {})
     made = Made(request, catalog, references, definition, owner, labels, facts)
     try:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webhook.core.carry import carry
-from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning, sort_key
+from webhook.core.decision import (
+    Allowed,
+    Decision,
+    Denied,
+    Violation,
+    Warning,
+    sort_key,
+    why_not_evaluated,
+)
 from webhook.core.patch import Draft, diff
 from webhook.core.pointer import Path, display
 from webhook.core.request import Request
@@ -48,8 +56,10 @@ def joined(
         tell = next((each for each in owners if each is not None), None)
         return Denied(ordered, told, tuple(audit), tell, tuple(excused))
     patch = tuple(diff(request.object, draft.document))
+    reasons = [why_not_evaluated(each) for _, each in parts if each is not None]
+    reason = "" if "" in reasons else why_not_evaluated(own)
     return Allowed(
-        draft.document, patch, tuple(changes), told, tuple(audit), excused=tuple(excused)
+        draft.document, patch, tuple(changes), told, tuple(audit), reason, tuple(excused)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision
+from webhook.core.decision import UNKNOWN_KIND, Allowed, Decision
 from webhook.core.judgement.conclusion import concluded
 from webhook.core.plan import Plan, component_roles
 from webhook.core.pointer import Path, read
@@ -36,7 +36,7 @@ def decide_scale(
     )
     target = definition.profile.scale_subresource if definition is not None else None
     if definition is None or target is None:
-        return Allowed(request.object, judged=False), None
+        return Allowed(request.object, not_evaluated=UNKNOWN_KIND), None
     plans = catalog.plans_for(
         definition, request.namespace, references, request.namespace_labels or None
     )

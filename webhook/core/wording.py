@@ -177,8 +177,8 @@ WARNINGS: dict[str, str] = {
     "pods-as-text": "text may change its pods, unread here: rules hold on the pods{facts}",
     "pods-unseen": "it states no pods: rules hold on those that its controller makes",
     "wrapped-kind": "no definition says where what is wrapped keeps its pods{facts}",
-    "unknown-kind": "no definition says where this kind keeps its pods, so it is not judged{facts}",
-    "unknown-version": "this version has no definition, so it is not judged{facts}",
+    "unknown-kind": "no definition covers this kind: nobody evaluates the pods in it{facts}",
+    "unknown-version": "no definition covers this version: nobody evaluates it{facts}",
     "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
     "migProfile": "accepted for older manifests; MIG is better asked for as a resource",
     "unbounded": "the GPUs of a claim cannot be counted{facts}",
@@ -197,6 +197,20 @@ WARNINGS: dict[str, str] = {
     "unnamed-workload": "without a name that a label can hold, its default was not written",
     "default-needs-other": "its default was not written, as one is missing{facts}",
 }
+
+NOT_EVALUATED: dict[str, str] = {
+    "unknown-kind": "no definition covers this kind",
+    "unknown-version": "no definition covers this version",
+    "no-pods": "this kind holds no pods",
+    "ungoverned-namespace": "podgate does not govern its namespace",
+    "exempt-sender": "a controller made it of an object that was evaluated",
+    "no-policy": "no policy in force applies to it",
+    "other-operation": "only CREATE and UPDATE are evaluated",
+    "unchanged": "its spec stays as it was",
+}
+DEVICES = "podgate counts the devices of a claim only for the workloads that refer to it"
+
+DEVICE_GROUPS = ("resource.k8s.io", "resource.nvidia.com")
 
 CHANGES: dict[str, str] = {
     "default": "set by default",
@@ -334,6 +348,19 @@ def warning_text(warning: decision.Warning, longest: int = 0) -> str:
         if not longest or len(whole) <= longest:
             return whole
     return cut(text, longest)
+
+
+def not_evaluated_text(
+    reason: str, group: str = "", warnings: Sequence[decision.Warning] = ()
+) -> str:
+    """Why an object of this group is not evaluated, and what nobody looks at then."""
+    text = NOT_EVALUATED.get(reason) or words(reason)
+    known = next((each for each in warnings if each.reason == reason), None)
+    if known is not None:
+        named = cut(", ".join(known.facts), LONGEST_ADVICE)
+        what = "its pods" if reason == "unknown-version" else "the pods that it seems to hold"
+        return f"{text} ({named}): nobody evaluates {what}"
+    return f"{text}; {DEVICES}" if group in DEVICE_GROUPS else text
 
 
 def change_text(change: Change) -> str:

@@ -80,7 +80,7 @@ def test_reviews_for_nothing_are_told_when_they_are_many() -> None:
         text = (
             "# TYPE podgate_requests counter\n"
             'podgate_requests_total{outcome="allowed"} 90\n'
-            f'podgate_requests_total{{outcome="not-judged"}} {count}\n'
+            f'podgate_requests_total{{outcome="not-evaluated"}} {count}\n'
         )
         return list(of_ours(Figures(text, ("podgate_", "# TYPE")), ""))
 

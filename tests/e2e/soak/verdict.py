@@ -14,11 +14,11 @@ from tests.e2e.soak.watch import Watch, figures_of
 
 CALLS = "apiserver_admission_webhook_"
 DURATION = "podgate_request_duration_seconds"
-FINE = {"allowed", "patched", "denied", "not-judged"}
+FINE = {"allowed", "patched", "denied", "not-evaluated"}
 DENIED = re.compile(r" denied .* user=(?P<user>\S+) dry_run=False ")
 SAID = ("podgate refused", 'podgate.dev" denied')
 NODES = ("kube-scheduler", "kwok")
-UNEVALUATED = "not-judged"
+UNEVALUATED = "not-evaluated"
 MOST_UNEVALUATED = 0.10
 """The share of reviews that may come to nothing: what need not be sent is left out by conditions."""
 MEGABYTE = 1024 * 1024

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Warning
+from webhook.core.decision import NO_PODS, UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Warning
+from webhook.core.judgement.podless import KINDS_WITHOUT_PODS
 from webhook.core.pointer import read
 from webhook.core.request import Request
 from webhook.core.workload.coverage import pod_like, uncovered
@@ -13,23 +14,32 @@ from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.locating.location import LocationError, PodLocation
 
 
-def unknown_kind(request: Request, catalog: Catalog) -> tuple[Warning, ...]:
-    """A kind without a definition that seems to hold pods is told, never silently ungoverned.
+def undefined(request: Request, catalog: Catalog) -> Allowed:
+    """An object that no definition covers passes, with the reason why it is not evaluated.
 
-    A version without one is told of every object, since other versions of the kind are governed.
+    A kind that seems to hold pods gets a warning. A version without a definition always does, since
+    other versions of the kind are governed.
     """
     group = f".{request.group}" if request.group else ""
     named = f"{request.kind}{group}/{request.version}"
     defined = catalog.definitions.get((request.group, request.kind), ())
     if defined:
         known = ", ".join(sorted({version for each in defined for version in each.versions}))
-        return (Warning("unknown-version", "", (), (named, f"known are {known}")),)
+        told = Warning(UNKNOWN_VERSION, "", (), (named, f"known are {known}"))
+        return Allowed(request.object, warnings=(told,), not_evaluated=UNKNOWN_VERSION)
+    if seems_to_hold_pods(request):
+        told = Warning(UNKNOWN_KIND, "", (), (named,))
+        return Allowed(request.object, warnings=(told,), not_evaluated=UNKNOWN_KIND)
+    podless = (request.group, request.kind) in KINDS_WITHOUT_PODS
+    return Allowed(request.object, not_evaluated=NO_PODS if podless else UNKNOWN_KIND)
+
+
+def seems_to_hold_pods(request: Request) -> bool:
+    """Whether something in the object looks like a pod, or it is too deep or too large to search."""
     try:
-        if not pod_like(request.object):
-            return ()
+        return pod_like(request.object)
     except LocationError:
-        pass  # too deep or too large to tell: say that it is not judged
-    return (Warning("unknown-kind", "", (), (named,)),)
+        return True
 
 
 def judge_coverage(ev: Evaluation, locations: Sequence[PodLocation]) -> None:

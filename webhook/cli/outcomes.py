@@ -1,0 +1,246 @@
+"""Outcomes of a command: the options on its exit code, warnings, and the closing summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+import typer
+
+from webhook.adapters.files import origin_of, read_all, shipped_folder
+from webhook.cli import loading
+from webhook.core import wording
+from webhook.core.catalog import Catalog
+from webhook.core.decision import ALLOWED, NO_PODS, NOT_EVALUATED, REFUSED, Source
+from webhook.core.policy.combine import RANK
+from webhook.core.policy.model import Policy
+from webhook.core.workload.suggestions import closest
+from webhook.loader import Sources
+from webhook.offline import Place, Verdict
+
+WARNING, AUDIT, NONE = "warning", "audit", "none"
+FAULT: Final = "fault"
+EVERYTHING: Final = (REFUSED, NOT_EVALUATED, WARNING, AUDIT)
+MOST_NAMED: Final = 5
+ASSUMED: Final = Place().namespace
+NO_POLICY_GIVEN: Final = (
+    "no policy is given (--policies FILE), so only the built-in system policy applies"
+)
+
+FailOn = Annotated[
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT,…",
+        help=f"What leads to exit code 1: {', '.join(EVERYTHING)}, or none. Kinds of Kubernetes"
+        " that hold no pods do not count as not-evaluated.",
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help=f"The same as --fail-on {','.join(EVERYTHING)}.")
+]
+Partial = Annotated[
+    bool,
+    typer.Option("--partial", help="Print what can be printed, although something is refused."),
+]
+
+
+def failing_on(fail_on: str, *, strict: bool) -> frozenset[str]:
+    """What leads to exit code 1, from the two options."""
+    words = [each.strip() for each in fail_on.split(",") if each.strip()]
+    for each in words:
+        loading.checked(each, (*EVERYTHING, NONE), "--fail-on")
+    if not words or (NONE in words and len(set(words)) > 1):
+        loading.complain("error: --fail-on: write none alone, or what leads to exit code 1")
+        raise loading.BadInput
+    return frozenset(EVERYTHING if strict else words) - {NONE}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of outcomes, and the policies in force, for the closing line and the exit code."""
+
+    fail_on: frozenset[str]
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    warnings: int = 0
+    audit: int = 0
+    policies: dict[Source, Policy | None] = field(default_factory=dict)
+
+    def take(self, outcome: str, reason: str = "", warnings: int = 0, audit: int = 0) -> None:
+        """Count one object."""
+        self.outcomes[outcome] += 1
+        if outcome == NOT_EVALUATED:
+            self.reasons[reason] += 1
+        self.warnings += warnings
+        self.audit += audit
+
+    def take_verdict(self, verdict: Verdict) -> None:
+        """Count one manifest."""
+        decision = verdict.decision
+        audited = sum(is_audited(each.source) for each in decision.audit)
+        self.take(verdict.outcome, verdict.reason, len(decision.warnings), audited)
+        if not verdict.reason:
+            self.policies.update((each.source, each) for each in verdict.policies)
+
+    def warn(self, text: str) -> None:
+        """One warning on stderr that concerns no single object."""
+        self.warnings += 1
+        loading.complain(f"warning: {text}")
+
+    def close(self, *, of: str = "object") -> int:
+        """Print the closing line on stderr; the exit code that the outcomes lead to."""
+        loading.complain(self.line(of))
+        counted = {
+            REFUSED: self.outcomes[REFUSED],
+            NOT_EVALUATED: self.outcomes[NOT_EVALUATED] - self.reasons[NO_PODS],
+            WARNING: self.warnings,
+            AUDIT: self.audit,
+        }
+        return 1 if any(counted[each] for each in self.fail_on) else 0
+
+    def line(self, of: str) -> str:
+        """The closing line: objects by outcome, warnings, and the policies in force."""
+        total = sum(self.outcomes.values())
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
+        told = [
+            f"{self.outcomes[ALLOWED]} allowed",
+            f"{self.outcomes[REFUSED]} refused",
+            f"{self.outcomes[NOT_EVALUATED]} not evaluated{f' ({reasons})' if reasons else ''}",
+        ]
+        if self.warnings:
+            told.append(plural(self.warnings, "warning"))
+        if self.audit:
+            told.append(f"{plural(self.audit, 'violation')} in audit mode")
+        return f"{plural(total, of)}: {', '.join(told)}; policies in force: {self.in_force()}"
+
+    def in_force(self) -> str:
+        """The policies in force by name, the broadest scope first."""
+        found = sorted(
+            self.policies.items(),
+            key=lambda each: (RANK[each[0].scope], each[0].namespace, each[0].policy),
+        )
+        named = [
+            f"{policy_text(source)}{' (built in)' if policy and is_built_in(policy) else ''}"
+            for source, policy in found
+        ]
+        return listed(named) or "none"
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    kept = names[:MOST_NAMED]
+    more = f" and {len(names) - len(kept)} more" if len(names) > len(kept) else ""
+    return f"{', '.join(kept)}{more}"
+
+
+def policy_text(source: Source) -> str:
+    """A policy by scope and name, with its mode where it is not enforced."""
+    mode = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
+    return f"{wording.clean(source.label())}{mode}"
+
+
+def is_audited(source: Source | None) -> bool:
+    """Whether a violation comes from a policy in audit mode."""
+    return source is not None and source.enforcement == "Audit"
+
+
+def is_built_in(policy: Policy) -> bool:
+    """Whether a policy comes with podgate."""
+    return policy.origin.startswith(f"{shipped_folder()}/")
+
+
+def warn_of_policies(
+    tally: Tally,
+    verdicts: Sequence[Verdict],
+    catalog: Catalog,
+    sources: Sources,
+    *,
+    assumed: bool,
+) -> None:
+    """Warn where given policies are none, or have no effect on the objects that are evaluated.
+
+    `assumed`: no option names the namespace of manifests without one.
+    """
+    given = [each for each in catalog.policies if not is_built_in(each)]
+    for path in sources.policies:
+        if not any(is_from(each, path) for each in given):
+            tally.warn(empty_text(path))
+    for each in given:
+        if says_nothing(each):
+            tally.warn(f"{policy_text(each.source)} is empty: it has no default and no rule")
+    evaluated = [each for each in verdicts if not each.reason]
+    if not given:
+        if not sources.policies:
+            tally.warn(NO_POLICY_GIVEN)
+        return
+    without = [each for each in evaluated if all(map(is_built_in, each.policies))]
+    if without:
+        named = listed([f"{each.kind}/{each.name or '(unnamed)'}" for each in without])
+        tally.warn(f"no given policy applies to {wording.clean(named)}")
+    places = sorted({each.namespace for each in verdicts if each.namespace})
+    in_force = set(tally.policies)
+    unused = [each for each in given if each.source not in in_force] if evaluated else []
+    for each in unused[:MOST_NAMED]:
+        hint, doubtful = unused_text(each, places, assumed=assumed and ASSUMED in places)
+        if doubtful:
+            tally.warn(hint)
+        elif without:
+            loading.complain(f"note: {hint}")
+
+
+def says_nothing(policy: Policy) -> bool:
+    """Whether a policy has no default, rule or imposed asset."""
+    body = policy.body
+    return not any((*body.defaults.values(), *body.items.values(), *body.imposed.values())) and (
+        not any(body.rules.values())
+    )
+
+
+def is_from(policy: Policy, path: str) -> bool:
+    """Whether a policy comes from a path that was given."""
+    return policy.origin == origin_of(path) or policy.origin.startswith(f"{path.rstrip('/')}/")
+
+
+def empty_text(path: str) -> str:
+    """What a path without a policy holds."""
+    documents = [] if path == "-" else read_all([path])[0]
+    what = "holds documents, but no policy" if documents else "is empty: it holds no policy"
+    return f"--policies {wording.clean(origin_of(path))} {what}"
+
+
+def unused_text(policy: Policy, places: Sequence[str], *, assumed: bool) -> tuple[str, bool]:
+    """Why a policy applies to no object, and whether that looks like a slip."""
+    name = policy_text(policy.source)
+    if policy.namespace and policy.namespace not in places:
+        near = closest(policy.namespace, places)
+        where = f"the objects are in {wording.clean(listed(places)) or 'no namespace'}"
+        text = f"{name} applies in namespace {policy.namespace} only; {where}"
+        if assumed:
+            return f"{text}: give --namespace {policy.namespace}", True
+        return (f"{text}: did you mean {policy.namespace}?", True) if near else (text, False)
+    return f"{name} applies to no object here: {selection_text(policy)}", False
+
+
+def selection_text(policy: Policy) -> str:
+    """What a policy selects, in short."""
+    return "; ".join(selections(policy)) or "no object is of a kind or namespace that it selects"
+
+
+def selections(policy: Policy) -> Iterator[str]:
+    """Each selector of a policy."""
+    if policy.workload_types:
+        yield f"it is for workload types {', '.join(sorted(policy.workload_types))}"
+    if policy.kinds:
+        yield f"it is for {listed(sorted(kind for _, kind in policy.kinds))}"
+    if policy.namespace_selector is not None:
+        yield "it selects namespaces by their labels (--namespace-labels)"
+    if policy.exclude_namespaces:
+        yield f"it excludes namespaces {listed(sorted(policy.exclude_namespaces))}"
