@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -21,6 +21,7 @@ from webhook.core.workload.suggestions import closest
 from webhook.loader import shipped_paths
 
 KindName = tuple[str, str]
+Known = Mapping[KindName, tuple[Definition, ...]]
 
 
 def is_definition(data: Any) -> bool:
@@ -53,10 +54,31 @@ def from_file(path: str) -> list[Definition]:
     return definitions
 
 
+def all_of(paths: Sequence[str]) -> Known:
+    """The shipped definitions and those of files; BadInput once a problem of these is reported."""
+    documents, _ = read_all(shipped_paths())
+    given, problems = read_all(list(paths)) if paths else ([], [])
+    wanted = [each for each in (*documents, *given) if is_definition(each.data)]
+    found, more = assembled(wanted)
+    told = [*problems, *(more if given else ())]
+    loading.tell(told)
+    if any(each.severity == "error" for each in told):
+        raise loading.BadInput
+    return found
+
+
 def named(name: str) -> list[Definition]:
     """The shipped definitions of a kind: Kind, kind.group, plural or plural.group, in any case."""
-    documents, _ = read_all(shipped_paths())
-    found, _ = assembled([each for each in documents if is_definition(each.data)])
+    return list(several_named(all_of([]), name))
+
+
+def one_named(known: Known, name: str) -> Definition:
+    """The definition of a kind's first version; BadInput as for `named`."""
+    return several_named(known, name)[0]
+
+
+def several_named(found: Known, name: str) -> tuple[Definition, ...]:
+    """The definitions of the kind of a name; BadInput once none or several are reported."""
     names: dict[str, list[KindName]] = {}
     for (group, kind), definitions in found.items():
         for word in {kind.casefold(), *(each.profile.resource for each in definitions)}:
@@ -66,7 +88,7 @@ def named(name: str) -> list[Definition]:
             )
     matches = list(dict.fromkeys(names.get(name.casefold(), [])))
     if len(matches) == 1:
-        return list(found[matches[0]])
+        return found[matches[0]]
     if matches:
         told = " or ".join(sorted(f"{kind}.{group or 'core'}" for group, kind in matches))
         loading.complain(f"error: {name} is several kinds; write {told}")
@@ -75,6 +97,16 @@ def named(name: str) -> list[Definition]:
         fix = f"did you mean {near}?" if near else "name a shipped kind or a file"
         loading.complain(f"error: no shipped definition of {name!r} and no such file; {fix}")
     raise loading.BadInput
+
+
+def finder(known: Known) -> Callable[[Any], Definition | None]:
+    """A function from an object to the definition of its kind and version, if there is one."""
+
+    def find(data: Any) -> Definition | None:
+        group, _, kind = kind_of_object(data)
+        return fitting(known.get((group, kind), ()), data)
+
+    return find
 
 
 def definitions_of(given: str) -> list[Definition]:

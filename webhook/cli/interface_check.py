@@ -26,7 +26,9 @@ from webhook.core.workload.definition_check import (
 from webhook.core.workload.definition_paths import texts
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
+from webhook.core.workload.null_safety import check_null_safety
 from webhook.core.workload.profile import check_profile
+from webhook.core.workload.typed import Report
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Definitions: files, folders, or - for stdin.")
@@ -66,6 +68,11 @@ def check(
     findings.problems += problems
     every = [each for several in found.values() for each in several]
     check_fields(every, documents, findings)
+    for each in documents:
+        report = Report(each)
+        if is_interface(each.data):
+            check_null_safety(each, jq.evaluator(), report)
+        findings.problems += report.problems
     findings.texts = [(each, text) for each in documents for text in texts(each.data)]
     schemas = check_crds(crd, documents, every, findings) if crd else {}
     if sample and every:

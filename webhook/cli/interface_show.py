@@ -16,6 +16,7 @@ from rich.tree import Tree
 from webhook.cli import definitions, loading
 from webhook.core.pointer import display
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.definition_model import InterfaceSpec, Topology
 from webhook.core.workload.interface import Component
 from webhook.core.workload.profile import ComponentProfile, FieldPlaces, Profile, Reference, ScaleOf
 
@@ -96,6 +97,8 @@ def tree_of(definition: Definition) -> Branch:
     head = f"{definitions.label(definition)} {', '.join(definition.versions)} ({kind})"
     tree = Branch(head)
     add_components(tree, definition, "", ())
+    add_child_kinds(tree, definition)
+    add_gangs(tree, interface.spec)
     add_other_objects(tree, profile)
     if profile.fields:
         branch = tree.add("fields")
@@ -114,6 +117,50 @@ def tree_of(definition: Definition) -> Branch:
     if interface.name:
         tree.add(f"from {interface.origin}")
     return tree
+
+
+def add_child_kinds(tree: Branch, definition: Definition) -> None:
+    """The kinds of objects that the operator makes, beside those of components."""
+    structure = definition.interface.spec.structure_definition
+    names = [f"{each.kind}.{each.group}" if each.group else str(each.kind)
+             for each in structure.additional_child_kinds]  # fmt: skip
+    between = sorted(
+        f"{kind}.{group}" if group else kind
+        for group, kind in definition.profile.intermediate_kinds
+    )
+    if names:
+        tree.add(f"further child kinds: {', '.join(names)}")
+    if between:
+        tree.add(f"kinds between the object and its pods: {', '.join(between)}")
+
+
+def add_gangs(tree: Branch, spec: InterfaceSpec) -> None:
+    """The pod groups that are scheduled together, in both forms."""
+    gang = spec.optimization_instructions and spec.optimization_instructions.gang_scheduling
+    for group in gang.pod_groups if gang else ():
+        branch = tree.add(f"pod group {group.name}")
+        for member in group.members:
+            keys = f", grouped by {', '.join(member.group_by_key_paths)}"
+            filters = f", only where {' and '.join(member.filters)}"
+            branch.add(
+                member.component_name
+                + (keys if member.group_by_key_paths else "")
+                + (filters if member.filters else "")
+            )
+    if gang and gang.pod_group:
+        branch = tree.add(
+            f"pod group {gang.pod_group.name}{topology_text(gang.pod_group.topology)}"
+        )
+        for each in gang.pod_group.sub_groups:
+            branch.add(f"{each.component_name}{topology_text(each.topology)}")
+
+
+def topology_text(topology: Topology | None) -> str:
+    """How close the pods are to be."""
+    if topology is None:
+        return ""
+    levels = f"{topology.required_topology_level}, better {topology.preferred_topology_level}"
+    return f", in one {levels} of {topology.topology_name}"
 
 
 def add_other_objects(tree: Branch, profile: Profile) -> None:

@@ -92,6 +92,13 @@ def check_gang(spec: InterfaceSpec, components: list[Placed], report: Report) ->
             near = closest(name, by_name)
             fix = f"did you mean `{near}`?" if near else f"name one of {', '.join(by_name)}"
             report.add(at, f"`{shown(name)}` is no component", fix, "member-unknown")
+        elif by_name[name].root and not has_pods(by_name[name].body):
+            with_pods = [each.body.name for each in components if has_pods(each.body)]
+            if with_pods:
+                listed = ", ".join(f"`{shown(each)}`" for each in with_pods)
+                found = f"pod group member `{shown(name)}` is the root, which has no pods itself"
+                fix = f"name the components with pods, {listed}, or all pods are in one group"
+                report.warn(at, found, fix, "gang-of-root")
 
 
 def check_kinds(spec: InterfaceSpec, report: Report) -> None:

@@ -1,0 +1,274 @@
+"""podgate interface tree, update and suspend, as people run them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.running import podgate
+from webhook.adapters.api_server import ApiError
+from webhook.cli import definitions
+from webhook.cli.interface_tree import from_cluster
+from webhook.core.workload.expressions import Evaluator
+from webhook.core.workload.object_tree import DEEPEST, trees, walk
+
+POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+
+
+def job(name: str) -> dict[str, Any]:
+    return {"name": name, "template": {"spec": {"template": POD}}}
+
+
+def owned(kind: str, name: str, owner: str = "", **more: Any) -> dict[str, Any]:
+    """An object whose uid is its name."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "team", "uid": name}
+    if owner:
+        metadata["ownerReferences"] = [{"uid": "other"}, {"uid": owner, "controller": True}]
+    metadata |= more.pop("metadata", {})
+    version = {"JobSet": "jobset.x-k8s.io/v1alpha2", "Job": "batch/v1"}.get(kind, "v1")
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
+
+
+def objects() -> list[dict[str, Any]]:
+    labels = {
+        "jobset.sigs.k8s.io/replicatedjob-name": "master",
+        "batch.kubernetes.io/job-name": "training-master-0",
+    }
+    return [
+        owned(
+            "JobSet",
+            "training",
+            spec={"replicatedJobs": [job("master"), job("worker")]},
+            status={"replicatedJobsStatus": [{"name": "master", "active": 1}]},
+        ),
+        owned("Job", "training-master-0", "training", status={"active": 1, "ready": 1}),
+        owned(
+            "Pod",
+            "training-master-0-0",
+            "training-master-0",
+            metadata={"labels": labels},
+            status={"phase": "Pending"},
+        ),
+        owned("Service", "pods", "training"),
+        owned("Pod", "of-somebody-else"),
+    ]
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> str:
+    """What kubectl prints of several kinds."""
+    path = tmp_path / "live.yaml"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": objects()}))
+    return str(path)
+
+
+@pytest.fixture
+def jobset(tmp_path: Path) -> str:
+    """The JobSet alone."""
+    path = tmp_path / "jobset.yaml"
+    path.write_text(yaml.safe_dump(objects()[0]))
+    return str(path)
+
+
+def test_a_tree_of_files(live: str) -> None:
+    result = podgate("interface", "tree", "jobset/training", live)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "JobSet/training  Running",
+        "  Job/training-master-0  Running",
+        "    Pod/training-master-0-0  Initializing  (replicatedjob master)",
+        "  Service/pods",
+    ]
+
+
+def test_a_tree_as_json(live: str) -> None:
+    body = json.loads(podgate("interface", "tree", "JobSet/training", live, "-o", "json").stdout)
+    (first, service) = body["children"]
+    assert (body["state"], body["namespace"]) == ("Running", "team")
+    assert first["children"][0]["instance"] == "master"
+    assert service["state"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments, code, told",
+    [
+        (["jobset/none"], 1, "no JobSet.jobset.x-k8s.io none"),
+        (["jobset"], 2, "write KIND/NAME"),
+        (["jobsett/a"], 2, "did you mean jobset"),
+        (["jobset/training", "-o", "yaml"], 2, "yaml"),
+    ],
+)
+def test_what_a_tree_cannot_draw(live: str, arguments: list[str], code: int, told: str) -> None:
+    result = podgate("interface", "tree", arguments[0], live, *arguments[1:])
+    assert result.exit_code == code
+    assert told in result.stderr
+
+
+def test_circles_and_long_chains_of_owners_are_cut() -> None:
+    circle = [owned("Pod", "a", "c"), owned("Pod", "b", "a"), owned("Pod", "c", "b")]
+    itself = [owned("Pod", "d", "d")]
+    chain = [owned("Pod", f"p{n}", f"p{n + 1}") for n in range(3 * DEEPEST)]
+    found = trees([*circle, *itself, *chain], lambda _: None, Evaluator())
+    seen = [each.body["metadata"]["name"] for root in found for each in walk(root)]
+    assert sorted(seen) == sorted(each["metadata"]["name"] for each in (*circle, *itself, *chain))
+    assert len(found) == 1 + 1 + 3
+    assert max(sum(1 for _ in walk(root)) for root in found) <= DEEPEST
+
+
+class Server:
+    """Answers like an API server that has the objects; each list comes in two pages."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, method: str, path: str, accept: str = "") -> dict[str, Any]:
+        assert method == "GET"
+        self.asked.append(path)
+        if path in ("/api", "/apis"):
+            return discovery("" if path == "/api" else "apis")
+        base, _, query = path.partition("?")
+        plural = base.rsplit("/", 1)[-1]
+        found = [each for each in objects() if f"{each['kind'].lower()}s" == plural]
+        if "continue=" in query:
+            return {"apiVersion": found[0]["apiVersion"], "metadata": {}, "items": found[1:]}
+        listed = [{k: v for k, v in each.items() if k != "kind"} for each in found[:1]]
+        more = {"continue": "a/b"} if len(found) > 1 else {}
+        version = found[0]["apiVersion"] if found else "v1"
+        return {"apiVersion": version, "metadata": more, "items": listed}
+
+    async def find(self, path: str) -> dict[str, Any] | None:
+        self.asked.append(path)
+        name = path.rsplit("/", 1)[-1]
+        return next(
+            (e for e in objects() if e["kind"] == "JobSet" and e["metadata"]["name"] == name), None
+        )
+
+
+def discovery(which: str) -> dict[str, Any]:
+    """An aggregated list of discovery."""
+    rows = {"": [("", "v1", "Pod"), ("", "v1", "Service")],
+            "apis": [("batch", "v1", "Job"), ("jobset.x-k8s.io", "v1alpha2", "JobSet")]}  # fmt: skip
+    return {
+        "items": [
+            {
+                "metadata": {"name": group},
+                "versions": [
+                    {
+                        "version": version,
+                        "resources": [
+                            {
+                                "resource": f"{kind.lower()}s",
+                                "scope": "Namespaced",
+                                "responseKind": {"kind": kind},
+                            }
+                        ],
+                    }
+                ],
+            }
+            for group, version, kind in rows[which]
+        ]
+    }
+
+
+def test_a_tree_of_a_cluster_lists_each_child_kind_once() -> None:
+    known = definitions.all_of([])
+    definition = definitions.one_named(known, "jobset")
+    server: Any = Server()
+    found = asyncio.run(from_cluster(server, definition, "training", "team", known))
+    (root, *_) = trees(found, definitions.finder(known), Evaluator())
+    assert [each.body["kind"] for each in walk(root)] == ["JobSet", "Job", "Pod", "Service"]
+    listed = [each for each in server.asked if "limit=" in each and "continue" not in each]
+    assert sorted(each.partition("?")[0] for each in listed) == [
+        "/api/v1/namespaces/team/pods",
+        "/api/v1/namespaces/team/services",
+        "/apis/batch/v1/namespaces/team/jobs",
+    ]
+    assert any("continue=a%2Fb" in each for each in server.asked)
+    assert asyncio.run(from_cluster(server, definition, "none", "team", known)) == []
+    other = definitions.one_named(known, "raycluster")
+    with pytest.raises(ApiError, match="does not serve"):
+        asyncio.run(from_cluster(server, other, "a", "team", known))
+
+
+def test_update_writes_one_instance(jobset: str) -> None:
+    result = podgate(
+        *("interface", "update", "jobset", jobset, "--component", "replicatedjob"),
+        *("--instance", "worker", "--set", "schedulerName=5", "--set", 'labels={"q":"r"}'),
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, second = (
+        each["template"]["spec"]["template"]
+        for each in yaml.safe_load(result.stdout)["spec"]["replicatedJobs"]
+    )
+    assert first == POD
+    assert second["spec"]["schedulerName"] == "5"
+    assert second["metadata"]["labels"] == {"q": "r"}
+
+
+def test_update_as_a_patch_of_all_instances(tmp_path: Path) -> None:
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "a"},
+        "spec": {"template": POD},
+    }
+    path = tmp_path / "deployment.yaml"
+    path.write_text(yaml.safe_dump(body))
+    result = podgate(
+        *("interface", "update", "deployment", str(path), "-c", "deployment", "-o", "patch"),
+        *("--set", "replicas=3", "--set", "image=y"),
+    )
+    assert sorted(json.loads(result.stdout), key=lambda each: each["path"]) == [
+        {"op": "add", "path": "/spec/replicas", "value": 3},
+        {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "y"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments, code, told",
+    [
+        (["-c", "none", "--set", "image=a"], 1, "`none` is no component"),
+        (["-c", "replicatedjob", "-i", "x", "--set", "image=a"], 1, "no instance `x`"),
+        (["-c", "replicatedjob", "--set", "imagee=a"], 1, "no place for `imagee`"),
+        (["-c", "replicatedjob"], 2, "nothing to write"),
+        (["-c", "replicatedjob", "--set", "image"], 2, "write NAME=VALUE"),
+        (["-c", "replicatedjob", "--set", "replicas=two"], 2, "a whole number"),
+        (["-c", "replicatedjob", "--set", "image=a", "-o", "xml"], 2, "xml"),
+    ],
+)
+def test_what_update_refuses(jobset: str, arguments: list[str], code: int, told: str) -> None:
+    result = podgate("interface", "update", "jobset", jobset, *arguments)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert told in result.stderr
+
+
+def test_suspend_and_resume(jobset: str) -> None:
+    suspended = podgate("interface", "suspend", "jobset", jobset)
+    assert yaml.safe_load(suspended.stdout)["spec"]["suspend"] is True
+    resumed = podgate("interface", "suspend", "jobset", jobset, "--resume", "-o", "json")
+    assert json.loads(resumed.stdout)["spec"]["suspend"] is False
+
+
+def test_a_kind_that_cannot_be_suspended_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "set.yaml"
+    path.write_text(
+        yaml.safe_dump({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "a"}})
+    )
+    result = podgate("interface", "suspend", "daemonset", str(path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "the definition of DaemonSet has no suspendDefinition" in result.stderr
+
+
+def test_show_lists_child_kinds_and_pod_groups() -> None:
+    lines = [
+        line.strip() for line in podgate("interface", "show", "pytorchjob").stdout.splitlines()
+    ]
+    assert "further child kinds: Pod, Service" in lines
+    at = lines.index("pod group job")
+    assert lines[at + 1].startswith("replica, grouped by")

@@ -1,0 +1,209 @@
+"""podgate interface tree: a live object and what belongs to it, as one tree with states."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from webhook import jq
+from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.discovery import discovered
+from webhook.adapters.files import read_all
+from webhook.adapters.kubernetes import AccessError
+from webhook.cli import definitions, loading
+from webhook.cli.crds import KubeconfigFile, credentials_for
+from webhook.cli.interface_show import Branch, draw
+from webhook.cli.lint import write_json
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.object_tree import KindName, Node, child_kinds, metadata_of, trees, walk
+
+Target = Annotated[
+    str, typer.Argument(metavar="KIND/NAME", help="The object, such as jobset/training.")
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE…",
+        help="Objects as `kubectl get -o yaml` prints them; - is stdin. None: ask the cluster.",
+    ),
+]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace of the object in the cluster.")
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option("--interfaces", metavar="PATH", help="Further definitions; may repeat."),
+]
+Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
+Json = dict[str, Any]
+PAGE = 500
+MOST = 20_000
+
+
+def tree(
+    target: Target,
+    files: Files = None,
+    namespace: Namespace = "default",
+    interfaces: Given = None,
+    kubeconfig: KubeconfigFile = None,
+    output: Output = "text",
+) -> None:
+    """Draw an object and all objects below it, by owner references, with the state of each.
+
+    From files nothing is asked. From the cluster it needs `get` on the object and `list` on the
+    kinds that its definition names, in its namespace.
+    Exit code 0: drawn, 1: no such object, 2: something cannot be read.
+    """
+    try:
+        loading.checked(output, ("text", "json"), "--output")
+        known = definitions.all_of(interfaces or [])
+        kind, name = parts_of(target)
+        definition = definitions.one_named(known, kind)
+        if files:
+            objects = from_files(files)
+        else:
+            server = ApiServer(credentials_for(kubeconfig, os.environ))
+            objects = asyncio.run(from_cluster(server, definition, name, namespace, known))
+    except (ApiError, AccessError) as error:
+        loading.complain(f"error: {error}")
+        raise typer.Exit(loading.BAD_INPUT) from None
+    except loading.BadInput:
+        raise typer.Exit(loading.BAD_INPUT) from None
+    find = definitions.finder(known)
+    found = [
+        node
+        for root in trees(objects, find, jq.evaluator())
+        for node in walk(root)
+        if is_target(node.body, definition, name)
+    ]
+    if not found:
+        loading.complain(f"error: no {definitions.label(definition)} {name}")
+        raise typer.Exit(1)
+    if output == "json":
+        bodies = [as_json(each) for each in found]
+        write_json(bodies[0] if len(bodies) == 1 else bodies)
+        return
+    for each in found:
+        draw(branch_of(each))
+
+
+def parts_of(target: str) -> tuple[str, str]:
+    """Kind and name of a target; BadInput once it is reported."""
+    kind, slash, name = target.partition("/")
+    if not slash or not kind or not name or "/" in name:
+        loading.complain(f"error: found {target!r}; write KIND/NAME, such as jobset/training")
+        raise loading.BadInput
+    return kind, name
+
+
+def from_files(files: list[str]) -> list[Json]:
+    """The objects of the files, lists item by item."""
+    documents, problems = read_all(files, kubernetes=True)
+    loading.tell(problems)
+    if problems:
+        raise loading.BadInput
+    unpacked = definitions.unpacked(documents)
+    return [each.data for each in unpacked if isinstance(each.data, dict)]
+
+
+async def from_cluster(
+    server: ApiServer, definition: Definition, name: str, namespace: str, known: definitions.Known
+) -> list[Json]:
+    """The object, and the objects of all kinds below it in its namespace; raises ApiError."""
+    served = kinds_served(await discovered(server))
+    key = (definition.interface.group, definition.interface.kind)
+    if key not in served:
+        raise ApiError(0, f"the cluster does not serve {definitions.label(definition)}")
+    body = await server.find(f"{path_of(key, served[key], namespace)}/{quote(name, safe='')}")
+    if body is None:
+        return []
+    found = [body]
+    by_kind = {kind: each[0] for kind, each in known.items()}
+    for kind in sorted(child_kinds(definition, by_kind)):
+        if kind in served:
+            found += await listed(server, kind, path_of(kind, served[kind], namespace))
+    return found
+
+
+async def listed(server: ApiServer, kind: KindName, path: str) -> list[Json]:
+    """All objects of a kind, page by page; their kind, which lists leave out, is put back."""
+    found: list[Json] = []
+    more = ""
+    while True:
+        body = await server.ask("GET", f"{path}?limit={PAGE}{more}")
+        version = str(body.get("apiVersion") or "")
+        found += [
+            {**each, "apiVersion": version, "kind": kind[1]} for each in body.get("items") or ()
+        ]
+        follow = metadata_of(body).get("continue")
+        if not follow:
+            return found
+        if len(found) > MOST:
+            raise ApiError(0, f"more than {MOST} objects at {path}")
+        more = f"&continue={quote(str(follow), safe='')}"
+
+
+def kinds_served(lists: list[Json]) -> dict[KindName, tuple[str, str]]:
+    """Version and plural name of each kind in namespaces, by the server's preferred version."""
+    found: dict[KindName, tuple[str, str]] = {}
+    for item in (each for body in lists for each in body.get("items") or ()):
+        group = str(metadata_of(item).get("name") or "")
+        for version in item.get("versions") or ():
+            for each in version.get("resources") or ():
+                kind = str((each.get("responseKind") or {}).get("kind"))
+                if each.get("scope") == "Namespaced":
+                    row = (str(version.get("version")), str(each.get("resource")))
+                    found.setdefault((group, kind), row)
+    return found
+
+
+def path_of(kind: KindName, served: tuple[str, str], namespace: str) -> str:
+    """The path of a collection in a namespace."""
+    version, plural = served
+    base = f"/apis/{kind[0]}/{version}" if kind[0] else f"/api/{version}"
+    return f"{base}/namespaces/{quote(namespace, safe='')}/{plural}"
+
+
+def is_target(body: Any, definition: Definition, name: str) -> bool:
+    """Whether an object is the one that was asked for."""
+    group, _, kind = definitions.kind_of_object(body)
+    own = (definition.interface.group, definition.interface.kind)
+    return (group, kind) == own and metadata_of(body).get("name") == name
+
+
+def title(node: Node) -> str:
+    """Kind, name, state and component of one object."""
+    name = f"{node.body.get('kind')}/{metadata_of(node.body).get('name')}"
+    state = node.state or (f"state unknown: {node.problem}" if node.problem else "")
+    of = f"{node.component} {node.instance}".strip()
+    return "  ".join(filter(None, (name, state, f"({of})" if of else "")))
+
+
+def branch_of(node: Node) -> Branch:
+    """The tree as lines."""
+    top = Branch(title(node))
+    stack = [(node, top)]
+    while stack:
+        each, branch = stack.pop()
+        stack += [(child, branch.add(title(child))) for child in each.children]
+    return top
+
+
+def as_json(node: Node) -> Json:
+    """The tree for programs."""
+    metadata = metadata_of(node.body)
+    return {
+        "apiVersion": node.body.get("apiVersion"),
+        "kind": node.body.get("kind"),
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name"),
+        "state": node.state or None,
+        "problem": node.problem or None,
+        "component": node.component or None,
+        "instance": node.instance or None,
+        "children": [as_json(each) for each in node.children],
+    }

@@ -1,0 +1,154 @@
+"""Objects of a cluster as trees: what belongs to what by owner references, each with its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.core.workload.access_errors import AccessError
+from webhook.core.workload.bound import Bound, bind
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.expressions import Evaluator, JqError
+from webhook.core.workload.gang import component_of, instance_of, summarize
+from webhook.core.workload.selectors import PodQuery
+
+Find = Callable[[Any], Definition | None]
+KindName = tuple[str, str]
+DEEPEST: Final = 100
+
+
+@dataclass(slots=True)
+class Node:
+    """One object; `state` is "" where its kind has no definition or it has no status yet.
+
+    `problem` says why a state cannot be read. `component` and `instance` are of a pod, by the
+    nearest object above whose definition selects it.
+    """
+
+    body: Mapping[str, Any]
+    state: str = ""
+    problem: str = ""
+    component: str = ""
+    instance: str = ""
+    children: list[Node] = field(default_factory=list)
+
+
+def metadata_of(body: Any) -> Mapping[str, Any]:
+    """The metadata of an object, empty where it has none."""
+    found = body.get("metadata") if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def owners_of(body: Any) -> list[str]:
+    """The uids of an object's owners, its controller first."""
+    listed = metadata_of(body).get("ownerReferences")
+    rows = [each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)]
+    rows.sort(key=lambda each: each.get("controller") is not True)
+    return [str(each.get("uid")) for each in rows if each.get("uid")]
+
+
+def trees(objects: Sequence[Any], find: Find, evaluator: Evaluator) -> list[Node]:
+    """Every object below its owner; those whose owner is not among them are roots.
+
+    A circle of owners is cut at one of them, and a chain at DEEPEST levels.
+    """
+    nodes = [read(each, find, evaluator) for each in objects]
+    by_uid = {str(metadata_of(each.body).get("uid")): each for each in nodes}
+    owners = {
+        id(node): next((by_uid[uid] for uid in owners_of(node.body) if uid in by_uid), None)
+        for node in nodes
+    }
+    levels: dict[int, int] = {}
+    roots = []
+    for node in nodes:
+        line, above = [], node
+        while id(above) not in levels:
+            levels[id(above)] = 0  # being looked at: who comes back here goes round a circle
+            line.append(above)
+            above = owners[id(above)] or above
+        level = levels[id(above)]
+        for each in reversed(line):
+            owner = owners[id(each)]
+            level = 1 if owner is None or level in (0, DEEPEST) else level + 1
+            levels[id(each)] = level
+            if level == 1 or owner is None:
+                roots.append(each)
+            else:
+                owner.children.append(each)
+    for root in roots:
+        name_pods(root, find, evaluator)
+    return roots
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """A node and all below it."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def read(body: Any, find: Find, evaluator: Evaluator) -> Node:
+    """One object with its state."""
+    node = Node(body)
+    definition = find(body)
+    if definition is None or not body.get("status"):
+        return node
+    try:
+        status = bind(definition, body, evaluator).root.status()
+        node.state = status.resolved if status is not None else ""
+    except (AccessError, JqError) as error:
+        node.problem = str(error)
+    return node
+
+
+def name_pods(root: Node, find: Find, evaluator: Evaluator) -> None:
+    """Say of each pod which component of the nearest object above it is."""
+    stack: list[tuple[Node, tuple[Bound, ...]]] = [(root, ())]
+    while stack:
+        node, above = stack.pop()
+        if node.body.get("kind") == "Pod":
+            name_pod(node, above)
+        definition = find(node.body)
+        inner = (bind(definition, node.body, evaluator), *above) if definition else above
+        stack.extend((each, inner) for each in node.children)
+
+
+def name_pod(node: Node, above: Sequence[Bound]) -> None:
+    """The component and instance of one pod, by the topmost definition that selects it."""
+    pod = PodQuery(node.body)
+    for bound in reversed(above):
+        try:
+            summary = summarize(bound.spec)
+            if summary.leaves:
+                node.component = component_of(summary, pod)
+                node.instance = instance_of(bound, pod, node.component) or ""
+                return
+        except (AccessError, JqError):
+            continue
+
+
+def child_kinds(
+    definition: Definition, by_kind: Mapping[KindName, Definition]
+) -> frozenset[KindName]:
+    """The kinds of objects below one of a kind, those of further definitions included."""
+    found: set[KindName] = {("", "Pod")}
+    stack, seen = [definition], set()
+    while stack:
+        each = stack.pop()
+        key = (each.interface.group, each.interface.kind)
+        if key in seen:
+            continue
+        seen.add(key)
+        structure = each.interface.spec.structure_definition
+        named = [child.kind for child in structure.child_components if child.kind]
+        own = {
+            (kind.group or "", kind.kind or "")
+            for kind in (*named, *structure.additional_child_kinds)
+        }
+        own |= each.profile.intermediate_kinds
+        found |= own
+        stack += [by_kind[kind] for kind in own if kind in by_kind]
+    return frozenset(found)
