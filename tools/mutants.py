@@ -66,6 +66,7 @@ class Mutant:
     file: str
     number: int
     line: int
+    column: int
     change: str
     text: str
     in_function: bool
@@ -77,7 +78,12 @@ class Mutant:
     @property
     def key(self) -> str:
         """What names the mutant as long as its line reads the same."""
-        return f"{self.file} | {self.text} | {self.change}"
+        return f"{self.file} | {self.text} | {self.column} | {self.change}"
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """What names the mutant in the list of equivalent ones: its own line."""
+        return self.file, self.text.rpartition(" ↵ ")[2], self.change
 
 
 def sources() -> dict[str, str]:
@@ -95,8 +101,9 @@ def drawn(seed: int, count: int) -> list[Mutant]:
         for number, site in enumerate(mutations.sites_of(source)):
             if "swapped" in site.change and chance.random() > SWAPS:
                 continue
-            text = lines[site.line - 1].strip()
-            found.append(Mutant(file, number, site.line, site.change, text, site.in_function))
+            around = [each.strip() for each in lines[max(0, site.line - 2) : site.line]]
+            where = site.line, site.column, site.change, " ↵ ".join(around)
+            found.append(Mutant(file, number, *where, site.in_function))
     return chance.sample(found, min(count, len(found)))
 
 
@@ -146,8 +153,7 @@ class Runner:
         """The tests to run: those that caught others of the file, then the cheapest of each group."""
         source = (ROOT / mutant.file).read_text()
         first, last = span(source, mutant.line)
-        path = ROOT / mutant.file
-        found, at_import = self.recording.tests_of(path, source, first, last)
+        found, at_import = self.recording.tests_of(mutant.file, source, first, last)
         if not mutant.in_function:
             found = set(self.recording.seconds)
         found &= self.items.keys()
@@ -480,11 +486,11 @@ def report(seed: int, mutants: Sequence[Mutant], done: dict[str, Mutant]) -> int
     import yaml
 
     known = yaml.safe_load(EQUIVALENT.read_text()) if EQUIVALENT.exists() else []
-    equivalent = {f"{each['file']} | {each['text']} | {each['change']}" for each in known}
+    equivalent = {(each["file"], each["text"], each["change"]) for each in known}
     ran = [done[each.key] for each in mutants if each.key in done]
     survivors = [each for each in ran if each.verdict == "survived"]
-    same = [each for each in survivors if each.key in equivalent]
-    open_ones = [each for each in survivors if each.key not in equivalent]
+    same = [each for each in survivors if each.said in equivalent]
+    open_ones = [each for each in survivors if each.said not in equivalent]
     for each in sorted(open_ones, key=lambda mutant: (mutant.file, mutant.line)):
         print(f"{each.file}:{each.line}  {each.change}  ({each.tests} tests)  {each.text}")
     share = 100 * (len(ran) - len(survivors)) / max(1, len(ran) - len(same))

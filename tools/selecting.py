@@ -64,12 +64,13 @@ class Recording:
     @functools.lru_cache(maxsize=512)  # noqa: B019 (one recording lives as long as the program)
     def contexts(self, file: str) -> dict[int, list[str]]:
         """The contexts of each line, by its number in the recorded source."""
-        return self.lines.contexts_by_lineno(file)
+        full = next((each for each in self.lines.measured_files() if each.endswith(file)), file)
+        return self.lines.contexts_by_lineno(full)
 
-    def tests_of(self, file: Path, source: str, first: int, last: int) -> tuple[set[str], bool]:
+    def tests_of(self, file: str, source: str, first: int, last: int) -> tuple[set[str], bool]:
         """The tests that run any line of a range, and whether it runs at import."""
-        old = self.sources.get(str(file), source)
-        by_line, found, at_import = self.contexts(str(file.resolve())), set[str](), False
+        old = self.sources.get(file, source)
+        by_line, found, at_import = self.contexts(file), set[str](), False
         for line in recorded_lines(old, source, first, last):
             for context in by_line.get(line, ()):
                 at_import |= context == ""
