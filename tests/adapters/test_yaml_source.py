@@ -279,3 +279,49 @@ def test_the_manifests_beside_this_test_read_without_fault() -> None:
     for path in sorted(Path(__file__).parents[2].glob("policies/**/*.yaml")):
         _, problems = read_documents(path.read_bytes(), path.name)
         assert problems == []
+
+
+FLAT = """apiVersion: run.ai/v1alpha1
+kind: Karta
+metadata:
+name: flat
+spec:
+structureDefinition:
+rootComponent:
+name: "set"
+"""
+
+
+@pytest.mark.parametrize(
+    "text, outer, inner, line",
+    [
+        (FLAT, "metadata", "name", 3),
+        (FLAT.replace("metadata:\nname: flat\n", ""), "spec", "structureDefinition", 3),
+        ("kind: Pod\nspec:\r\ncontainers:\n- name: a\nimage: b\n", "spec", "containers", 2),
+        ("# a policy\ndefaults:\ncompute:\ncpuCoreRequest: 1\n", "defaults", "compute", 2),
+        ("meta:\nname: a\nspec:\n- path: b\n", "meta", "name", 1),
+    ],
+)
+def test_a_text_without_indentation_gets_one_error(
+    text: str, outer: str, inner: str, line: int
+) -> None:
+    documents, (problem,) = read_documents(f"a: 1\n---\n{text}---\nb: 2\n", "x.yaml")
+    assert [each.data for each in documents] == [{"a": 1}, {"b": 2}]
+    assert f"{inner} is not below {outer}" in problem.message
+    assert f"'  {inner}:'" in problem.fix
+    assert (problem.line, problem.column) == (line + 2, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: ConfigMap\nmetadata:\ndata:\n",
+        "kind: Pod\nmetadata:\nspec:\nstatus:\n",
+        "defaults:\nrules:\n",
+        "kind: Pod\nmetadata: {name: a}\nspec: {}\n",
+        '{"metadata":\n{"name": "a"}}',
+        "spec:\n  containers: []\nother:\nname: a\n",
+    ],
+)
+def test_a_text_whose_keys_are_empty_on_purpose_is_read(text: str) -> None:
+    assert only(text).data

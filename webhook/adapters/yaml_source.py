@@ -28,6 +28,15 @@ PAIR_OF_ESCAPES = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 
+INDENTED = re.compile(r"^[ \t]+[^ \t\r\n#]", re.MULTILINE)
+FLAT = re.compile(
+    r"^(metadata|spec|meta|defaults|rules):[ \t]*\r?\n(?:- )?"
+    r"(?!(?:apiVersion|kind|metadata|meta|spec|status|data|stringData|type|immutable|defaults|rules"
+    r"|imposedAssets)\b)(\w+):",
+    re.MULTILINE,
+)
+"""A key of an object that has nothing below it, before a key that no object has beside it."""
+
 TAG = "tag:yaml.org,2002:"
 TAGGED: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -169,6 +178,9 @@ def _composed(chunk: str, line: int) -> Iterator[Node | Fault]:
             "remove it, or write it as an escape in double quotes",
         )  # fmt: skip
         return
+    if fault := _without_indentation(chunk, line):
+        yield fault
+        return
     if chunk.lstrip(" \t\r\n")[:1] in ("{", "["):
         chunk = _with_joined_surrogates(chunk)
     try:
@@ -179,6 +191,23 @@ def _composed(chunk: str, line: int) -> Iterator[Node | Fault]:
         yield _explained(error, line)
     except (ValueError, RecursionError, UnicodeError) as error:
         yield Fault(line + 1, 1, f"the text could not be read ({error})", REREAD)
+
+
+def _without_indentation(chunk: str, line: int) -> Fault | None:
+    """What to do with an object that has lost all indentation, as a web page may print it.
+
+    Such a text may even be YAML, of something else than what was meant.
+    """
+    found = FLAT.search(chunk)
+    if found is None or INDENTED.search(chunk):
+        return None
+    down, _ = _place(chunk[: found.start()])
+    outer, inner = found[1], found[2]
+    return Fault(
+        line + down, 1, f"the text has lost its indentation: {inner} is not below {outer}",
+        f"begin the lines that belong to a key with two spaces more, such as '{outer}:' and "
+        f"'  {inner}:' on the next line",
+    )  # fmt: skip
 
 
 def _with_joined_surrogates(chunk: str) -> str:
