@@ -15,6 +15,8 @@ from webhook.core.policy.pairs import PAIRS, Pair
 from webhook.core.policy.together import check_together
 
 NFS = "{server: s, path: /p, mountPath: /m}"
+EXCLUDED_A = "{instances: [{name: a, exclude: true}]}"
+LOCKED_A = "{instances: {locked: [a]}}"
 CONTRADICTIONS = [
     ("rules: {compute: {gpuDevicesRequest: {min: 5, max: 3}}}", "min-above-max"),
     ("rules: {compute: {cpuMemoryLimit: {min: 4Gi, max: 4G}}}", "min-above-max"),
@@ -99,7 +101,15 @@ CONTRADICTIONS = [
         "default-from-unknown",
     ),
     (
-        "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: security.runAsUid}}}}",
+        "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: autoscaling.minReplicas}}}}",
+        "default-from-elsewhere",
+    ),
+    (
+        "rules: {autoscaling: {minReplicas: {defaultFrom: {field: scale.replicas}}}}",
+        "default-from-elsewhere",
+    ),
+    (
+        "rules: {autoscaling: {minReplicas: {defaultFrom: {field: terminationGracePeriodSeconds}}}}",
         "default-from-elsewhere",
     ),
     (
@@ -146,7 +156,7 @@ CONTRADICTIONS = [
         "duplicate-item",
     ),
     (
-        "defaults: {labels: {instances: [{name: a, exclude: true}]}}",
+        f"{{defaults: {{labels: {EXCLUDED_A}}}, rules: {{labels: {LOCKED_A}}}}}",
         "excluded-default-item",
     ),
     (

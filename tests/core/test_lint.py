@@ -345,3 +345,20 @@ def nested(leaf: str) -> str:
     for step in reversed(leaf.split(".")):
         found = {step: found}
     return json.dumps(found)
+
+
+def test_priority_classes_of_the_platform_are_known() -> None:
+    listed = "very-low, low, medium-low, medium, medium-high, high, very-high"
+    body = f"defaults: {{priorityClass: high}}\n  rules: {{priorityClass: {{options: [{listed}]}}}}"
+    assert "unknown-priority-class" not in reasons(cluster(body))
+
+
+@pytest.mark.parametrize(
+    "body", ["defaults: {priorityClass: hihg}", "rules: {priorityClass: {options: [low, hihg]}}"]
+)
+def test_another_priority_class_is_a_warning(body: str) -> None:
+    """A cluster may have classes of its own, so it is no error."""
+    found = [each for each in advice(cluster(body)) if each.reason == "unknown-priority-class"]
+    assert [(each.found.split(",")[0], each.fix) for each in found] == [
+        ("hihg", "did you mean high?")
+    ]

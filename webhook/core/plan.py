@@ -24,6 +24,7 @@ from webhook.core.policy.row import (
 from webhook.core.server_defaults import KindDefaults
 from webhook.core.steps import Steps, steps_of
 from webhook.core.united import united, united_attributes
+from webhook.core.workload.bindings import companions
 from webhook.core.workload.bindings.annotation_items import AnnotationItemsField
 from webhook.core.workload.bindings.derived import DerivedField
 from webhook.core.workload.bindings.inherited import InheritedField
@@ -261,8 +262,14 @@ def workload_steps(plan: Plan) -> Steps:
             if leaf is not None:
                 filled = shadow(plan.definition, plan.server, held)
                 bindings[row.path] = InheritedField(row, leaf, places_in(held), filled)
-    steps = steps_of(bindings, lambda path: empty_workload_binding(plan, path))
-    return replace(steps, fill=(*steps.fill, *refused)) if refused else steps
+
+    def other(path: str) -> Any:
+        return empty_workload_binding(plan, path)
+
+    companions.join_targets(bindings, other)
+    ordered = tuple(companions.ordered(bindings, other))
+    steps = steps_of(bindings, other)
+    return replace(steps, fill=(*steps.fill, *refused), final=(*steps.final, *ordered))
 
 
 def concerns(plan: Plan, row: Field) -> bool:

@@ -93,6 +93,9 @@ VIOLATIONS: dict[str, Sentence] = {
     "places-disagree": Sentence(
         "the places that carry it disagree: {value}", "Write one value in all of them."
     ),
+    "bounds-disagree": Sentence(
+        "{value} is below the smallest number: {allowed}", "Raise it, or lower the smallest number."
+    ),
     "name-clash": Sentence(
         "{key} is already taken by {value}, and the policy brings another one",
         "Rename yours or move its mount.",

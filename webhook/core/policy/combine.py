@@ -303,8 +303,12 @@ def union_of_items(
     constraints: tuple[Constraint, ...],
     assets: Mapping[str, Asset],
 ) -> tuple[tuple[EffectiveItem, ...], list[Lost]]:
-    """Default items united by key, the closest whole item wins; imposed ones beat them all."""
+    """Default items united by key, the closest whole item wins; imposed ones beat them all.
+
+    One that wins and is excluded leaves nothing.
+    """
     chosen: dict[str, EffectiveItem] = {}
+    excluded: dict[str, Source] = {}
     lost: list[Lost] = []
     ordered = sorted(views, key=lambda each: (-each.rank, age(each)))
     for each in ordered:
@@ -312,9 +316,11 @@ def union_of_items(
             source, scope = each.policy.source, each.policy.scope
             if each.rank > item_lock_rank(constraints, item.key):
                 lost.append(Lost(path, item.key, source, "shut-out-by-lock"))
-            elif item.key in chosen:
-                winner = chosen[item.key].source
+            elif item.key in chosen or item.key in excluded:
+                winner = excluded.get(item.key) or chosen[item.key].source
                 lost.append(Lost(path, item.key, source, "a closer scope says it", winner))
+            elif item.excluded:
+                excluded[item.key] = source
             else:
                 tolerates = each.policy.tolerates_existing
                 chosen[item.key] = EffectiveItem(

@@ -117,7 +117,8 @@ def differences(one: Policy, other: Policy, level: str) -> Iterator[Difference]:
 
 def values_of(item: Any) -> dict[str, Any]:
     """The comparable attributes of an item."""
-    return {name: each.value for name, each in item.attributes.items()}
+    own = {name: each.value for name, each in item.attributes.items()}
+    return own if not item.excluded else {**own, "exclude": True}
 
 
 def rule_differences(

@@ -11,6 +11,7 @@ from webhook.core.policy import values
 from webhook.core.policy.leaves import LEAF_NAMES, LeafType, leaf_type
 from webhook.core.policy.model import EVERYWHERE, ROLES, DefaultFrom, role_level
 from webhook.core.policy.report import Report, shown
+from webhook.core.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
 from webhook.core.policy.spelling import Found, Names, members, respelled
 
 NUMBERS = frozenset({"integer", "number"})
@@ -63,7 +64,7 @@ def read_field(
     source, spelled = resolve(leaf, name, names)
     if source is None:
         meant = names.suggest("", name)
-        fix = f"did you mean {meant}?" if meant else "name a field of the same section"
+        fix = f"did you mean {meant}?" if meant else "name a field, such as compute.cpuCoreLimit"
         report.error(found.path, "default-from-unknown", shown(found.raw), fix)
         return None
     if source != spelled:
@@ -101,6 +102,16 @@ def resolve(leaf: LeafType, name: str, names: Names = LEAF_NAMES) -> tuple[str |
     return None, plain
 
 
+def of_pods(row: Field) -> bool:
+    """Whether a field is one of each pod, and not of the workload as a whole."""
+    return row.binding not in (Binding.WORKLOAD, Binding.NOTHING) and row.shape != SERVING_PORT
+
+
+def is_near(one: Field, other: Field) -> bool:
+    """Whether both are fields of a pod, or both of the workload, so that one can follow the other."""
+    return (of_pods(one) and of_pods(other)) or one.shape == other.shape == WORKLOAD
+
+
 def unfit(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str, str] | None:
     """Reason and fix when `leaf` cannot be computed from `source`."""
     if source.path == leaf.path:
@@ -112,8 +123,9 @@ def unfit(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str,
         leaf.is_attribute and leaf.row.path != source.row.path
     ):
         return "default-from-elsewhere", "an item's default is computed from the same item only"
-    if leaf.row.section != source.row.section:
-        return "default-from-elsewhere", "name a field of the same section"
+    if leaf.row.section != source.row.section and not is_near(leaf.row, source.row):
+        whose = "pods" if of_pods(leaf.row) else "the workload as a whole"
+        return "default-from-elsewhere", f"name a field of {whose}"
     numeric = "defaultFrom" in values.TABLE[source.value].rules
     if not numeric or (leaf.value in NUMBERS) != (source.value in NUMBERS):
         wanted = "a number" if leaf.value in NUMBERS else "a quantity"

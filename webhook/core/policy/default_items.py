@@ -75,11 +75,8 @@ def read_item(
     """One default item with its key; None, with the problem told, when it cannot be one."""
     report, errors = draft.report, len(draft.report.problems)
     found = read_attributes(report, row, raw, path)
-    excluded = found.pop(EXCLUDE, None)
-    if excluded is not None and excluded[0].value is True:
-        fix = "remove the item: a default that excludes itself is none"
-        report.error(excluded[1], "excluded-default-item", "exclude: true", fix)
-        return None
+    exclude = found.pop(EXCLUDE, None)
+    excluded = exclude is not None and exclude[0].value is True
     attributes = {name: value for name, (value, _) in found.items()}
     key = item_key(items_of(row), {**completed, **attributes}, attributes)
     if key is None:
@@ -90,7 +87,7 @@ def read_item(
     draft.places["item", level, row.path, key] = path
     for name, (_, place) in found.items():
         draft.places["attribute", level, join(row.path, name), key] = place
-    return DefaultItem(key, attributes)
+    return DefaultItem(key, attributes, excluded=excluded)
 
 
 def item_key(

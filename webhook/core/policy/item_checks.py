@@ -45,11 +45,22 @@ def check(here: Here, broken: Broken) -> None:
         row = TABLE.fields[field]
         given = attribute_defaults(here, row)
         for item in items:
+            if item.excluded:
+                check_unlocked(here, row, item)
+                continue
             check_attributes(here, row, item, broken)
             complete = {**given, **item.attributes}
             check_exclusive(here, row, item, complete)
             check_conditions(here, row, item, complete)
             check_complete(here, row, item, complete)
+
+
+def check_unlocked(here: Here, row: Field, item: DefaultItem) -> None:
+    """An item that is excluded cannot be locked beside it."""
+    if item.key in here.rules.get(row.path, {}).get("locked", ()):
+        path = here.draft.place("item", here.level, row.path, item.key)
+        fix = "remove one of the two"
+        here.error(path, "excluded-default-item", f"item {item.key}, locked and excluded", fix)
 
 
 def check_attributes(here: Here, row: Field, item: DefaultItem, broken: Broken) -> None:

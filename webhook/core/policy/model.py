@@ -46,12 +46,16 @@ class DefaultFrom:
 
 @dataclass(frozen=True, slots=True)
 class DefaultItem:
-    """One default or imposed item: attributes by canonical name, each comparable and raw."""
+    """One default or imposed item: attributes by canonical name, each comparable and raw.
+
+    An `excluded` one is no item: it removes that of the same key of broader scopes.
+    """
 
     key: str
     attributes: Mapping[str, Default]
     imposed: bool = False
     asset_id: str = ""
+    excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

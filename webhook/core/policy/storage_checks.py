@@ -36,7 +36,7 @@ def items(here: Here) -> Iterator[tuple[Field, DefaultItem, Mapping[str, Default
             continue
         row = TABLE.fields[field]
         given = attribute_defaults(here, row)
-        for item in found:
+        for item in (each for each in found if not each.excluded):
             yield row, item, {**given, **item.attributes}
 
 

@@ -103,7 +103,7 @@ def known_keys(policies: Iterable[Policy], assets: Mapping[str, Asset], leaf: st
     known: set[str] = set()
     for policy in policies:
         for items in policy.body.items.values():
-            known |= {item.key for item in items.get(leaf, ())}
+            known |= {item.key for item in items.get(leaf, ()) if not item.excluded}
         for identities in policy.body.imposed.values():
             held = [assets[each] for each in identities if each in assets]
             known |= {name for each in held if each.field == leaf for name in (each.name, each.id)}
@@ -214,7 +214,7 @@ def outside(
     for item in holding(policy.body.items, level).get(leaf.path, ()):
         for name, given in item.attributes.items():
             path = f"{leaf.path}.{name}"
-            if item.key in lost or path not in effective:
+            if item.excluded or item.key in lost or path not in effective:
                 continue
             others = [each for each in effective[path].constraints if each.policy is not policy]
             place = ("attribute", level, path, item.key)

@@ -16,6 +16,22 @@ from webhook.core.policy.row import (
     Field,
 )
 
+PRIORITIES = {
+    "very-low": 25,
+    "low": 40,
+    "train": 50,
+    "medium-low": 65,
+    "build-preemptible": 75,
+    "interactive-preemptible": 75,
+    "medium": 80,
+    "medium-high": 90,
+    "build": 100,
+    "high": 125,
+    "inference": 125,
+    "very-high": 150,
+}
+"""The platform's priority classes; a cluster may have others."""
+
 
 def of_workers(path: str, value: str, note: str, enum: tuple[str, ...] = ()) -> Field:
     """A field of distributed workloads, which stands at the workers' level."""
@@ -52,8 +68,8 @@ WORKLOADS: tuple[Field, ...] = (
         "string",
         Binding.WORKLOAD,
         PREEMPTIBILITY,
-        enum=("preemptible", "non-preemptible"),
-        note="Whether workloads of higher priority may take its place.",
+        enum=("preemptible", "non-preemptible", "semi-preemptible"),
+        note="Whether workloads of higher priority may take its place; semi: beyond its minimum.",
     ),
     Field(
         "category",

@@ -11,6 +11,7 @@ from webhook.core.policy.lint.fields import (
     required_without_effect,
     uncarried,
     unknown_kinds,
+    unknown_priorities,
     without_value,
 )
 from webhook.core.policy.lint.losses import losses
@@ -33,5 +34,6 @@ CHECKS: tuple[Check, ...] = (
     uncarried,
     without_value,
     required_without_effect,
+    unknown_priorities,
     selectors,
 )

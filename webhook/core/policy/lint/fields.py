@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from webhook.core.decision import Problem
 from webhook.core.pointer import ABSENT
 from webhook.core.policy import rules
+from webhook.core.policy.catalogue.workloads import PRIORITIES
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.lint.coverage import includes, listed
 from webhook.core.policy.lint.world import Kind, World, identity
-from webhook.core.policy.model import Policy
+from webhook.core.policy.model import Place, Policy
 from webhook.core.policy.row import Binding
 from webhook.core.policy.spelling import closest
 from webhook.core.policy.together import problem
 
+PRIORITY = "priorityClass"
 SOURCE = "security.uidGidSource"
 USERS = ("security.runAsUid", "security.runAsGid")
 
@@ -85,6 +87,28 @@ def without_value(world: World, policy: Policy) -> Iterator[Problem]:
                 fix = "write required: true beside it, or give a default"
                 place = ("rule", level, leaf, bounds[0])
                 yield problem(policy, place, "bound-without-value", found, fix)
+
+
+def unknown_priorities(world: World, policy: Policy) -> Iterator[Problem]:
+    """Priority classes that are none of the platform's: defaults and options."""
+    for level, leaves in policy.body.rules.items():
+        for name in sorted(leaves.get(PRIORITY, {}).get("options") or ()):
+            if name not in PRIORITIES:
+                yield unknown_priority(policy, ("rule", level, PRIORITY, "options"), name)
+    for level, defaults in policy.body.defaults.items():
+        given = defaults.get(PRIORITY)
+        if given is not None and given.value not in PRIORITIES:
+            yield unknown_priority(policy, ("default", level, PRIORITY, ""), given.value)
+
+
+def unknown_priority(policy: Policy, place: Place, name: str) -> Problem:
+    """The warning on one of them."""
+    meant = closest(name, PRIORITIES)
+    fix = (
+        f"did you mean {meant}?" if meant else "see to it that the cluster has such a PriorityClass"
+    )
+    found = f"{name}, which is none of the platform's priority classes"
+    return problem(policy, place, "unknown-priority-class", found, fix)
 
 
 def required_without_effect(world: World, policy: Policy) -> Iterator[Problem]:

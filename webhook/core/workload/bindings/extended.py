@@ -102,11 +102,12 @@ class ExtendedStore:
         source: Source | None,
     ) -> None:
         """Write one amount in both places."""
-        main = view.main
-        for part in PARTS if main is not None else ():
-            path = (*main.path, "resources", part, name)  # type: ignore[union-attr]
-            if ev.can_write(path):
-                ev.write(row.path, path, text, why, source)
+        if view.main is None:
+            return
+        paths = [(*view.main.path, "resources", part, name) for part in PARTS]
+        if all(ev.can_write(each) for each in paths):  # one alone is refused by servers
+            for each in paths:
+                ev.write(row.path, each, text, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """GPUs are no items here to begin with."""

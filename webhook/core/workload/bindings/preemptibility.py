@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.core.pointer import Path, read
+from webhook.core.policy.catalogue.workloads import PRIORITIES
 from webhook.core.workload.bindings.priority import PriorityField
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import PodView
@@ -15,20 +16,6 @@ LABEL = "kai.scheduler/preemptibility"
 WORKLOAD_LABEL: Path = ("metadata", "labels", LABEL)
 # Workloads below this priority may be preempted.
 NON_PREEMPTIBLE = 100
-PRIORITIES = {
-    "very-low": 25,
-    "low": 40,
-    "train": 50,
-    "medium-low": 65,
-    "build-preemptible": 75,
-    "interactive-preemptible": 75,
-    "medium": 80,
-    "medium-high": 90,
-    "build": 100,
-    "high": 125,
-    "inference": 125,
-    "very-high": 150,
-}
 
 
 class PreemptibilityField(PriorityField):
