@@ -24,10 +24,14 @@ from webhook.core.workload.component_access import (
 )
 from webhook.core.workload.definition_model import ComponentModel, SpecPaths
 from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
+from webhook.core.workload.fragments_in_pods import (
+    has_metadata,
+    place_of,
+    places_in_pods,
+    whole_form,
+)
 from webhook.core.workload.interface import Component
 from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.parts import UPSTREAM
-from webhook.core.workload.pieces import CONTAINER
 from webhook.core.workload.profile_data import Profile, ScaleRules
 from webhook.core.workload.query import Match, Program, QueryError
 from webhook.core.workload.query_pairing import check_pairing, matches_within, paired
@@ -136,7 +140,9 @@ class ElementAccess(Access):
     def places(self, model: ComponentModel, form: Form) -> dict[str, dict[str, Path | None]]:
         """For each instance its places; the one place of a whole value is under ""."""
         if form == "fragments" and (whole := whole_form(model)) is not None:
-            return self.places_in_pods(model, whole)
+            beside = self.matches(model, "metadata") if has_metadata(model, whole) else ()
+            main = self.profile.component(model.name).main.name if self.profile else None
+            return places_in_pods(self.matches(model, whole), beside, whole, main)
         if form == "fragments":
             programs = {name: program(text) for name, text in fragment_texts(model).items()}
         elif form == "scale":
@@ -152,44 +158,6 @@ class ElementAccess(Access):
             }
             for name, bindings in self.elements(model)
         }
-
-    def places_in_pods(
-        self, model: ComponentModel, whole: Form
-    ) -> dict[str, dict[str, Path | None]]:
-        """The places of fragments in pods that the object has as a whole."""
-        beside = {}
-        if whole == "spec" and model.spec_definition and model.spec_definition.metadata_path:
-            beside = {name: place_of(each) for name, each in self.matches(model, "metadata")}
-        found = {}
-        for name, each in self.matches(model, whole):
-            place = place_of(each)
-            at = {"spec": place, "metadata": beside.get(name)}
-            spec = each.value
-            if whole == "template":
-                at = {"spec": (*place, "spec"), "metadata": (*place, "metadata")}
-                spec = each.value.get("spec")
-            main = self.main_container(model, spec)
-            found[name] = {
-                key.removesuffix("Path"): self.in_pod(at, pod, main)
-                for key, pod in UPSTREAM.items()
-            }
-        return found
-
-    def in_pod(self, at: Mapping[str, Path | None], pod: Path, main: int | None) -> Path | None:
-        """A place of a pod in the object; None where the object has no such place."""
-        outer = at[str(pod[0])]
-        if outer is None or (pod[: len(CONTAINER)] == CONTAINER and main is None):
-            return None
-        return (*outer, *(main if step == 0 and main is not None else step for step in pod[1:]))
-
-    def main_container(self, model: ComponentModel, spec: Any) -> int | None:
-        """The index of the container that runs the workload; None in a pod without containers."""
-        listed = spec.get("containers") if isinstance(spec, dict) else None
-        if not isinstance(listed, list) or not listed:
-            return None
-        named = self.profile.component(model.name).main.name if self.profile else None
-        names = [each.get("name") if isinstance(each, dict) else None for each in listed]
-        return names.index(named) if named in names else 0
 
     def scales(self, model: ComponentModel) -> dict[str, Replicas]:
         """The numbers of each instance that states any."""
@@ -280,14 +248,6 @@ class ElementAccess(Access):
         return found
 
 
-def whole_form(model: ComponentModel) -> Form | None:
-    """The form that has pods as a whole, None for a component without one."""
-    paths = model.spec_definition or SpecPaths()
-    if paths.pod_template_spec_path:
-        return "template"
-    return "spec" if paths.pod_spec_path else None
-
-
 def spread(scale: Replicas) -> tuple[int | None, ...]:
     """The numbers of a scale, in order."""
     return scale.replicas, scale.minimum, scale.maximum
@@ -316,13 +276,6 @@ def program(text: str) -> Program:
 def optional(text: str | None) -> Program | None:
     """The same for a path that may be absent."""
     return program(text) if text else None
-
-
-def place_of(match: Match) -> Path:
-    """The place of a value; raises AccessError for a computed one."""
-    if match.path is None:
-        raise AccessError("not-a-place", "a computed value has no place")
-    return match.path
 
 
 def checked(match: Match, what: str, wanted: type) -> None:
