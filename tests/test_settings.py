@@ -36,7 +36,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
     assert (found.keep_alive, found.body_limit) == (120, 7 * 1024 * 1024)
     assert found.rule_combination == "guarded"
     assert "nvidia.com/mig-*" in found.gpu_devices
-    assert (found.node_type_label, found.kubernetes_minor) == ("run.ai/type", "1.36")
+    assert (found.node_type_label, found.kubernetes_minor) == ("run.ai/type", "1.37")
 
 
 def test_flags_win_over_variables() -> None:

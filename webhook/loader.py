@@ -24,7 +24,7 @@ from webhook.core.workload.trusted_controllers import TrustedControllers, parse_
 from webhook.core.workload.trusted_list import parse_trusted
 from webhook.core.workload.trusted_mutators import TrustedMutators
 
-DEFAULT_MINOR = "1.36"
+DEFAULT_MINOR = "1.37"
 DEEP = 3  # steps of a path from which on nobody asks for the place in a shipped document
 
 

@@ -223,7 +223,7 @@ class Settings(BaseModel):
         listed=NAMES,
     )
     kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
-        "1.36", "a Kubernetes version such as 1.36"
+        "1.37", "a Kubernetes version such as 1.37"
     )
 
     @classmethod

@@ -18,7 +18,7 @@ from webhook.core import quantity, server_rules
 from webhook.core.server_calculations import image_class
 from webhook.core.server_defaults import KindDefaults, ServerDefaults
 
-TABLE = yaml.safe_load((REPOSITORY / "policies/server-defaults/1.36.yaml").read_text("utf-8"))
+TABLE = yaml.safe_load((REPOSITORY / "policies/server-defaults/1.37.yaml").read_text("utf-8"))
 DEFAULTS = ServerDefaults.parse(TABLE)
 POD = DEFAULTS.kind("", "Pod")
 DEPLOYMENT = DEFAULTS.kind("apps", "Deployment")
@@ -38,7 +38,7 @@ def container(**body: Any) -> Any:
 
 
 def test_the_table_names_its_server_and_every_built_in_kind() -> None:
-    assert DEFAULTS.version.startswith("v1.36.")
+    assert DEFAULTS.version.startswith("v1.37.")
     assert all(kind.built_in for kind in DEFAULTS.kinds.values())
     assert DEFAULTS.kind("batch", "CronJob") is DEFAULTS.kind("batch", "CronJob")
 
@@ -503,7 +503,7 @@ def test_a_broken_rule_is_refused(said: str) -> None:
     [
         (None, "what was given is not a map"),
         ({}, "kinds is not a map"),
-        ({**TABLE, "server": 1.36}, "server is not text: 1.36"),
+        ({**TABLE, "server": 1.37}, "server is not text: 1.37"),
         ({**TABLE, "podSpec": {}}, "podSpec is not a list: {}"),
         ({**TABLE, "kinds": {"Pod": {}}}, "podSpec is not text: None"),
     ],

@@ -89,7 +89,7 @@ Minor = Annotated[
     typer.Option(
         "--kubernetes",
         envvar="PODGATE_KUBERNETES_MINOR",
-        help="Minor version whose server defaults hold, such as 1.36.",
+        help="Minor version whose server defaults hold, such as 1.37.",
     ),
 ]
 

@@ -88,6 +88,8 @@ def api_server(
         f"--secure-port={ports.api_server}",
         "--bind-address=127.0.0.1",
         "--advertise-address=127.0.0.1",
+        # From 1.37 on nothing publishes a loopback address as the endpoint of the API server.
+        "--endpoint-reconciler-type=none",
         f"--service-account-key-file={folder / 'service-account.key'}",
         f"--service-account-signing-key-file={folder / 'service-account.key'}",
         "--service-account-issuer=https://kubernetes.default.svc",

@@ -1,4 +1,4 @@
-// The oldest Kubernetes that podgate supports, for the test bed: ../1.36 is the newest.
+// The oldest Kubernetes that podgate supports, for the test bed: ../1.37 is the newest.
 module podgate.test/e2e/testbed/kubernetes/1.34
 
 go 1.24.0

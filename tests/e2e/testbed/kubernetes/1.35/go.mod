@@ -1,4 +1,4 @@
-// A Kubernetes between ../1.34 and ../1.36, for the test bed.
+// A Kubernetes between ../1.34 and ../1.37, for the test bed.
 module podgate.test/e2e/testbed/kubernetes/1.35
 
 go 1.25.0

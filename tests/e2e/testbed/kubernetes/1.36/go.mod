@@ -1,4 +1,4 @@
-// The newest Kubernetes that podgate supports, for the test bed: ../1.34 is the oldest.
+// A Kubernetes between ../1.34 and ../1.37, for the test bed.
 module podgate.test/e2e/testbed/kubernetes/1.36
 
 go 1.26.0
