@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,8 @@ FIXES = (
     ("expected alphabetic", "quote the value when it begins with & or *"),
     ("undefined tag handle", "quote the value when it begins with !"),
 )
+TEMPLATE = re.compile(r"\s*(?:- +)?(?:[\w.-]+: *)?\{\{")
+RENDER = "this is a template: render it first, as helm template does, and give the result"
 REREAD = "check indentation, quotes and brackets here and on the line above"
 
 
@@ -101,10 +103,23 @@ def read_documents(
             if not builder.faults:
                 places, texts = builder.positions, builder.texts
                 documents.append(SourceDocument(origin, index, data, places, texts))
+    lines = lines_of(text) if faults else []
     return documents, [
-        SyntaxProblem(origin, fault.line, fault.column, fault.message, fault.fix)
+        SyntaxProblem(origin, fault.line, fault.column, fault.message, fix_of(fault, lines))
         for fault in faults
     ]
+
+
+def lines_of(text: str | bytes) -> list[str]:
+    """The lines of a text, as far as it can be decoded."""
+    decoded = text if isinstance(text, str) else text.decode("utf-8", "replace")
+    return re.split(BREAK, decoded)
+
+
+def fix_of(fault: Fault, lines: Sequence[str]) -> str:
+    """What to do about a fault; a template has no other remedy than to be rendered."""
+    near = lines[max(0, fault.line - 3) : fault.line]
+    return RENDER if any(map(TEMPLATE.match, near)) else fault.fix
 
 
 def _outcomes(text: str | bytes) -> Iterator[Node | Fault]:

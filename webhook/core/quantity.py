@@ -68,6 +68,7 @@ class QuantityError(ValueError):
         hint = f"; write {suggestion}" if suggestion else ""
         super().__init__(f"{found} is not {wanted}{hint}")
         self.found = found
+        self.wanted = wanted
         self.suggestion = suggestion
 
 

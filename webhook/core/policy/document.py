@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from webhook.core.decision import Problem
-from webhook.core.policy import bound_types, checks, legacy, tree, unenforceable
+from webhook.core.policy import bound_types, checks, legacy, strangers, tree, unenforceable
 from webhook.core.policy.draft import Draft
 from webhook.core.policy.envelope import (
     BODY,
@@ -23,7 +23,7 @@ from webhook.core.policy.forms import read_api, read_bare
 from webhook.core.policy.imposed import read_imposed
 from webhook.core.policy.model import Policy
 from webhook.core.policy.report import Report, shown
-from webhook.core.policy.spelling import closest, word
+from webhook.core.policy.spelling import word
 from webhook.core.source import SourceDocument
 
 __all__ = ["Context", "is_policy", "parse_policy"]
@@ -84,12 +84,7 @@ def read_envelope(report: Report, data: Any, context: Context) -> Envelope | Non
         return read_api(report, data, context)
     if "kind" not in data and (is_bare(data) or looks_like_body(data)):
         return read_bare(report, data, context)
-    kind = data.get("kind")
-    fix = f"write {' or '.join(BODY)} at the top, or a {' or '.join(POLICY_KINDS)}"
-    if meant := closest(str(kind), POLICY_KINDS) if kind else "":
-        fix = f"did you mean {meant}?"
-    found = f"kind {shown(kind)}" if kind else "a mapping of another kind"
-    report.error((), "not-a-policy", found, fix)
+    strangers.tell(report, data)
     return None
 
 

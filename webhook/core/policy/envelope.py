@@ -125,6 +125,9 @@ def read_object(report: Report, data: Mapping[Any, Any], context: Context) -> En
     envelope.created = text_at(report, metadata, "creationTimestamp", ("metadata",))
     if not envelope.name:
         report.error(("metadata",), "missing-name", "no name", "write metadata.name")
+    if "{{" in envelope.name:
+        fix = "render the template first, as helm template does, and give the result"
+        report.error(("metadata", "name"), "bad-name", shown(envelope.name), fix)
     spec, path = report.mapping(data.get("spec"), ("spec",)), ("spec",)
     if data.get("spec") is None:
         report.error((), "missing-value", "no spec", "write spec: with defaults or rules below")

@@ -8,7 +8,7 @@ from typing import Any
 from webhook.core.pointer import Path
 from webhook.core.policy import default_from, rules, values
 from webhook.core.policy.draft import Draft
-from webhook.core.policy.leaves import LeafType, leaf_names
+from webhook.core.policy.leaves import LeafType, items_of, leaf_names
 from webhook.core.policy.report import shown
 from webhook.core.policy.rules import Step
 from webhook.core.policy.scalars import read_value
@@ -70,14 +70,29 @@ def tell_misplaced_rule(
     draft: Draft, leaf: LeafType, name: str, path: Path, legal: frozenset[str]
 ) -> None:
     """A rule that this leaf does not take, with the place or the rules it does take."""
-    on_field = leaf.row.items is not None and not leaf.is_attribute and legal != ITEM_RULES
-    if on_field:
-        where = "instances" if name in ITEM_RULES else "an attribute below attributes"
-        draft.report.error(path, "rules-on-itemized", name, f"write it below {where}")
+    if leaf.row.items is not None:
+        beside = leaf.is_attribute or legal == ITEM_RULES
+        reason = "rule-not-for-type" if beside else "rules-on-itemized"
+        found = f"{name} on {leaf.path}" if beside else name
+        draft.report.error(path, reason, found, fix_on_items(leaf, name))
         return
     allowed = ", ".join(sorted(legal))
-    fix = f"use {allowed}" if allowed else "remove it: this attribute takes no rules"
-    draft.report.error(path, "rule-not-for-type", f"{name} on {leaf.path}", fix)
+    draft.report.error(path, "rule-not-for-type", f"{name} on {leaf.path}", f"use {allowed}")
+
+
+def fix_on_items(leaf: LeafType, name: str) -> str:
+    """Where an itemized field takes a rule, or which rules its attribute or its items take."""
+    row = leaf.row.path
+    if leaf.is_attribute and leaf.legal and name not in ITEM_RULES:
+        return f"use {', '.join(sorted(leaf.legal))}"
+    if name in ITEM_RULES:
+        return f"write it at {row}.instances"
+    takers = [each.name for each in items_of(leaf.row).attributes if name in each.legal_rules]
+    if takers and not leaf.is_attribute:
+        return f"write it at {row}.attributes.{' or '.join(takers)}"
+    if name == "required":
+        return f"to require an item, give it in defaults, and name it in {row}.instances.locked"
+    return f"{row} takes {' and '.join(sorted(ITEM_RULES))}, at {row}.instances"
 
 
 ITEM_RULES = values.TABLE["itemized"].rules

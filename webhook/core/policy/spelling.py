@@ -95,6 +95,8 @@ def names(leaves: Iterable[str], aliases: Mapping[str, str]) -> Names:
 def unknown(report: Report, path: Path, key: Any, meant: str, hint: str = "") -> None:
     """The problem of a name that does not exist, with the name that was probably meant."""
     fix = f"did you mean {meant}?" if meant else hint or "remove it"
+    if rule_word(key) is not None and path[:1] != ("defaults",):
+        fix = "it is a rule, and rules are written at a field or an attribute"
     report.error((*path, key), "unknown-field", label(key), fix)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, EffectiveItem
+from webhook.core.policy.leaves import leaf_type
+from webhook.core.wording import cut
+from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.item_difference import difference
 from webhook.core.workload.bindings.item_reach import Reading
 from webhook.core.workload.bindings.policy_items import PolicyItems
@@ -15,6 +18,7 @@ from webhook.core.workload.bindings.volumes import VolumeStore
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.exclude import ANNOTATION
 from webhook.core.workload.podspec import PodView
+from webhook.core.workload.secret_places import is_secret_place
 
 
 def judge_locked(
@@ -36,7 +40,8 @@ def judge_locked(
         if differing:
             places = native.at.get(differing, ())
             path = places[0] if places else native.path
-            refuse_locked(policy, ev, item, constraint, path, differing)
+            fix = fix_of(policy, item, native, differing)
+            refuse_locked(policy, ev, item, constraint, path, differing, fix)
         elif isinstance(policy.store, VolumeStore):
             judge_shadow(policy, view, ev, item, constraint, native)
 
@@ -103,6 +108,7 @@ def refuse_locked(
     constraint: Constraint | None,
     path: Path,
     what: str,
+    fix: str = "",
 ) -> None:
     """Record a locked item that was touched: `what` says what was done to it."""
     ev.violate(
@@ -114,4 +120,27 @@ def refuse_locked(
         reason="locked",
         source=item.source,
         key=item.key,
+        fix=fix,
+    )
+
+
+def fix_of(policy: PolicyItems, item: EffectiveItem, native: NativeItem, name: str) -> str:
+    """What to write for an attribute that differs; "" where a value may not be shown."""
+    attribute = policy.row.attribute(name)
+    if (
+        attribute is None
+        or policy.field.secret
+        or any(map(is_secret_place, native.at.get(name, ())))
+    ):
+        return ""
+    leaf = leaf_type(f"{policy.field.path}.{name}")
+    wanted = policy.completed(item).get(name)
+    seen = [each for each in native.values.get(name, ()) if wanted is None or each != wanted.value]
+    if leaf.secret or any(isinstance(each, Unreadable) for each in seen):
+        return ""
+    instead = f" instead of {cut(leaf.show(seen[0]))}" if seen else ""
+    if wanted is None:
+        return f"Remove {name}{f', which is {cut(leaf.show(seen[0]))}' if seen else ''}."
+    return (
+        f"Set {name} to {cut(leaf.show(wanted.value))}{instead}, or leave the item to the policy."
     )

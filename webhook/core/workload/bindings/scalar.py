@@ -8,9 +8,11 @@ from typing import Any
 from webhook.core.pointer import ABSENT, Path, read
 from webhook.core.policy import rules as rule_table
 from webhook.core.policy.combine import Constraint, Leaf
+from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec, read_quantity
+from webhook.core.quantity import QuantityError
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.secret_places import is_hidden, is_secret_place
@@ -274,17 +276,21 @@ class ScalarRules:
 
     def refuse_invalid(self, ev: Evaluation, path: Path, native: Any) -> None:
         """Record a native value that its type cannot be read from."""
+        wanted, fix = "", ""
         try:
             self.codec.read(native)
-        except (ValueError, TypeError, AttributeError) as error:
+        except QuantityError as error:
+            wanted, fix = error.wanted, f"Write {error.suggestion}." if error.suggestion else ""
+        except ValueError as error:
             wanted = str(error)
-        else:
-            wanted = ""
+        except (TypeError, AttributeError):
+            wanted = leaf_type(self.name).wanted
         source = self.final[0][0].source if self.final else None
         if source is None and self.default is not None:
             source = self.default.source
         shown = None if self.secret or is_secret_place(path) else str(native)[:80]
-        ev.violate(self.name, path, shown, wanted, None, reason="invalid-value", source=source)
+        reason = "invalid-value"
+        ev.violate(self.name, path, shown, wanted, None, reason=reason, source=source, fix=fix)
 
     def judge_overridden(
         self,

@@ -1,0 +1,231 @@
+"""Hints of messages: whoever follows one gets another result, and no hint leads in a circle."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests import everything
+from tests.core import building
+from tests.core.building import deployment, policy
+from webhook.adapters.yaml_source import read_documents
+from webhook.core.assemble import parsed
+from webhook.core.decision import Denied, Problem
+from webhook.core.policy import rules
+from webhook.core.policy.envelope import Context
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.strangers import VERSIONS
+from webhook.core.wording import violation_text
+
+ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]
+ARGUMENTS: dict[str, Any] = {
+    "canAdd": False,
+    "locked": ["a"],
+    "required": True,
+    "canEdit": False,
+    "blocked": True,
+    "options": ["a"],
+    "min": 1,
+    "max": 1,
+    "step": 1,
+    "defaultFrom": {"field": "x"},
+}
+POLICY = """
+apiVersion: podgate.dev/v1alpha1
+kind: ClusterWorkloadPolicy
+metadata: {name: "NAME"}
+spec: {rules: {tty: {canEdit: false}}}
+"""
+CIRCULAR = {"rules-on-itemized", "rule-not-for-type", "unknown-field", "unknown-rule"}
+AT = re.compile(r"write it at (\S+)")
+LOCK = re.compile(r"to require an item, give it in defaults, and name it in (\S+)\.locked")
+
+
+def problems(document: Any) -> list[Problem]:
+    """What is reported of one document, given as data or as text."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    documents, faults = read_documents(text, "a.yaml")
+    told = [Problem("a.yaml", "", each.message, each.fix, "bad-yaml") for each in faults]
+    return [*told, *parsed(documents, Context()).problems]
+
+
+def errors(document: Any) -> list[Problem]:
+    """The errors alone."""
+    return [each for each in problems(document) if each.severity == "error"]
+
+
+def ruled(path: str, rule: str) -> dict[str, Any]:
+    """A policy with one rule at a dotted path."""
+    tree: dict[str, Any] = {}
+    everything.put(tree, f"{path}.{rule}", ARGUMENTS[rule])
+    return tree
+
+
+@pytest.mark.parametrize("rule", rules.TABLE)
+@pytest.mark.parametrize("path", ITEMIZED)
+def test_a_rule_that_items_do_not_take_is_taken_where_the_hint_says(path: str, rule: str) -> None:
+    told = errors({"rules": ruled(path, rule)})
+    if not told:
+        assert rule in TABLE.fields[path].extra_rules
+        return
+    (problem,) = (each for each in told if each.reason in CIRCULAR)
+    if found := AT.match(problem.fix):
+        again = errors({"rules": ruled(found[1], rule)})
+        assert not [each for each in again if each.reason in CIRCULAR], problem.fix
+    elif found := LOCK.match(problem.fix):
+        item = everything.ITEMS[path][0]
+        key = TABLE.fields[path].items.key  # type: ignore[union-attr]
+        assert found[1] == f"{path}.instances"
+        body: dict[str, Any] = {"defaults": {}, "rules": {}}
+        everything.put(body["defaults"], f"{path}.instances", [item])
+        everything.put(body["rules"], f"{path}.instances.locked", [item[key]])
+        assert errors(body) == []
+    else:
+        assert problem.fix == f"{path} takes canAdd and locked, at {path}.instances"
+
+
+@pytest.mark.parametrize("rule", ["required", "canEdit", "max"])
+@pytest.mark.parametrize("where", ["compute", "security", "storage", "labels.attributes"])
+def test_a_rule_above_fields_is_named_as_a_rule(where: str, rule: str) -> None:
+    (problem,) = errors({"rules": ruled(where, rule)})
+    assert problem.fix == "it is a rule, and rules are written at a field or an attribute"
+
+
+@pytest.mark.parametrize("version", [None, "v1", "podgate.dev/v2", "run.ai/v2", 1, [], ""])
+@pytest.mark.parametrize("kind", VERSIONS)
+def test_a_kind_with_another_version_is_told_its_own(kind: str, version: Any) -> None:
+    document = {"kind": kind, "metadata": {"name": "a"}, "spec": {}}
+    if version is not None:
+        document["apiVersion"] = version
+    (problem,) = (each for each in errors(document) if each.reason == "wrong-version")
+    assert f"write {VERSIONS[kind]}" in problem.fix.replace("apiVersion: ", "")
+    assert "did you mean" not in problem.fix
+    again = errors({**document, "apiVersion": VERSIONS[kind]})
+    assert problem not in again
+    assert "wrong-version" not in {each.reason for each in again}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "found", "fix"),
+    [
+        ("kyverno.io/v1", "ClusterPolicy", "a policy of Kyverno", "remove it"),
+        ("kyverno.io/v2", "PolicyException", "a policy of Kyverno", "remove it"),
+        ("policies.kyverno.io/v1", "ValidatingPolicy", "a policy of Kyverno", "remove it"),
+        ("templates.gatekeeper.sh/v1", "ConstraintTemplate", "of Gatekeeper", "remove it"),
+        (
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicy",
+            "an admission policy or webhook of Kubernetes",
+            "remove it",
+        ),
+        ("v1", "List", "List", "documents of their own"),
+        ("v1", "ConfigMap", "ConfigMap", "as files"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "Custom", "--crds"),
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization", "Kustom", "kubectl kustomize"),
+        ("apps/v1", "Deployment", "no document of podgate", "podgate apply"),
+        ("v1", "Pod", "no document of podgate", "podgate apply"),
+        ("podgate.dev/v1alpha1", "ClusterWorkloadPolcy", "", "mean ClusterWorkloadPolicy?"),
+        ("podgate.dev/v1alpha1", "WorkloadProfil", "", "mean WorkloadProfile?"),
+    ],
+)
+def test_a_document_of_somebody_else_is_named(
+    version: str, kind: str, found: str, fix: str
+) -> None:
+    (problem,) = errors({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}})
+    assert found in problem.found
+    assert fix in problem.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{- if .Values.on }}\nrules: {}\n{{- end }}\n",
+        "metadata:\n  name: {{ .Release.Name }}\nrules: {}\n",
+        "rules:\n{{ toYaml .Values.rules | indent 2 }}\n",
+        'metadata:\n  name: {{ include "a.name" . }}-p\n',
+        "rules: {{- .Values.rules | toJson }}\n",
+        "{{/* a comment */}}\nrules: {}\n",
+        POLICY.replace("NAME", "{{ .Release.Name }}"),
+    ],
+)
+def test_a_template_is_to_be_rendered(text: str) -> None:
+    problem = errors(text)[0]
+    assert "render" in problem.fix
+    assert "helm template" in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "write"),
+    [
+        ("4GB", "4GB cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4G."),
+        ("4gib", "4gib cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4Gi."),
+        ("4 Gi", "4 Gi cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4Gi."),
+        ("1,5Gi", "1,5Gi cannot be read, a quantity", "Write 1.5Gi."),
+        ("64K", "64K cannot be read, a quantity", "Write 64k or 64Ki."),
+        ("lots", "lots cannot be read, a quantity", "Write a quantity such as 500M or 4Gi."),
+    ],
+)
+def test_an_unreadable_amount_is_told_what_to_write(text: str, found: str, write: str) -> None:
+    rules_of = building.catalog(policy("rules: {compute: {cpuMemoryRequest: {max: 8G}}}"))
+
+    def decided(amount: str) -> str:
+        held = {"requests": {"memory": amount}}
+        decision = building.mutated(rules_of, deployment(building.container(resources=held)))
+        if not isinstance(decision, Denied):
+            return ""
+        (violation,) = decision.violations
+        return violation_text(violation)
+
+    told = decided(text)
+    assert found in told
+    assert told.endswith(write)
+    assert "is not" not in told
+    if " or " not in write:
+        assert decided(write.removeprefix("Write ").removesuffix(".")) == ""
+
+
+LOCKED = """
+defaults:
+  labels: {instances: [{name: team, value: vision}]}
+  tolerations: {instances: [{key: gpu, operator: Equal, value: a, effect: NoSchedule}]}
+  annotations: {instances: [{name: owner, value: vision}]}
+  storage: {hostPath: {instances: [{name: models, path: /models, mountPath: /models}]}}
+rules:
+  labels: {instances: {locked: [team]}}
+  annotations: {instances: {locked: [owner]}}
+  storage: {hostPath: {instances: {locked: [models]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        (
+            {"metadata": {"labels": {"team": "other", "app": "a"}}},
+            'Set value to "vision" instead of "other", or leave the item to the policy.',
+        ),
+        (
+            {"spec": {"volumes": [{"name": "models", "hostPath": {"path": "/other"}}]}},
+            'Set path to "/models" instead of "/other", or leave the item to the policy.',
+        ),
+        ({"metadata": {"annotations": {"owner": "other"}}}, "Leave the item to the policy."),
+    ],
+)
+def test_a_locked_item_shows_both_values_unless_they_are_secret(
+    template: dict[str, Any], told: str
+) -> None:
+    raw_object = deployment(building.container())
+    body = raw_object["spec"]["template"]
+    body.setdefault("metadata", {}).update(template.get("metadata", {}))
+    body["spec"].update(template.get("spec", {}))
+    decision = building.mutated(building.catalog(policy(LOCKED)), raw_object)
+    assert isinstance(decision, Denied)
+    assert violation_text(decision.violations[0]).endswith(told)
+
+
+def test_braces_in_text_are_no_template() -> None:
+    (problem,) = errors("args: ['{{inputs.parameters.a}}']\nrules:\n\n\n  tty: [\n")
+    assert "render" not in problem.fix
