@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,17 @@ from webhook.claims import read_claims
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Change, Denied, Violation
+from webhook.core.decision import (
+    ALLOWED,
+    EXEMPT_SENDER,
+    NOT_EVALUATED,
+    REFUSED,
+    UNGOVERNED,
+    Allowed,
+    Change,
+    Denied,
+    Violation,
+)
 from webhook.core.owners import controller_of
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
@@ -29,7 +40,10 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One object: what breaks a rule, what policies on trial would refuse, what would be written."""
+    """One object: what breaks a rule, what policies on trial would refuse, what would be written.
+
+    `reason` says why it is not evaluated, "" where it is.
+    """
 
     api_version: str
     kind: str
@@ -39,6 +53,14 @@ class Finding:
     violations: tuple[Violation, ...] = ()
     trial: tuple[Violation, ...] = ()
     changes: tuple[Change, ...] = ()
+    reason: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """allowed, refused or not-evaluated."""
+        if self.violations:
+            return REFUSED
+        return NOT_EVALUATED if self.reason else ALLOWED
 
     @property
     def subject(self) -> dict[str, str]:
@@ -73,13 +95,17 @@ async def governed_namespaces(
 
 
 async def audited(
-    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Labels]
+    server: ApiServer,
+    catalog: Catalog,
+    namespaces: Mapping[str, Labels],
+    skipped: Counter[str] | None = None,
 ) -> AsyncIterator[Finding]:
     """Every object of a governed kind in these namespaces, judged, kind by kind and page by page.
 
     What controllers make of a governed object was judged with it. Kinds that the cluster does not
-    serve have no objects.
+    serve have no objects. `skipped` counts objects that are not evaluated, by reason.
     """
+    skipped = Counter() if skipped is None else skipped
     claims = await read_claims(server)
     for key, definitions in sorted(catalog.definitions.items()):
         if not catalog.policies_of(*key):
@@ -87,7 +113,11 @@ async def audited(
         for definition in definitions:
             async for body in objects_of(server, definition):
                 namespace = str((body.get("metadata") or {}).get("namespace") or "")
-                if namespace in namespaces and not is_child(body, catalog):
+                if namespace not in namespaces:
+                    skipped[UNGOVERNED] += 1
+                elif is_child(body, catalog):
+                    skipped[EXEMPT_SENDER] += 1
+                else:
                     known = References({namespace: namespaces[namespace]}, claims)
                     yield judged(body, definition, catalog, namespace, known)
 
@@ -135,7 +165,8 @@ def judged(
     if isinstance(decision, Allowed):
         final = replace(request, object=decision.object, stage=Stage.VALIDATE)
         second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
-        found = replace(found, trial=decision.audit, changes=decision.changes)
+        reason = decision.not_evaluated
+        found = replace(found, trial=decision.audit, changes=decision.changes, reason=reason)
         decision = second if isinstance(second, Denied) else decision
     if isinstance(decision, Denied):
         found = replace(found, violations=decision.violations, changes=())

@@ -27,9 +27,16 @@ from webhook.core.explain.wrapped import taken_apart
 from webhook.core.owners import others_of
 from webhook.core.patch import diff
 from webhook.core.policy.model import Policy
+from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import CLAIM_KINDS, References, claim_spec
 from webhook.core.request import Request, Stage
 from webhook.core.source import SourceDocument
+
+
+def labels_in(namespace: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels of a namespace, with the one that every cluster adds."""
+    return {**labels, NAME_LABEL: namespace}
+
 
 NOTHING_KNOWN = References({})
 
@@ -159,7 +166,7 @@ def request_of(
         raw=raw,
         namespace=namespace,
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
-        namespace_labels=references.namespaces.get(namespace, place.labels),
+        namespace_labels=labels_in(namespace, references.namespaces.get(namespace, place.labels)),
         time=place.time or clock.moment(),
     )
 

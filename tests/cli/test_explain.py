@@ -165,7 +165,6 @@ def test_a_manifest_nested_too_deep_is_refused_and_not_taken_apart(tmp_path: Pat
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        ([], "either --kind"),
         (["--kind", "Pod", str(MANIFESTS)], "either --kind"),
         (["--kind", "Deploymnt"], "did you mean Deployment.apps?"),
         (["--kind", "PyTorchJob", "--component", "wroker"], "did you mean worker?"),

@@ -72,6 +72,26 @@ def test_a_failing_case_shows_the_difference_and_the_exit_code_is_1(tmp_path: Pa
     assert result.exit_code == 1
 
 
+UNKNOWN = "object: {apiVersion: a.example/v1, kind: Zebra, metadata: {name: z}}\n"
+
+
+def test_a_case_that_nobody_evaluates_is_told_and_fails_when_strict(tmp_path: Path) -> None:
+    file = written(tmp_path, f"{UNKNOWN}expect: {{allowed: true}}\n")
+    result = run(tmp_path)
+    assert result.stdout.splitlines() == [
+        f"passed  {file.parent} (not evaluated: unknown-kind)",
+        "1 passed, 0 failed, 1 not evaluated",
+    ]
+    assert result.exit_code == 0
+    strict = run(tmp_path, "--strict")
+    assert "expect notEvaluated: unknown-kind if that is meant" in strict.stdout
+    assert strict.exit_code == 1
+    file.write_text(f"{UNKNOWN}expect: {{allowed: true, notEvaluated: unknown-kind}}\n")
+    assert run(tmp_path, "--strict").stdout.splitlines()[-1] == "1 passed, 0 failed"
+    file.write_text(f"{UNKNOWN}expect: {{allowed: true, notEvaluated: no-pods}}\n")
+    assert run(tmp_path).exit_code == 1
+
+
 def test_a_case_without_expectations_fails(tmp_path: Path) -> None:
     written(tmp_path, CASE)
     result = run(tmp_path)

@@ -45,6 +45,7 @@ EXPECT_KEYS = (
     "lookups",
     "allowed",
     "judged",
+    "notEvaluated",
     "object",
     "patch",
     "changes",

@@ -44,6 +44,7 @@ def facts(outcome: Outcome) -> dict[str, Any]:
     found: dict[str, Any] = {"allowed": isinstance(decision, Allowed)}
     if isinstance(decision, Allowed):
         found["judged"] = decision.judged
+        found["notEvaluated"] = decision.not_evaluated
         found["object"] = outcome.object
         found["patch"] = list(outcome.patch)
         found["changes"] = changes_of(outcome)

@@ -16,18 +16,20 @@ import typer
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.kubernetes import AccessError
 from webhook.audit import Finding, Labels, audited, governed_namespaces
-from webhook.cli import loading
+from webhook.cli import loading, outcomes
 from webhook.cli.audit_injected import Printer
 from webhook.cli.crds import KubeconfigFile, credentials_for
+from webhook.cli.outcomes import Tally
 from webhook.cli.registration import Governed
 from webhook.cli.report import violation_json
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
+from webhook.control.registration import GOVERNED_LABEL
 from webhook.control.reports import NONE_OF_THEM
 from webhook.core import wording
 from webhook.core.assemble import assemble, joined
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem, Violation
+from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem, Violation
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
 from webhook.injections import injections
@@ -78,25 +80,29 @@ def audit(
     own_namespace: OwnNamespace = "",
     injected: InjectedOnly = False,
     output: Output = "text",
+    fail_on: outcomes.FailOn = REFUSED,
+    strict: outcomes.Strict = False,
 ) -> None:
     """Judge what is in the governed namespaces by the cluster's policies and those of files.
 
     With --candidate, tell what these policies would refuse and change beyond what holds today;
     nothing is written. With --injected, print what the list of injected content lacks for objects
     of controllers, --candidate included; what PODGATE_INJECTED lists is not lacking.
-    Exit code 0: nothing found, 1: something breaks a rule, 2: bad input.
+    A closing line on stderr counts objects that are allowed, refused and not evaluated: those in
+    namespaces that are not governed, and those that controllers made of evaluated ones.
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a broken rule unless
+    said otherwise, 2: bad input.
     """
     try:
+        tally = Tally(outcomes.failing_on(fail_on, strict=strict))
         loading.checked(output, ("text", "json"), "--output")
         loading.checked(governed, ("label", "all"), "--governed")
         sources = loading.sources_of(
             policies, interfaces, assets, combination=rule_combination, minor=kubernetes
         )
         server = ApiServer(credentials_for(kubeconfig, os.environ))
-        work = list_injected if injected else run
-        code = asyncio.run(
-            work(server, sources, candidate or [], governed, namespace, output, own_namespace)
-        )
+        given = (server, sources, candidate or [], governed, namespace, output, own_namespace)
+        code = asyncio.run(list_injected(*given) if injected else run(*given, tally))
     except (AccessError, ApiError) as error:
         loading.complain(f"error: {error}")
         code = loading.BAD_INPUT
@@ -113,17 +119,39 @@ async def run(
     namespace: str,
     output: str,
     own_namespace: str,
+    tally: Tally,
 ) -> int:
     """Judge everything; the exit code."""
     now, then = await catalogs(server, sources, candidate, own_namespace)
     spaces = await spaces_of(server, governed, namespace)
-    before = {each.uid: each async for each in audited(server, now, spaces)}
-    found = before.values() if then is None else await beyond(server, then, spaces, before)
-    found = [each for each in found if not each.is_clean]
-    show(found, len(before), output, proposed=then is not None)
+    skipped: Counter[str] = Counter()
+    before = {each.uid: each async for each in audited(server, now, spaces, skipped)}
+    found = [*before.values()]
+    if then is not None:
+        found = await beyond(server, then, spaces, before)
+    shown = [each for each in found if not each.is_clean]
+    show(shown, len(before), output, proposed=then is not None)
     if output == "text" and not await api_of_reports(server):
         loading.complain(f"note: {NO_REPORTS}")
-    return 1 if any(each.violations for each in found) else 0
+    if namespace:
+        del skipped[UNGOVERNED]  # other namespaces are out of the question
+    elif not spaces:
+        tally.warn(f"no namespace is governed: label one {GOVERNED_LABEL}=true, or --governed all")
+    count(tally, found, skipped)
+    for each in (then or now).policies:
+        if any(each.governs_namespace(*space) for space in spaces.items()):
+            tally.policies[each.source] = each
+    return tally.close()
+
+
+def count(tally: Tally, found: Iterable[Finding], skipped: Counter[str]) -> None:
+    """Count findings and skipped objects by outcome."""
+    for each in found:
+        audited_by = sum(outcomes.is_audited(one.source) for one in each.trial)
+        tally.take(each.outcome, each.reason, len(each.trial) - audited_by, audited_by)
+    for reason, number in skipped.items():
+        for _ in range(number):
+            tally.take(NOT_EVALUATED, reason)
 
 
 async def list_injected(
@@ -242,7 +270,8 @@ def show(found: list[Finding], total: int, output: str, *, proposed: bool) -> No
         for violation in each.violations:
             print(f"  refused: {wording.violation_text(violation)}")
         for violation in each.trial:
-            print(f"  on trial: {wording.violation_text(violation)}")
+            mode = "audit" if outcomes.is_audited(violation.source) else "on trial"
+            print(f"  {mode}: {wording.violation_text(violation)}")
         for change in each.changes:
             print(f"  written: {wording.change_text(change)}")
     kinds = Counter("refused" if each.violations else "changed" for each in found)
@@ -262,6 +291,8 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "name": finding.name,
         "uid": finding.uid,
         "violations": [violation_json(each) for each in finding.violations],
+        "outcome": finding.outcome,
         "trial": [violation_json(each) for each in finding.trial],
+        "audit": [violation_json(e) for e in finding.trial if outcomes.is_audited(e.source)],
         "changes": [wording.change_text(each) for each in finding.changes],
     }

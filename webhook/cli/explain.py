@@ -15,15 +15,17 @@ from webhook.adapters.files import read_all
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.cli import loading, outcomes
-from webhook.cli.explain_json import kind_json, object_json
-from webhook.cli.explain_text import Page, kind_text, object_text
+from webhook.cli.explain_json import kind_json, object_json, type_json
+from webhook.cli.explain_text import Page, kind_text, object_text, type_text
 from webhook.cli.outcomes import Tally
+from webhook.cli.policies_in_force import policies_yaml
 from webhook.core import wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
+from webhook.core.explain.namespaces import explain_namespace
 from webhook.core.explain.objects import explain_object
 from webhook.core.explain.wrapped import taken_apart
 from webhook.core.owners import others_of
@@ -34,7 +36,15 @@ from webhook.core.workload.foreign import Facts, given
 from webhook.core.workload.suggestions import closest
 from webhook.core.wrapped import facts_for
 from webhook.loader import DEFAULT_MINOR, Sources
-from webhook.offline import Place, Verdict, judge, manifests_of, references_of, request_of
+from webhook.offline import (
+    Place,
+    Verdict,
+    judge,
+    labels_in,
+    manifests_of,
+    references_of,
+    request_of,
+)
 
 Files = Annotated[
     list[str] | None,
@@ -70,7 +80,12 @@ def explain(
     """Say what holds and why: for a kind (--kind) every leaf of the effective
     policy, with its default, rules and items, the policy and scope that say
     each, and what lost to what; for manifests every field's value in the
-    completed object, its place and its source.
+    completed object, its place and its source; for --namespace alone the
+    whole effective policy, by workload type.
+
+    As YAML, the last is policies again: those in force there, bound to the
+    namespace and without what has no effect. Loaded in place of the originals
+    they decide the same. They hold every value, like the originals.
 
     An object that wraps others is followed by each of them, told as its own
     kind with places from its own beginning.
@@ -133,10 +148,16 @@ def run(
 ) -> int:
     """Explain a kind or every manifest; the exit code."""
     loading.checked(output, ("text", "json", "yaml"), "--output")
-    if bool(files) == bool(kind):
+    if bool(files) and bool(kind):
         loading.complain("error: give either --kind KIND or manifests to explain")
         raise loading.BadInput
+    if not (files or kind) and assumed:
+        loading.complain("error: give --kind KIND, manifests to explain, or --namespace alone")
+        raise loading.BadInput
     catalog = loading.catalog_of(sources, tally)
+    if not (files or kind):
+        explain_space(catalog, place, output, sources)
+        return 0
     if kind:
         faults = loading.Faults()
         show([told_kind(catalog, kind, component, place)], output, faults)
@@ -174,6 +195,23 @@ class ToldObject(NamedTuple):
     report: ObjectReport | None
 
 
+def explain_space(catalog: Catalog, place: Place, output: str, sources: Sources) -> None:
+    """Print the whole effective policy of a namespace, by workload type."""
+    labels = labels_in(place.namespace, place.labels)
+    if output == "yaml":
+        sys.stdout.write(policies_yaml(catalog, place.namespace, labels, sources))
+        return
+    page = Page()
+    for index, each in enumerate(explain_namespace(catalog, place.namespace, labels)):
+        if output == "json":
+            line = json.dumps(type_json(each), default=str, separators=(",", ":"))
+            sys.stdout.write(line + "\n")
+            continue
+        if index:
+            page.gap()
+        type_text(page, each)
+
+
 def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> KindReport:
     """The report of the named kind; BadInput when it, or the component, is not known."""
     found = find_kind(catalog, kind)
@@ -181,8 +219,9 @@ def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Kind
         loading.tell([found])
         raise loading.BadInput
     definition, version = found
-    references = References({place.namespace: place.labels})
-    plans = catalog.plans_for(definition, place.namespace, references, place.labels)
+    labels = labels_in(place.namespace, place.labels)
+    references = References({place.namespace: labels})
+    plans = catalog.plans_for(definition, place.namespace, references, labels)
     names = component_names(definition)
     if component and component.casefold() not in {each.casefold() for each in names}:
         near = closest(component, names)
@@ -212,8 +251,8 @@ def told_objects(
     for path, asked, decision, alone in taken_apart(request, verdict.decision, catalog):
         own = catalog.definition(asked.group, asked.kind, asked.version)
         assert own is not None  # others are not decided on
-        labels = place.labels or None
-        plans = catalog.plans_for(own, asked.namespace, references, labels, others_of(asked))
+        labels, others = asked.namespace_labels, others_of(asked)
+        plans = catalog.plans_for(own, asked.namespace, references, labels, others)
         with given(facts_for(asked, facts), asked.object):
             report = explain_object(asked, plans, references, alone, component)
         where = f"{verdict.source} at {display(path)}" if path else verdict.source

@@ -8,6 +8,7 @@ from webhook.cli import report
 from webhook.core import pointer, wording
 from webhook.core.decision import Source
 from webhook.core.explain.model import Entry, FieldReport, KindReport, LeafReport, ObjectReport
+from webhook.core.explain.namespaces import TypeReport
 from webhook.core.pointer import ABSENT
 from webhook.offline import Verdict
 
@@ -85,6 +86,25 @@ def kind_json(told: KindReport) -> dict[str, Any]:
             for each in told.components
         ],
         "workload": [leaf_json(leaf) for leaf in told.workload],
+    }
+
+
+def type_json(told: TypeReport) -> dict[str, Any]:
+    """The effective policy of a workload type in a namespace."""
+    return {
+        "namespace": told.namespace,
+        "workloadType": told.workload_type or None,
+        "kinds": list(told.kinds),
+        "ruleCombination": told.combination,
+        "policies": [source_json(each) for each in told.policies],
+        "components": [
+            {
+                "component": each.component or None,
+                "role": each.role,
+                "fields": [leaf_json(leaf) for leaf in each.leaves],
+            }
+            for each in told.components
+        ],
     }
 
 

@@ -24,6 +24,7 @@ from webhook.core.explain.model import (
     LeafReport,
     ObjectReport,
 )
+from webhook.core.explain.namespaces import TypeReport
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.fields import TABLE
 from webhook.offline import Verdict
@@ -124,6 +125,23 @@ def kind_text(page: Page, told: KindReport) -> None:
     leaves_text(page, told.workload)
     if not told.workload:
         page.line(2, "no policy says anything of it", "dim")
+
+
+def type_text(page: Page, told: TypeReport) -> None:
+    """The effective policy of a workload type in a namespace."""
+    name = f"workload type {told.workload_type}" if told.workload_type else "no workload type"
+    page.line(0, f"{name} in namespace {told.namespace}", "bold")
+    page.line(2, f"kinds: {', '.join(told.kinds)}", "dim")
+    policies_text(page, told.policies)
+    page.line(2, f"rules of several scopes combine: {told.combination}", "dim")
+    for each in told.components:
+        if len(told.components) > 1:
+            page.gap()
+            where = f"component {each.component}" if each.component else f"role {each.role}"
+            page.line(0, wording.clean(where), "bold")
+        leaves_text(page, each.leaves)
+        if not each.leaves:
+            page.line(2, "no policy says anything of it", "dim")
 
 
 def leaves_text(page: Page, leaves: Sequence[LeafReport]) -> None:

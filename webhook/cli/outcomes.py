@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from webhook.adapters.files import origin_of, read_all, shipped_folder
+from webhook.adapters.files import origin_of, read_all
 from webhook.cli import loading
 from webhook.core import wording
 from webhook.core.catalog import Catalog
@@ -17,7 +17,7 @@ from webhook.core.decision import ALLOWED, NO_PODS, NOT_EVALUATED, REFUSED, Sour
 from webhook.core.policy.combine import RANK
 from webhook.core.policy.model import Policy
 from webhook.core.workload.suggestions import closest
-from webhook.loader import Sources
+from webhook.loader import Sources, shipped_paths
 from webhook.offline import Place, Verdict
 
 WARNING, AUDIT, NONE = "warning", "audit", "none"
@@ -154,7 +154,7 @@ def is_audited(source: Source | None) -> bool:
 
 def is_built_in(policy: Policy) -> bool:
     """Whether a policy comes with podgate."""
-    return policy.origin.startswith(f"{shipped_folder()}/")
+    return policy.origin in shipped_paths()
 
 
 def warn_of_policies(

@@ -17,6 +17,7 @@ from rich.text import Text
 from webhook.cases import comparing, reading, rewriting, running
 from webhook.cases.case import FILE, BadCase, Case
 from webhook.cli import loading
+from webhook.core.decision import why_not_evaluated
 from webhook.core.wording import clean
 from webhook.core.workload.kind_schema import KindSchema
 
@@ -39,21 +40,31 @@ Crds = Annotated[
         "--crds", metavar="PATH", help="File or folder with CRDs, for cases that give none."
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail cases whose manifest nobody evaluates.")
+]
 JUnit = Annotated[
     str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
 ]
 
 
 def run_cases(
-    folders: Folders, update: Update = False, junit: JUnit = None, crds: Crds = None
+    folders: Folders,
+    update: Update = False,
+    junit: JUnit = None,
+    crds: Crds = None,
+    strict: Strict = False,
 ) -> None:
     """Run policy cases: a folder each, with a case.yaml that holds policies, an object and what is
     expected of them.
 
+    A case whose manifest nobody evaluates is reported with the reason, and fails with --strict,
+    unless it expects `notEvaluated: REASON`.
     Exit code 0: all passed, 1: some case failed, 2: bad input, such as a case that cannot be read.
     """
     try:
-        results = run(files_in(folders), update=update, schemas=loading.known_schemas(crds))
+        schemas = loading.known_schemas(crds)
+        results = run(files_in(folders), update=update, schemas=schemas, strict=strict)
         if junit is not None:
             write_junit(results, junit)
     except loading.BadInput:
@@ -71,13 +82,17 @@ class Found:
 
 @dataclass(slots=True)
 class Result:
-    """What came of one case: `problems` are its differences, or why it cannot be run."""
+    """What came of one case: `problems` are its differences, or why it cannot be run.
+
+    `reason` says why nobody evaluated the manifest, where the case does not expect that.
+    """
 
     folder: str
     name: str
     state: str
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    reason: str = ""
 
     @property
     def title(self) -> str:
@@ -103,13 +118,19 @@ def files_in(folders: Sequence[str]) -> list[Found]:
 
 
 def run(
-    files: Sequence[Found], *, update: bool, schemas: Sequence[KindSchema] = ()
+    files: Sequence[Found],
+    *,
+    update: bool,
+    schemas: Sequence[KindSchema] = (),
+    strict: bool = False,
 ) -> list[Result]:
     """Run every case, a line for each as it ends, then the sum."""
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     results: list[Result] = []
     for each in files:
         for result in results_of(each, schemas, update=update):
+            if strict and result.reason and result.state == PASSED:
+                result.state, result.problems = FAILED, [not_evaluated(result)]
             tell(console, result)
             results.append(result)
     console.print(
@@ -144,13 +165,22 @@ def result_of(case: Case, folder: str, schemas: Sequence[KindSchema], *, update:
             state, problems = UPDATED, []
     except BadCase as error:
         state, problems = ERROR, [str(error)]
-    return Result(folder, name, state, problems, time.perf_counter() - start)
+        return Result(folder, name, state, problems)
+    expected = {"judged", "notEvaluated"} & set(case.expect or ())
+    reason = "" if expected or not case.offline else why_not_evaluated(outcome.decision)
+    return Result(folder, name, state, problems, time.perf_counter() - start, reason)
+
+
+def not_evaluated(result: Result) -> str:
+    """That nobody evaluated the manifest of a case, and how the case may expect it."""
+    return f"not evaluated: {result.reason}; expect notEvaluated: {result.reason} if that is meant"
 
 
 def tell(console: Console, result: Result) -> None:
     """A line for the case, and below it every difference."""
     line = Text(f"{result.state:<7} ", style=STYLES[result.state])
-    console.print(line.append(result.title, style="default"))
+    note = f" (not evaluated: {result.reason})" if result.reason else ""
+    console.print(line.append(f"{result.title}{note}", style="default"))
     for problem in result.problems:
         for each in problem.splitlines():
             console.print(Text(f"    {clean(each)}", style=style_of(each)))
@@ -175,6 +205,8 @@ def summary(results: Sequence[Result]) -> str:
         for state, word in ((UPDATED, "updated"), (ERROR, "cannot be run"))
         if (number := count(results, state))
     )
+    unseen = sum(1 for each in results if each.reason)
+    more += f", {unseen} not evaluated" if unseen else ""
     return f"{count(results, PASSED)} passed, {count(results, FAILED)} failed{more}"
 
 

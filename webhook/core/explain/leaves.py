@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -21,9 +21,10 @@ from webhook.core.explain.model import (
 )
 from webhook.core.explain.reach import is_of_workload, reach_of
 from webhook.core.explain.values import attributes_of, default_of, rule_said
-from webhook.core.plan import Plan, component_roles
+from webhook.core.plan import component_roles
 from webhook.core.policy.combine import RANK, Effective, Leaf, View, view
 from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import Asset, Policy
 from webhook.core.united import united
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.component_plan import pod_parts
@@ -57,8 +58,12 @@ def explain_kind(
 
 def policies_of(plans: Plans) -> tuple[Source, ...]:
     """Every policy that reaches the kind, those on trial included, the broadest scope first."""
-    named = (plans.trial or plans.enforced).policies
-    ordered = sorted(named, key=lambda each: (RANK[each.scope], each.namespace, each.name))
+    return ordered_sources((plans.trial or plans.enforced).policies)
+
+
+def ordered_sources(policies: Iterable[Policy]) -> tuple[Source, ...]:
+    """How policies are named, the broadest scope first."""
+    ordered = sorted(policies, key=lambda each: (RANK[each.scope], each.namespace, each.name))
     return tuple(each.source for each in ordered)
 
 
@@ -102,10 +107,10 @@ class Leaves:
         plan, trial = self.plans.enforced, self.plans.trial
         effective = plan.effective(component, roles)
         tried = trial.effective(component, roles) if trial is not None else {}
-        views = views_of(plan, roles, component)
+        views = views_of(plan.policies, roles, component)
         for path in in_order({*effective, *tried}):
             leaf = effective.get(path, Leaf(path))
-            said = report(leaf, effective, views, plan)
+            said = report(leaf, effective, views, plan.assets, plan.combination)
             reach, why = reach_of(plan, component, path)
             extra = on_trial(tried.get(path)) if path in tried else ()
             found = replace(said, reach=reach, why=why, trial=extra)
@@ -147,9 +152,9 @@ def joined(one: LeafReport, other: LeafReport) -> LeafReport:
     return replace(one, rules=both("rules"), lost=both("lost"), trial=both("trial"))
 
 
-def views_of(plan: Plan, roles: Iterable[str], component: str) -> list[View]:
-    """The plan's policies as they apply to one component."""
-    return [view(policy, roles, component) for policy in plan.policies]
+def views_of(policies: Iterable[Policy], roles: Iterable[str], component: str) -> list[View]:
+    """Policies as they apply to one component."""
+    return [view(policy, roles, component) for policy in policies]
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
@@ -158,12 +163,18 @@ def in_order(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: (order[TABLE.owner(path).path], path))
 
 
-def report(leaf: Leaf, effective: Effective, views: Sequence[View], plan: Plan) -> LeafReport:
+def report(
+    leaf: Leaf,
+    effective: Effective,
+    views: Sequence[View],
+    assets: Mapping[str, Asset],
+    combination: str,
+) -> LeafReport:
     """What is said at one leaf of the enforced policy, and what lost."""
     path = leaf.path
     lost = (
-        *(explained(each, leaf, views, plan.assets) for each in leaf.lost),
-        *lost_rules(path, views, plan.combination),
+        *(explained(each, leaf, views, assets) for each in leaf.lost),
+        *lost_rules(path, views, combination),
         *lost_attributes(leaf, effective, views),
     )
     return LeafReport(
