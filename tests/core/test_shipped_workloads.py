@@ -366,7 +366,9 @@ def at(schema: Any, path: str) -> Any:
         elif step.startswith("["):
             schema = schema.get("additionalProperties")
         else:
-            schema = schema.get("properties", {}).get(step)
+            listed = schema.get("properties", {}).get(step)
+            # A map of amounts has keys of every name.
+            schema = schema.get("additionalProperties") if listed is None else listed
         if not isinstance(schema, dict):
             return None
     return schema

@@ -12,6 +12,7 @@ import pytest
 from tests.core.test_operator_defaults import FUNCTIONS
 from tests.e2e.testbed import golang, programs
 
+pytestmark = pytest.mark.e2e
 SOURCES = programs.PINS / "defaults"
 ROWS = [json.loads(line) for line in FUNCTIONS.read_text("utf-8").splitlines()]
 OPERATORS = sorted(each.name for each in SOURCES.iterdir())

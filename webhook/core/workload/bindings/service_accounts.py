@@ -75,12 +75,13 @@ class ServiceAccountField(PodField):
         server = UNNAMED if is_pod(ev) else None
         wanted = self.rules.wanted(ev, path, native, server, self.before(view))
         older = (*view.spec_path, *DEPRECATED)
-        if wanted is None or (native is not None and ev.intent.stated(older)):
+        both = read_deprecated(view.spec) is not None
+        if wanted is None or (both and ev.intent.stated(older)):
             return
         kept, old = wanted
         value = old if kept == "kept" else default.value
         places = [(*view.spec_path, *TODAY)]
-        if read_deprecated(view.spec) is not None:
+        if both:
             places.append(older)
         for place in places:
             if ev.can_write(place) and ev.now(place) != value:
