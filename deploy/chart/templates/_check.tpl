@@ -37,7 +37,7 @@
 {{- end }}
 {{- $certificates := .Values.certificates }}
 {{- if and .Values.hooks.static (eq $certificates.mode "managed") }}
-{{- fail "hooks.static is set and certificates.mode is managed: the controller would exchange the CA, which API servers read from files; write secret or cert-manager" }}
+{{- fail "hooks.static is set and certificates.mode is managed: the controller would exchange the CA, which API servers read from files; write secret or certManager" }}
 {{- end }}
 {{- if ge (int $certificates.overlapSeconds) (mul (int $certificates.leafDays) 86400 | int) }}
 {{- fail (printf "certificates.overlapSeconds is not less than the %d days of certificates.leafDays" (int $certificates.leafDays)) }}

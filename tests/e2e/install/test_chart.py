@@ -185,6 +185,10 @@ WRONG: dict[str, tuple[Json, str]] = {
         {"controller": {"podLabels": {"app.kubernetes.io/name": "x"}}},
         "controller.podLabels has app.kubernetes.io/name, by which the Deployment finds its Pods",
     ),
+    "files with a CA that is exchanged": (
+        {"hooks": {"static": True}},
+        "hooks.static is set and certificates.mode is managed",
+    ),
     "longer than the API server waits": ({"hooks": {"timeoutSeconds": 31}}, "want 30"),
     "a collector that is none": (
         {"traces": {"endpoint": "collector:4318"}},
