@@ -35,7 +35,6 @@ places are native jq paths from the object's root; a place may match several tim
             maximum: .spec.elasticPolicy.maxReplicas
             maximumOnlyWith: .spec.x    # the maximum holds only while this place is true
             unlimited: true             # a maximum that is absent or 0 is no bound at all
-            text: true                  # the numbers are text, as in annotations
             noneWhile: .spec.x | select(.y == "z")   # no pods while this finds something
             unlimitedWhile: .spec.x     # no bound while this finds something
             podsOf: replica             # these are the pods of another component, stated twice
