@@ -14,11 +14,12 @@ from tests.core.building import deployment, policy
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.assemble import parsed
 from webhook.core.decision import Denied, Problem
-from webhook.core.policy import rules
+from webhook.core.policy import needs, rules
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.strangers import VERSIONS
 from webhook.core.wording import violation_text
+from webhook.settings import Settings
 
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]
 ARGUMENTS: dict[str, Any] = {
@@ -229,3 +230,9 @@ def test_a_locked_item_shows_both_values_unless_they_are_secret(
 def test_braces_in_text_are_no_template() -> None:
     (problem,) = errors("args: ['{{inputs.parameters.a}}']\nrules:\n\n\n  tty: [\n")
     assert "render" not in problem.fix
+
+
+@pytest.mark.parametrize("fix", [*needs.FIX.values(), *needs.BLIND.values()])
+def test_a_missing_setting_is_named_as_every_command_reads_it(fix: str) -> None:
+    names = {f"PODGATE_{each.upper()}" for each in Settings.model_fields}
+    assert fix.split()[1] in names

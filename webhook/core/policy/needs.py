@@ -17,14 +17,14 @@ GIT, S3, DATA_VOLUME = "storage.git", "storage.s3", "storage.dataVolume"
 DEVICES, PORTION = "compute.gpuDevicesRequest", "compute.gpuPortionRequest"
 SOURCE, FROM_TOKEN = "security.uidGidSource", "fromIdpToken"
 FIX = {
-    GIT: "set --git-image (PODGATE_GIT_IMAGE) to the git-sync image that is to check out repositories",
-    S3: "set --s3-drivers (PODGATE_S3_DRIVERS) to a CSI driver and its attribute for the bucket",
-    DATA_VOLUME: "set --data-volumes (PODGATE_DATA_VOLUMES) to this id and its claim",
+    GIT: "set PODGATE_GIT_IMAGE (--git-image of podgate serve) to the git-sync image for checkouts",
+    S3: "set PODGATE_S3_DRIVERS (--s3-drivers of podgate serve) to DRIVER=ATTRIBUTE of the bucket",
+    DATA_VOLUME: "set PODGATE_DATA_VOLUMES (--data-volumes of podgate serve) to ID=CLAIM with this id",
 }
 BLIND = {
-    GIT: "set git-image or git-images to the images that check out repositories",
+    GIT: "set PODGATE_GIT_IMAGES (--git-images of podgate serve) to the images that check out",
     S3: FIX[S3],
-    DATA_VOLUME: "set data-volumes to ids and the claims they stand for",
+    DATA_VOLUME: "set PODGATE_DATA_VOLUMES (--data-volumes of podgate serve) to ids and their claims",
 }
 
 
