@@ -30,6 +30,7 @@ class TargetField(WorkloadField):
     def __init__(self, own: WorkloadField, other: WorkloadField) -> None:
         self.field, self.form, self.rules = own.field, own.form, own.rules
         self.places, self.write, self.server_default = own.places, own.write, own.server_default
+        self.unlimited = own.unlimited
         self.other = other
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
