@@ -98,7 +98,9 @@ def refuse(ev: Evaluation, rules: ScalarRules, change: Change, present: Any, fix
 
 def evaluation_of(ev: Evaluation, document: Any, old: Any) -> Evaluation:
     """An evaluation that may write all defaults into a document, to see which ones it lacks."""
-    again = replace(ev.request, object=document, old=old)
+    again = ev.request
+    if document is not again.object or old is not again.old:
+        again = replace(again, object=document, old=old)
     if document is ev.old:
         again = replace(again, operation="CREATE", raw=None)
     found = Evaluation(again, ev.references, ev.definition, ev.injected)
