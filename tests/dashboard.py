@@ -90,6 +90,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "reqps",
         ),
         Panel(
+            "Not evaluated",
+            {"{{reason}}": "sum by (reason) (rate(podgate_not_evaluated_total[5m]))"},
+            "reqps",
+        ),
+        Panel(
             "Broken rules",
             {
                 "{{policy}} {{rule}}": "topk(10, sum by (policy, rule)"

@@ -106,15 +106,15 @@ REFUSED = {
     ),
     "a rule beside its field": (
         "rules: {security: {runAsUid: , canEdit: false}}",
-        ("canEdit is a rule: indent it below the field",),
+        ("found canEdit; it is a rule, and rules are written at a field",),
     ),
     "a rule in a section": (
         "rules: {compute: {max: 3}}",
-        ("max is a rule: indent it below the field",),
+        ("found max; it is a rule, and rules are written at a field",),
     ),
     "a rule at the root": (
         "rules: {required: true}",
-        ("required is a rule: indent it below the field",),
+        ("found required; it is a rule, and rules are written at a field",),
     ),
     "sections that end in the middle": (
         "defaults:\n  imagePullPolicy: Always\n rules:\n  image: {required: true}\n",

@@ -15,6 +15,7 @@ from tests import planted
 from tests.cli.running import podgate
 from tests.planted import MARKER, POLICIES, SETTINGS, WORKLOADS, mark, markers_in
 from webhook.cli import loading
+from webhook.cli.outcomes import Tally
 from webhook.cli.review import answer
 from webhook.core.catalog import Catalog
 from webhook.core.request import Stage
@@ -324,7 +325,7 @@ def test_a_review_tells_no_value(
     for kind in KINDS:
         for stage in Stage:
             for _, document in planted.manifests(kind):
-                answer(json.dumps(review(document)).encode(), stage, catalog, {})
+                answer(json.dumps(review(document)).encode(), stage, catalog, {}, Tally(frozenset()))
                 out, err = capsys.readouterr()
                 response = json.loads(out)["response"]
                 response.pop("patch", None)
