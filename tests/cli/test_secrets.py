@@ -325,7 +325,9 @@ def test_a_review_tells_no_value(
     for kind in KINDS:
         for stage in Stage:
             for _, document in planted.manifests(kind):
-                answer(json.dumps(review(document)).encode(), stage, catalog, {}, Tally(frozenset()))
+                answer(
+                    json.dumps(review(document)).encode(), stage, catalog, {}, Tally(frozenset())
+                )
                 out, err = capsys.readouterr()
                 response = json.loads(out)["response"]
                 response.pop("patch", None)

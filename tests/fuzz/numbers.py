@@ -90,11 +90,14 @@ def can_state(place: Place, field: str) -> bool:
 
 
 def limit(kind: str, document: dict[str, Any]) -> None:
-    """Give an autoscaler its maximum: without one it has none, which no bound lets in."""
-    for field in ("autoscaling.maxReplicas", "maxReplicas"):
+    """Give limits a value that have none where they are left out, which no bound lets in."""
+    rows = definition_of(kind).profile.fields
+    unlimited = {field for field, row in rows.items() if row.absent_is_unlimited}
+    for field in sorted(unlimited | {"autoscaling.maxReplicas", "maxReplicas"}):
         for path in paths_of(kind).get(field, ()):
             annotated = "annotations" in path
-            for node in ends_in(document, path, make=annotated):
+            there = path[1] in ("runPolicy", "template")  # every object of the kind has it
+            for node in ends_in(document, path, make=annotated or there):
                 if annotated or int(node.get(path[-1]) or BOUND) >= BOUND:
                     node[path[-1]] = "2" if annotated else 2
 
