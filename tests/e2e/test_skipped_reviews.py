@@ -35,6 +35,8 @@ MOST = {"expression": 1_000_000 / 10, "webhook": 2_500_000 / 10}
 """A tenth of what the API server lets an expression and a webhook cost."""
 MEGABYTES = 3 * 1024 * 1024
 CONTROLLED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u"}
+REPLICA_SET = ("apps", "v1", "ReplicaSet")
+ROLLS = "system:serviceaccount:kube-system:deployment-controller"
 RUN = {"containers": [{"name": "x", "image": "evil:1", "securityContext": {"privileged": True}}]}
 
 
@@ -162,6 +164,8 @@ def large_reviews() -> Iterator[Json]:
         }
         yield review(pod, "CREATE", part, userInfo=who)
         yield review(workflow, "UPDATE", part, part, userInfo=who)
+        whole = {**part, "spec": {"replicas": 1, "template": part}}
+        yield review(REPLICA_SET, "UPDATE", whole, copy.deepcopy(whole), userInfo=who)
 
 
 @pytest.mark.parametrize("name", ["tolerant", "strict"])
@@ -293,8 +297,24 @@ def updates(chance: random.Random, count: int) -> Iterator[Json]:
         yield review(kind_of(body), operation, new, before, userInfo={"username": user})
 
 
+def rollouts(chance: random.Random, count: int) -> Iterator[Json]:
+    """ReplicaSets of Deployments with other numbers of pods, and at times with another change."""
+    sets = [each for each in bodies() if kind_of(each) == REPLICA_SET]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "o", "uid": "u"}
+    for number in range(count):
+        old = copy.deepcopy(sets[number % len(sets)])
+        old["metadata"]["ownerReferences"] = [owner | {"controller": chance.random() < 0.8}]
+        new = copy.deepcopy(old)
+        new["spec"]["replicas"] = chance.choice([0, 1, 900, None])
+        if chance.random() < 0.5:
+            CHANGES[chance.choice(["body", "body", "labels", "annotations"])](new, chance)
+        user = chance.choice([ROLLS, ROLLS, ROLLS, "alice"])
+        yield review(REPLICA_SET, "UPDATE", new, old, userInfo={"username": user})
+
+
 def reviews() -> Iterator[Json]:
-    """Some thousand of all kinds, and the recorded ones."""
+    """Some thousand of all kinds, rollouts, and the recorded ones."""
+    yield from rollouts(random.Random(20261122), 500)
     for file in sorted(RECORDED.iterdir()):
         yield json.loads(file.read_text("utf-8"))
     yield from updates(random.Random(20261122), 6000)
@@ -346,6 +366,7 @@ WEAKENED = {
         "request.?userInfo.?username.orValue('')",
         "'system:kube-controller-manager'",
     ),
+    "a rollout may change the pods": ("== oldObject.spec.?template", "!= object.spec.?other"),
     "controllers may change the body of a Pod": (
         "request.operation == 'CREATE' || request.kind.kind != 'Pod'",
         "true",
@@ -366,7 +387,7 @@ def test_a_condition_that_looks_at_too_little_is_found(name: str) -> None:
 
 
 def test_whoever_is_no_controller_of_the_owner_is_asked_about() -> None:
-    """A child is skipped by the mutating webhook alone, by exact user, kind of owner and controller."""
+    """What is made is skipped by the mutating webhook alone, by exact user, kind of owner and controller."""
     pod = bodies()[0] | {"apiVersion": "v1", "kind": "Pod"}
     controller = "system:serviceaccount:kube-system:replicaset-controller"
     rows = [
@@ -396,6 +417,31 @@ def test_whoever_is_no_controller_of_the_owner_is_asked_about() -> None:
     answers = [each for _, each in evaluate(webhooks(catalogs()["tolerant"]), asked)]
     for row, answer in zip(rows, answers, strict=True):
         assert (answer["mutate"].sent, answer["validate"].sent) == (row[2], True), row
+
+
+def test_a_rollout_is_not_sent_and_anything_else_of_a_replica_set_is() -> None:
+    before = {"metadata": {}, "spec": {"replicas": 1, "template": {"spec": RUN}}}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "o", "uid": "u"}
+    before["metadata"] = {"ownerReferences": [owner | {"controller": True}]}
+    spec = before["spec"]
+    rows = [
+        (ROLLS, REPLICA_SET, spec | {"replicas": 0}, False),
+        (ROLLS, REPLICA_SET, {"template": spec["template"]}, False),
+        ("alice", REPLICA_SET, spec | {"replicas": 0}, True),
+        (f"{ROLLS}x", REPLICA_SET, spec | {"replicas": 0}, True),
+        (ROLLS, ("apps", "v1", "Deployment"), spec | {"replicas": 0}, True),
+        (ROLLS, ("", "v1", "Pod"), spec | {"replicas": 0}, True),
+        (ROLLS, REPLICA_SET, {"replicas": 0, "template": {"spec": {}}}, True),
+        (ROLLS, REPLICA_SET, {"replicas": 0}, True),
+        (ROLLS, REPLICA_SET, spec | {"replicas": 0, "more": RUN}, True),
+    ]
+    asked = [
+        review(kind, "UPDATE", before | {"spec": after}, before, userInfo={"username": user})
+        for user, kind, after, _ in rows
+    ]
+    answers = [each for _, each in evaluate(webhooks(catalogs()["tolerant"]), asked)]
+    for row, answer in zip(rows, answers, strict=True):
+        assert answer["validate"].sent is row[3], row
 
 
 def test_members_that_definitions_read_outside_the_body_are_known() -> None:

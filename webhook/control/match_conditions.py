@@ -21,7 +21,8 @@ Condition = dict[str, str]
 Kind = tuple[str, str]
 
 UNCHANGED, UNCHANGED_POD, CHILD = "changes-something", "changes-something-of-a-pod", "not-a-child"
-FROM_DEFINITIONS: Final = frozenset({UNCHANGED, CHILD})
+ROLLOUT = "not-a-rollout"
+FROM_DEFINITIONS: Final = frozenset({UNCHANGED, CHILD, ROLLOUT})
 """The conditions that may only be added once every process evaluates by the same definitions."""
 PROBE_LABEL = "podgate.dev/probe"
 
@@ -38,6 +39,16 @@ SAME_BODY = (
     "object.all(key, key in ['metadata', 'status'] || key in oldObject && object[key] == oldObject[key])"
     " && oldObject.all(key, key == 'status' || key in object)"
 )
+ONLY_REPLICAS = (
+    "request.kind.kind == 'ReplicaSet' && request.kind.?group.orValue('') == 'apps'"
+    f" && size(object) <= {MOST} && size(oldObject) <= {MOST} && "
+    "object.all(key, key in ['apiVersion', 'kind', 'metadata', 'spec', 'status'])"
+    " && type(object.?spec.orValue('')) == map && type(oldObject.?spec.orValue('')) == map"
+    f" && size(object.spec) <= {MOST} && size(oldObject.spec) <= {MOST} && "
+    "object.spec.all(key, key in ['replicas', 'minReadySeconds', 'selector', 'template'])"
+    " && object.spec.?template.orValue({}) == oldObject.spec.?template.orValue({})"
+)
+"""True where a ReplicaSet keeps its pods, whatever their number: a rollout scales one up, one down."""
 NOT_FOR_VALIDATION = (
     "!(request.?dryRun.orValue(false) && request.operation == 'CREATE'"
     f" && object.?metadata.?labels[?'{PROBE_LABEL}'].orValue('') == 'validate')"
@@ -102,8 +113,12 @@ def conditions(
         found.append({"name": UNCHANGED, "expression": changes(skips.read, kinds)})
     elif ("", "Pod") in kinds:
         found.append({"name": UNCHANGED_POD, "expression": changes(skips.read, [("", "Pod")])})
-    if mutating and skips.senders:
-        found.append({"name": CHILD, "expression": not_a_child(skips.senders)})
+    if skips.senders and mutating:
+        made = f"(request.operation == 'CREATE' || request.kind.kind != 'Pod') && {child(skips.senders)}"
+        found.append({"name": CHILD, "expression": f"!({made})"})
+    elif skips.senders:
+        rolled = f"{IS_UPDATE} && {ONLY_REPLICAS} && {child(skips.senders)}"
+        found.append({"name": ROLLOUT, "expression": f"!({rolled})"})
     return found
 
 
@@ -140,24 +155,23 @@ def is_kind(kind: Kind) -> str:
     return f"request.kind.kind == {name} && request.kind.?group.orValue('') == {group}"
 
 
-def not_a_child(senders: Mapping[str, frozenset[Kind]]) -> str:
-    """Return the expression that is false for what a listed controller makes or keeps up to date.
+def child(senders: Mapping[str, frozenset[Kind]]) -> str:
+    """Return the expression that is true for what a listed controller makes or keeps up to date.
 
-    podgate never patches it. The validating webhook evaluates it. A controller's update of a Pod's
-    body is nothing that it made: it is sent.
+    podgate never patches it. The validating webhook evaluates it, but for a rollout. A controller's
+    update of a Pod's body is nothing that it made.
     """
     rows = (
         f"{json.dumps(user)}: [{', '.join(json.dumps(owner_key(*kind)) for kind in sorted(kinds))}]"
         for user, kinds in senders.items()
     )
     return (
-        "!(request.?subResource.orValue('') == ''"
-        " && (request.operation == 'CREATE' || request.kind.kind != 'Pod')"
+        "request.?subResource.orValue('') == ''"
         f" && type({OWNERS}) == list && size({OWNERS}) <= {MOST} && {OWNERS}.exists(owner,"
         " owner.?controller.orValue(false) == true"
         f" && size({OWNER_KIND}) <= {LONGEST} && size({OWNER_VERSION}) <= {LONGEST}"
         f" && {OWNER_KIND} + '.' + ({OWNER_VERSION}.contains('/') ? {OWNER_VERSION}.split('/')[0] : '')"
-        f" in {{{', '.join(rows)}}}[?request.?userInfo.?username.orValue('')].orValue([])))"
+        f" in {{{', '.join(rows)}}}[?request.?userInfo.?username.orValue('')].orValue([]))"
     )
 
 

@@ -12,7 +12,9 @@ from tests.e2e.soak.figures import Figures
 from tests.e2e.soak.verdict import MEGABYTE, of_calls, of_memory, of_ours, of_refusals
 
 SECONDS = 20.0
-REFUSED = "04:00:00 info    denied uid=1 kind=Pod.v1 name=x user={} dry_run={} rules=[]"
+REFUSED = (
+    "04:00:00 info    denied uid=1 kind=Pod.v1 namespace=soak name=x-1 user={} dry_run={} rules=[]"
+)
 
 
 @pytest.mark.e2e
@@ -25,16 +27,23 @@ def test_people_at_work_for_some_seconds_find_nothing_wrong(tmp_path: Path) -> N
         assert int(figures[what]) > 0, figures
 
 
-def test_a_refused_controller_is_told() -> None:
-    user = "system:serviceaccount:kube-system:job-controller"
-    assert len(list(of_refusals(REFUSED.format(user, False), meant=0))) == 1
+def test_a_refused_controller_is_told_but_for_what_was_deleted_before() -> None:
+    log = REFUSED.format("system:serviceaccount:kube-system:job-controller", False)
+    four = 4 * 3600.0
+    for ended, told in (
+        ({}, 1),
+        ({("soak", "x"): four}, 0),
+        ({("soak", "x"): four + 1}, 1),
+        ({("soak", "other"): four, ("other", "x"): four}, 1),
+    ):
+        assert len(list(of_refusals(log, 0, ended))) == told, ended
 
 
-def test_refusals_of_people_are_as_many_as_were_meant() -> None:
+def test_refusals_of_people_are_at_least_as_many_as_they_were_told() -> None:
     log = "\n".join((REFUSED.format("alice", False), REFUSED.format("alice", True)))
-    assert list(of_refusals(log, meant=1)) == []
-    assert len(list(of_refusals(log, meant=0))) == 1
-    assert len(list(of_refusals(log, meant=2))) == 1
+    assert list(of_refusals(log, 1, {})) == []
+    assert list(of_refusals(log, 0, {})) == []
+    assert len(list(of_refusals(log, 2, {}))) == 1
 
 
 def test_memory_that_grows_is_told_and_two_flat_workers_are_not() -> None:

@@ -93,6 +93,8 @@ class Pool:
     things: list[Thing] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    ended: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When objects were deleted, by namespace and name: seconds since 1970."""
 
     def name(self, prefix: str) -> str:
         """A name that was never used."""

@@ -71,7 +71,12 @@ class Watch:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Watch until the block ends."""
+        """Watch until the block ends.
+
+        The first policy comes before anybody works: later ones only change what it writes.
+        """
+        with contextlib.closing(Api(self.bed.cluster)) as api:
+            self.change(api)
         threads = [
             threading.Thread(target=self.guarded, args=(seconds, what))
             for seconds, what in ((1, self.weigh), (3, self.judge), (self.every, self.change))
