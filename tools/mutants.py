@@ -28,7 +28,7 @@ import sys
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -37,7 +37,7 @@ from typing import Any
 import pytest
 
 from tools import mutations
-from tools.selecting import Recorder, Recording, forget_caches
+from tools.selecting import Recorder, Recording, Runs, forget_caches
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".mutants"
@@ -55,8 +55,14 @@ GOLDEN = 10_000  # all of them
 SWAPS = 0.2  # swapped arguments are a quarter of all mutants, and nearly all raise at once
 MEMORY = 2 << 30  # bytes on top of what the process has
 BUDGET = 20.0  # seconds of CPU time for one mutant
-CAUGHT, SURVIVED, SLOW, BROKEN = 1, 0, 2, 3
-VERDICTS = {CAUGHT: "caught", SURVIVED: "survived", SLOW: "caught (too slow)", BROKEN: "not run"}
+CAUGHT, SURVIVED, SLOW, BROKEN, UNFINISHED = 1, 0, 2, 3, 4
+VERDICTS = {
+    CAUGHT: "caught",
+    SURVIVED: "survived",
+    SLOW: "caught (too slow)",
+    BROKEN: "not run",
+    UNFINISHED: "survived so far",
+}
 
 
 @dataclass(frozen=True)
@@ -121,19 +127,21 @@ class Runner:
         """Run every mutant that can be put in place; keep the others for a fresh process."""
         self.items = {each.nodeid: each for each in session.items}
         forget_caches()
+        read_shipped_documents()
         functions = functions_by_file()  # before the next line, which hides objects
         gc.freeze()
         for mutant in self.mutants:
-            tests, at_import = self.order(mutant)
+            runs = self.runs_of(mutant)
+            tests = self.order(mutant, runs)
             if not mutant.in_function:
                 self.left.append((mutant, tests))
                 continue
             began = time.monotonic()
-            verdict, by, ran = forked(lambda: self.run(mutant, tests, functions))  # noqa: B023
+            verdict, by, ran = forked(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
             while verdict == CAUGHT and not self.is_sound(by):
                 tests.remove(by)
-                verdict, by, ran = forked(lambda: self.run(mutant, tests, functions))  # noqa: B023
-            if verdict == BROKEN or (verdict == SURVIVED and at_import):
+                verdict, by, ran = forked(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
+            if verdict == BROKEN or (verdict in (SURVIVED, UNFINISHED) and runs.at_import):
                 self.left.append((mutant, tests))
                 continue
             self.write(mutant, verdict, by, ran, began)
@@ -156,33 +164,47 @@ class Runner:
             self.catchers[mutant.file][by] += 1
         with self.results.open("a") as out:
             out.write(json.dumps(asdict(done)) + "\n")
-        if verdict == SURVIVED:
-            print(
-                f"survived {ran} tests: {mutant.file}:{mutant.line} {mutant.change}: {mutant.text}"
-            )
+        if not done.verdict.startswith("caught"):
+            print(f"{done.verdict}: {ran} tests, {done.said}")
         sys.stdout.flush()
 
-    def order(self, mutant: Mutant) -> tuple[list[str], bool]:
-        """The tests to run: those that caught others of the file, then the cheapest of each group."""
+    def runs_of(self, mutant: Mutant) -> Runs:
+        """What runs the statement that the mutant is in."""
         source = (ROOT / mutant.file).read_text()
-        first, last = span(source, mutant.line)
-        found, at_import = self.recording.tests_of(mutant.file, source, first, last)
-        if not mutant.in_function:
-            found = set(self.recording.seconds)
+        return self.recording.runs_of(mutant.file, source, *span(source, mutant.line))
+
+    def order(self, mutant: Mutant, runs: Runs) -> list[str]:
+        """The tests to run: those that caught others of the file, then the smallest of each group."""
+        found = runs.tests if mutant.in_function else set(self.recording.seconds)
         found &= self.items.keys()
         caught = self.catchers[mutant.file]
         known = sorted(found & caught.keys(), key=lambda each: -caught[each])
         tables = [each for each in self.items if each.startswith(TABLE_TESTS)]
         start = known if mutant.in_function else [*known, *tables]
         added = [each for each in self.items if each not in self.recording.seconds]
-        ordered = [*start, *added, *round_robin(found, self.recording.seconds)]
-        return list(dict.fromkeys(ordered)), at_import
+        ordered = [*start, *added, *round_robin(found, self.recording.sizes)]
+        return list(dict.fromkeys(ordered))
 
-    def run(self, mutant: Mutant, tests: list[str], functions: Functions) -> tuple[int, str, int]:
+    def run(
+        self, mutant: Mutant, tests: list[str], runs: Runs, functions: Functions
+    ) -> tuple[int, str, int]:
         """In the forked process: put the mutant in place and run the tests."""
         if not put_in_place(mutant, functions):
             return BROKEN, "", 0
+        if runs.by_loading:
+            forget_caches()
         return run_tests([self.items[each] for each in tests], self.recording.seconds)
+
+
+def read_shipped_documents() -> None:
+    """Fill the caches that nearly every test asks, and that most mutants do not concern."""
+    from webhook import loader
+    from webhook.cases import installation
+
+    for with_system_policy in (True, False):
+        installation.shipped(with_system_policy=with_system_policy)
+    installation.defaults_table()
+    loader.shipped_documents()
 
 
 Functions = dict[str, list[FunctionType]]
@@ -252,14 +274,14 @@ def bodies_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield held
 
 
-def round_robin(tests: Iterable[str], seconds: dict[str, float]) -> list[str]:
-    """The cheapest test of each kind or file, then the second of each, and so on."""
+def round_robin(tests: Iterable[str], sizes: Mapping[str, int]) -> list[str]:
+    """The smallest test of each kind or file, then the second of each, and so on."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for each in sorted(tests, key=lambda test: (seconds[test], test)):
+    for each in sorted(tests, key=lambda test: (sizes[test], test)):
         file, _, name = each.partition("::")
         groups[name.partition("/")[0] if "test_golden" in file else file].append(each)
     ranks = [
-        (rank, seconds[each], each) for held in groups.values() for rank, each in enumerate(held)
+        (rank, sizes[each], each) for held in groups.values() for rank, each in enumerate(held)
     ]
     return [each for _, _, each in sorted(ranks)]
 
@@ -271,7 +293,7 @@ def run_tests(items: Sequence[pytest.Item], seconds: dict[str, float]) -> tuple[
     ends = time.process_time() + BUDGET
     for count, item in enumerate(items):
         if time.process_time() > ends:
-            return SURVIVED, "", count
+            return UNFINISHED, "", count
         limit = 5 + 10 * seconds.get(item.nodeid, 1.0)
         signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
         reports = runtestprotocol(item, log=False, nextitem=None)
@@ -416,9 +438,11 @@ class Recorded:
 
 
 def record(recording: Recording) -> None:
-    """Make the recording in a process of its own."""
+    """Make the recording in a process of its own, or go on with one of the same sources."""
     recording.folder.mkdir(exist_ok=True)
-    recording.lines_file.unlink(missing_ok=True)
+    if recording.sources != sources():
+        recording.delete()
+        recording = Recording(recording.folder)
     child = os.fork()
     if child == 0:
         recorder = Recorder(recording, sources())
@@ -442,8 +466,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.nice(10)
     os.chdir(ROOT)
     recording = Recording(FOLDER)
-    if options.record or not recording.tests_file.exists():
-        record(recording)
+    if options.record:
+        recording.delete()
+    if options.record or not recording.complete:
+        record(Recording(FOLDER))
         recording = Recording(FOLDER)
     results = FOLDER / f"seed-{options.seed}.jsonl"
     mutants = drawn(options.seed, options.count)
@@ -451,7 +477,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = [
         each
         for each in mutants
-        if each.key not in done or (options.again and done[each.key].verdict == "survived")
+        if each.key not in done
+        or (options.again and not done[each.key].verdict.startswith("caught"))
     ]
     run_all(recording, wanted, results)
     return report(options.seed, mutants, read_results(results))

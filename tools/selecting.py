@@ -14,6 +14,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ import pytest
 
 PLAIN_CACHE = functools.lru_cache
 WATCHED = ("tests.", "webhook.cases", "webhook.loader")
+SAVED_EVERY = 200  # tests
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The tests that run a line, and whether an import or the reading of shipped documents does."""
+
+    tests: set[str]
+    at_import: bool
+    by_loading: bool
 
 
 class Recording:
@@ -34,10 +45,21 @@ class Recording:
         self.seconds: dict[str, float] = known.get("seconds", {})
         self.uses: dict[str, list[str]] = known.get("uses", {})
         self.sources: dict[str, str] = known.get("sources", {})
+        self.complete: bool = known.get("complete", False)
+
+    def delete(self) -> None:
+        """Delete the files, so that everything is recorded anew."""
+        self.lines_file.unlink(missing_ok=True)
+        self.tests_file.unlink(missing_ok=True)
 
     def save(self) -> None:
         """Write the part that coverage does not keep."""
-        held = {"seconds": self.seconds, "uses": self.uses, "sources": self.sources}
+        held = {
+            "seconds": self.seconds,
+            "uses": self.uses,
+            "sources": self.sources,
+            "complete": self.complete,
+        }
         self.folder.mkdir(exist_ok=True)
         self.tests_file.write_text(json.dumps(held))
 
@@ -67,15 +89,25 @@ class Recording:
         full = next((each for each in self.lines.measured_files() if each.endswith(file)), file)
         return self.lines.contexts_by_lineno(full)
 
-    def tests_of(self, file: str, source: str, first: int, last: int) -> tuple[set[str], bool]:
-        """The tests that run any line of a range, and whether it runs at import."""
+    @functools.cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many lines each test runs: one that runs few is about those."""
+        found: dict[str, int] = defaultdict(int)
+        for file in self.lines.measured_files():
+            for contexts in self.lines.contexts_by_lineno(file).values():
+                for test in contexts:
+                    found[test] += 1
+        return found
+
+    def runs_of(self, file: str, source: str, first: int, last: int) -> Runs:
+        """What runs any line of a range."""
         old = self.sources.get(file, source)
-        by_line, found, at_import = self.contexts(file), set[str](), False
-        for line in recorded_lines(old, source, first, last):
-            for context in by_line.get(line, ()):
-                at_import |= context == ""
-                found |= self.users[context] if context.startswith("@") else {context}
-        return found & self.seconds.keys(), at_import
+        by_line = self.contexts(file)
+        lines = recorded_lines(old, source, first, last)
+        contexts = {each for line in lines for each in by_line.get(line, ())}
+        tests = {test for each in contexts for test in self.users.get(each, {each})}
+        loads = any(each.startswith("@webhook.") for each in contexts)
+        return Runs(tests & self.seconds.keys(), "" in contexts, loads)
 
 
 @functools.lru_cache(maxsize=512)
@@ -115,10 +147,12 @@ class Recorder:
         )
         self.context = ""
         self.used: set[str] = set()
+        self.own: list[Any] = []
         self.running = False
 
     def start(self) -> None:
         """Start before the program is imported; what runs at import has the empty context."""
+        self.coverage.load()
         self.coverage.start()
         self.running = True
         functools.lru_cache = self.watch  # type: ignore[assignment]
@@ -131,7 +165,8 @@ class Recorder:
 
         def decorate(function: Callable[..., Any]) -> Any:
             if not str(getattr(function, "__module__", "")).startswith(WATCHED):
-                return PLAIN_CACHE(maxsize, typed)(function)
+                self.own.append(PLAIN_CACHE(maxsize, typed)(function))
+                return self.own[-1]
             name = f"@{function.__module__}.{function.__qualname__}"
 
             def run(*args: Any, **kwargs: Any) -> Any:
@@ -177,21 +212,30 @@ class Recorder:
             return (yield)
 
     def record(self, items: list[pytest.Item]) -> None:
-        """Run the tests and write down what they ran; those that fail are left out."""
+        """Run the tests that are not recorded yet; leave out those that fail."""
         from _pytest.runner import runtestprotocol
 
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        left = [each for each in items if each.nodeid not in self.recording.seconds]
+        for number, (item, after) in enumerate(zip(left, [*left[1:], None], strict=True), 1):
             self.used = {f"@{name}" for name in getattr(item, "fixturenames", ())}
+            for cache in self.own:  # or only the first test would be seen running its lines
+                cache.cache_clear()
             self.switch(item.nodeid)
             began = time.process_time()
             reports = runtestprotocol(item, log=False, nextitem=after)
             if any(each.failed for each in reports):
                 print(f"fails without a mutant, left out: {item.nodeid}")
-                continue
-            if not any(each.skipped for each in reports):
+            elif not any(each.skipped for each in reports):
                 self.recording.seconds[item.nodeid] = time.process_time() - began
                 self.recording.uses[item.nodeid] = sorted(self.used)
+            if number % SAVED_EVERY == 0:
+                self.save()
         self.coverage.stop()
+        self.recording.complete = True
+        self.save()
+
+    def save(self) -> None:
+        """Write what was recorded so far; a recording that is stopped goes on there."""
         self.coverage.save()
         self.recording.save()
 

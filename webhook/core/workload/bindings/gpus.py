@@ -254,8 +254,7 @@ class GpuDevicesField(GpuField):
         rules, before = self.rules, self.before(view, ev)
         if use.none and not self.stated(view):
             unchanged = before is not None and not before.forms
-            if rules.required:
-                rules.judge_required(ev, self.place(view), unchanged=unchanged)
+            rules.judge_required(ev, self.place(view), unchanged=unchanged)
             return
         if self.refuse_unread(view, ev, use):
             return
