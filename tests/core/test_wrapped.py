@@ -210,6 +210,28 @@ def test_all_that_is_wrapped_counts_against_the_budgets() -> None:
     assert reasons(mutated(catalog(SOFT), wrapper(*empty))) == [("", "too-many-locations")]
 
 
+@pytest.mark.parametrize(
+    ("limit", "most", "reason", "body"),
+    [
+        ("views.MOST_CONTAINERS", 3, "containers", job(*map(container, "abc"))),
+        ("views.MOST_ENTRIES", 3, "entries", job(*map(container, "abc"))),
+        ("MAX_LOCATIONS", 3, "locations", wrapper(job(), job())),
+        ("MAX_LOCATIONS", 2, "locations", wrapper(pytorchjob())),
+        ("MOST_CONTAINERS", 3, "containers", wrapper(job(), job(*map(container, "ab")))),
+        ("MOST_ENTRIES", 3, "entries", wrapper(job(), job(*map(container, "ab")))),
+    ],
+)
+def test_an_object_may_use_up_its_budget(
+    limit: str, most: int, reason: str, body: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wrapper is an object of its own, and a PyTorchJob of two kinds of pods has two locations."""
+    module = "webhook.core.judgement" if "." in limit else "webhook.core.wrapped"
+    monkeypatch.setattr(f"{module}.{limit}", most)
+    assert isinstance(mutated(catalog(SOFT), body), Allowed)
+    monkeypatch.setattr(f"{module}.{limit}", most - 1)
+    assert reasons(mutated(catalog(SOFT), body)) == [("", f"too-many-{reason}")]
+
+
 def test_what_stands_in_a_wrapped_object_was_written_even_a_servers_default() -> None:
     """Alone, a backoffLimit of 6 may be the server's; wrapped, nobody else can have put it there."""
     rules = catalog("defaults: {backoffLimit: 3}\nrules: {backoffLimit: {canEdit: false}}")

@@ -302,6 +302,8 @@ def no_further(rule: str, use: GpuUse, before: GpuUse) -> bool:
     if rule == "max":
         # What has no bound is as much as it was; what is beside it may not grow.
         return use.is_no_more(before)
+    if before.unbounded:
+        return False
     if rule == "min":
         return use.count >= before.count
     return use.count == before.count

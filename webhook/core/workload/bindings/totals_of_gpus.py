@@ -176,7 +176,7 @@ def breaks(each: Constraint, holds: Any, total: Total) -> bool:
 
 def passes(rule: str, total: Total, before: Total) -> bool:
     """Whether a total is no further from the rule than the old one."""
-    if rule != "max" and before.unbounded and not before.unread:
+    if rule != "max" and before.unbounded:
         return False
     # What has no bound is as much as it was; what is beside it may not grow.
     return (

@@ -72,8 +72,7 @@ def add_locations(
     for each in own_locations(other, document, Taken(found)):
         index = known.get(each.spec_path)
         if index is not None:
-            extra = dict(found[index].extra)
-            extra.update((path, value) for path, value in each.extra if path not in extra)
+            extra = dict(found[index].extra) | dict(each.extra)
             found[index] = replace(found[index], extra=tuple(extra.items()))
             continue
         instance = instance_beside(definition, number, each.component, each.instance)
