@@ -80,6 +80,8 @@ def test_an_interrupted_demo_stops_its_webhook(tmp_path: Path, number: signal.Si
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that runs the tests in the background has them ignore Ctrl-C, and so their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         end = time.monotonic() + 30
         while not list(tmp_path.glob("podgate-demo-*/serve.log")):
