@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
 
+import webhook.audit
+from tests.cli.test_audit import fail_on
 from tests.core.building import catalog, policy
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.controller_metrics import ControllerMetrics
@@ -103,6 +106,23 @@ def test_an_api_that_comes_later_is_used_at_the_next_look_and_the_newer_one_wins
     cluster.apis.clear()
     assert 'podgate_scan_reports{api="none"} 1.0' in look(made)
     assert cluster.written == []
+
+
+def test_a_fault_with_one_object_is_an_error_in_the_report(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook.audit, "decide", fail_on("bad", webhook.audit.decide))
+    cluster = Cluster()
+    cluster.apis[NEW] = [KINDS[NEW][1]]
+    told = look(scanner(cluster))
+    assert 'podgate_scan_objects{result="error"} 1.0' in told
+    assert 'podgate_scan_objects{result="pass"} 1.0' in told
+    _, body = cluster.written.pop()
+    assert (body["summary"]["error"], body["summary"]["pass"]) == (1, 1)
+    (result,) = body["results"]
+    assert (result["result"], result["subjects"][0]["name"]) == ("error", "bad")
+    assert "a bug" not in json.dumps(body)
+    assert "Pod team/bad is not evaluated" in caplog.messages
 
 
 def test_another_version_or_half_an_api_takes_no_reports() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 from webhook import clock, jq
 from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.admission import budget
 from webhook.admission.facts import facts_of
+from webhook.admission.review import TOO_DEEP
 from webhook.claims import read_claims
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.catalog import Catalog
@@ -18,6 +20,7 @@ from webhook.core.decide import decide
 from webhook.core.decision import (
     ALLOWED,
     EXEMPT_SENDER,
+    FAULT,
     NOT_EVALUATED,
     REFUSED,
     UNGOVERNED,
@@ -42,7 +45,8 @@ Labels = Mapping[str, str]
 class Finding:
     """One object: what breaks a rule, what policies on trial would refuse, what would be written.
 
-    `reason` says why it is not evaluated, "" where it is.
+    `reason` says why it is not evaluated, "" where it is. `fault` is the error where podgate itself
+    fails on the object.
     """
 
     api_version: str
@@ -54,6 +58,7 @@ class Finding:
     trial: tuple[Violation, ...] = ()
     changes: tuple[Change, ...] = ()
     reason: str = ""
+    fault: Exception | None = None
 
     @property
     def outcome(self) -> str:
@@ -76,7 +81,7 @@ class Finding:
     @property
     def is_clean(self) -> bool:
         """Whether it could come today as it is."""
-        return not (self.violations or self.trial or self.changes)
+        return not (self.violations or self.trial or self.changes or self.fault)
 
 
 async def governed_namespaces(
@@ -100,10 +105,11 @@ async def audited(
     namespaces: Mapping[str, Labels],
     skipped: Counter[str] | None = None,
 ) -> AsyncIterator[Finding]:
-    """Every object of a governed kind in these namespaces, judged, kind by kind and page by page.
+    """Every object of a governed kind in these namespaces, evaluated, kind by kind and page by page.
 
-    What controllers make of a governed object was judged with it. Kinds that the cluster does not
-    serve have no objects. `skipped` counts objects that are not evaluated, by reason.
+    What controllers make of a governed object is evaluated with it. Kinds that the cluster does not
+    serve have no objects. `skipped` counts objects that are not evaluated, by reason. A fault of
+    podgate is the finding on the object that leads to it.
     """
     skipped = Counter() if skipped is None else skipped
     claims = await read_claims(server)
@@ -112,14 +118,30 @@ async def audited(
             continue
         for definition in definitions:
             async for body in objects_of(server, definition):
-                namespace = str((body.get("metadata") or {}).get("namespace") or "")
+                namespace = str(metadata_of(body).get("namespace") or "")
                 if namespace not in namespaces:
                     skipped[UNGOVERNED] += 1
-                elif is_child(body, catalog):
-                    skipped[EXEMPT_SENDER] += 1
-                else:
-                    known = References({namespace: namespaces[namespace]}, claims)
-                    yield judged(body, definition, catalog, namespace, known)
+                    continue
+                known = References({namespace: namespaces[namespace]}, claims)
+                try:
+                    if is_child(body, catalog):
+                        skipped[EXEMPT_SENDER] += 1
+                        continue
+                    found = judged(body, definition, catalog, namespace, known)
+                except Exception as error:
+                    found = faulty(finding_of(body, namespace), error)
+                yield found
+
+
+def faulty(found: Finding, error: Exception) -> Finding:
+    """The finding on an object that podgate itself fails on."""
+    return replace(found, reason=FAULT, fault=error)
+
+
+def metadata_of(body: Json) -> Json:
+    """The metadata of an object; empty where it is no map."""
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 async def objects_of(server: ApiServer, definition: Definition) -> AsyncIterator[Json]:
@@ -158,8 +180,10 @@ def judged(
     body: Json, definition: Definition, catalog: Catalog, namespace: str, references: References
 ) -> Finding:
     """One object as if it were made today, in both passes."""
+    found = finding_of(body, namespace)
+    if budget.too_deep(body):
+        return replace(found, violations=(TOO_DEEP,))
     request = request_for(body, definition, namespace, references)
-    found = finding_of(request)
     evaluator = jq.evaluator()
     decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
     if isinstance(decision, Allowed):
@@ -186,14 +210,13 @@ def request_for(
         "CREATE",
         body,
         namespace=namespace,
-        name=str((body.get("metadata") or {}).get("name") or ""),
+        name=str(metadata_of(body).get("name") or ""),
         namespace_labels=references.namespaces[namespace],
         time=clock.moment(),
     )
 
 
-def finding_of(request: Request) -> Finding:
+def finding_of(body: Json, namespace: str) -> Finding:
     """A finding on an object without anything found yet."""
-    body = request.object
-    uid = str((body.get("metadata") or {}).get("uid") or "")
-    return Finding(str(body["apiVersion"]), request.kind, request.namespace, request.name, uid)
+    name, uid = (str(metadata_of(body).get(key) or "") for key in ("name", "uid"))
+    return Finding(str(body["apiVersion"]), str(body["kind"]), namespace, name, uid)

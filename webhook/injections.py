@@ -12,7 +12,7 @@ from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.lookups import PATH
 from webhook.admission.exemptions import is_made_verbatim
 from webhook.admission.facts import facts_of_all
-from webhook.audit import Finding, finding_of, objects_of, request_for
+from webhook.audit import Finding, faulty, finding_of, metadata_of, objects_of, request_for
 from webhook.claims import read_claims
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -89,18 +89,24 @@ async def injections(
         seen: set[str] = set()
         for definition in definitions:
             async for body in objects_of(server, definition):
-                namespace = str((body.get("metadata") or {}).get("namespace") or "")
+                namespace = str(metadata_of(body).get("namespace") or "")
                 owner = owner_reference(body)
                 if owner is None or namespace not in namespaces:
                     continue
                 known = References({namespace: namespaces[namespace]}, claims)
-                request = as_created(request_for(body, definition, namespace, known))
-                found = finding_of(request)
-                if found.uid in seen or not is_made_verbatim(request, catalog):
+                found = finding_of(body, namespace)
+                try:
+                    request = as_created(request_for(body, definition, namespace, known))
+                    if found.uid in seen or not is_made_verbatim(request, catalog):
+                        continue
+                    if len(definitions) > 1:
+                        seen.add(found.uid)  # each version lists the same objects
+                    one = await injection(owners, request, definition, catalog, known)
+                except ApiError:
+                    raise
+                except Exception as error:
+                    yield Injection(faulty(found, error), owner)
                     continue
-                if len(definitions) > 1:
-                    seen.add(found.uid)  # each version lists the same objects
-                one = await injection(owners, request, definition, catalog, known)
                 if one is not None:
                     violations, entries, left = one
                     yield Injection(replace(found, violations=violations), owner, entries, left)
@@ -139,7 +145,8 @@ async def injection(
 def as_created(request: Request) -> Request:
     """The request of a controller that makes the object; debug containers came to it later."""
     body = request.object
-    if (request.group, request.kind) == ("", "Pod") and "ephemeralContainers" in body["spec"]:
-        spec = {key: each for key, each in body["spec"].items() if key != "ephemeralContainers"}
-        body = {**body, "spec": spec}
+    spec = body.get("spec")
+    if (request.group, request.kind) == ("", "Pod") and isinstance(spec, dict):
+        kept = {key: each for key, each in spec.items() if key != "ephemeralContainers"}
+        body = {**body, "spec": kept}
     return replace(request, object=body, stage=Stage.VALIDATE, treatment=Treatment.DERIVED)

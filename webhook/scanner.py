@@ -11,6 +11,7 @@ from typing import Any
 
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.controller_metrics import ControllerMetrics
+from webhook.adapters.metric_rows import SCAN_RESULTS
 from webhook.audit import Finding, audited, governed_namespaces
 from webhook.control import reports
 from webhook.core.catalog import Catalog
@@ -27,12 +28,22 @@ class Found:
     api: str
     results: dict[str, list[Json]]
     passed: dict[str, int]
-    verdicts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("pass", "fail", "trial"), 0)
-    )
+    verdicts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SCAN_RESULTS, 0))
 
     def add(self, each: Finding) -> None:
-        """Take in one object."""
+        """Take in one object; on one that podgate fails on it logs the fault."""
+        if each.fault:
+            log.error(
+                "%s %s/%s is not evaluated",
+                each.kind,
+                each.namespace,
+                each.name,
+                exc_info=each.fault,
+            )
+            self.verdicts["error"] += 1
+            if self.api:
+                self.results[each.namespace].append(reports.fault_of(self.api, each.subject))
+            return
         self.verdicts["fail" if each.violations else "trial" if each.trial else "pass"] += 1
         clean = not each.violations and not each.trial
         self.passed[each.namespace] += clean

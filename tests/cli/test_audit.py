@@ -6,9 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import webhook.audit
+import webhook.injections
 from tests.adapters.test_kubernetes import FakeApi, api, ca, reply
 from tests.cli.running import podgate
 from tests.cli.test_audit_injected import Cluster, owned
+from webhook.admission import budget
+from webhook.core.request import Request
 
 __all__ = ["api", "ca"]
 
@@ -81,3 +87,71 @@ def test_a_cluster_without_governed_namespaces_is_a_warning(api: FakeApi, tmp_pa
     assert "warning: no namespace is governed" in done.stderr
     assert done.exit_code == 0
     assert audit(api, tmp_path, "Enforce", "--strict").exit_code == 1
+
+
+BROKEN: dict[str, Any] = {
+    "a spec that is a list": {"spec": []},
+    "containers that are a map": {"spec": {"containers": {"a": 1}}},
+    "an owner list that is text": {
+        "metadata": {"ownerReferences": "web"},
+        "spec": {"containers": [GPUS]},
+    },
+    "labels that are numbers": {"metadata": {"labels": [1]}, "spec": {"containers": [None]}},
+    "a pod that is nested too deep": {"spec": {"containers": [], "volumes": budget.nested(150, 1)}},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_object_that_nobody_can_read_is_a_finding_among_others(
+    api: FakeApi, tmp_path: Path, name: str
+) -> None:
+    broken = BROKEN[name]
+    head = {**pod("broken", "team-a")["metadata"], **broken.get("metadata", {})}
+    Cluster(api, [pod("first", "team-a"), {**broken, "metadata": head}, pod("last", "team-a")])
+    done = audit(api, tmp_path, "Enforce", "-o", "json")
+    rows = {row["name"]: row["outcome"] for row in map(json.loads, done.stdout.splitlines())}
+    assert (rows["first"], rows["last"]) == ("refused", "refused")
+    assert rows["broken"] == "refused"
+    assert done.exit_code == 1
+    assert closing(done.stderr).startswith("3 objects: 0 allowed, 3 refused")
+
+
+def fail_on(name: str, whole: Any) -> Any:
+    """A function like `whole` that fails on the object of this name."""
+
+    def failing(request: Request, *more: Any, **others: Any) -> Any:
+        if request.name == name:
+            raise KeyError("a bug")
+        return whole(request, *more, **others)
+
+    return failing
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_fault_with_one_object_leaves_the_findings_on_the_others(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr(webhook.audit, "decide", fail_on("broken", webhook.audit.decide))
+    Cluster(api, [pod(name, "team-a") for name in ("first", "broken", "last")])
+    done = audit(api, tmp_path, "Enforce", "-o", output)
+    assert done.exit_code == 70
+    assert "error: Pod team-a/broken: podgate has a fault: KeyError at " in done.stderr
+    assert "a bug" not in done.output
+    assert closing(done.stderr).startswith(
+        "3 objects: 0 allowed, 2 refused, 1 not evaluated (1 fault)"
+    )
+    for each in ("first", "broken", "last"):
+        assert each in done.stdout
+
+
+def test_a_fault_with_one_object_leaves_the_list_for_the_others(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = webhook.injections.decide
+    monkeypatch.setattr(webhook.injections, "decide", fail_on("broken", whole))
+    spec = pod("", "")["spec"]
+    Cluster(api, [owned(name, spec) for name in ("first", "broken", "last")])
+    done = audit(api, tmp_path, "Enforce", "--injected", "-o", "json")
+    assert done.exit_code == 70
+    assert "error: Pod team-a/broken: podgate has a fault: KeyError at " in done.stderr
+    assert [json.loads(each)["name"] for each in done.stdout.splitlines()] == ["first", "last"]

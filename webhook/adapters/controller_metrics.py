@@ -145,10 +145,10 @@ class ControllerMetrics:
             self.reports.labels(each).set(each == (api or "none"))
 
     def looked_over(self, seconds: float, results: Mapping[str, int]) -> None:
-        """A look at everything took so long; numbers of objects by `pass`, `fail` and `trial`."""
+        """A look at everything took so long; numbers of objects by result."""
         self.scans.observe(seconds)
         self.scanned.set(time.time())
-        for result in ("pass", "fail", "trial"):
+        for result in rows.SCAN_RESULTS:
             self.findings.labels(result).set(results.get(result, 0))
 
     def text(self) -> bytes:

@@ -350,11 +350,13 @@ REPORTS = Row(
     " the leader that looks.",
     {"api": ("openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2", "none")},
 )
+SCAN_RESULTS = ("pass", "fail", "trial", "error")
 FINDINGS = Row(
     "podgate_scan_objects",
     "gauge",
-    "Objects that the last look saw: as they should be, breaking a rule, or breaking one on trial.",
-    {"result": ("pass", "fail", "trial")},
+    "Objects that the last look saw: as they should be, breaking a rule, breaking one on trial, or"
+    " not evaluated as podgate has a fault.",
+    {"result": SCAN_RESULTS},
 )
 CONTROLLER = (
     LEADER,

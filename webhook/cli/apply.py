@@ -9,7 +9,7 @@ import typer
 from webhook.adapters.files import read_all
 from webhook.cli import loading, outcomes, report
 from webhook.cli.outcomes import Tally
-from webhook.core.decision import NOT_EVALUATED, REFUSED
+from webhook.core.decision import REFUSED
 from webhook.core.policy.combine import GUARDED
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.offline import Place, Verdict, judge, manifests_of, references_of
@@ -97,8 +97,7 @@ def run(
     for source, raw in objects:
         with faults.kept(source):
             verdicts.append(judge(raw, source, catalog, references, place))
-    for _ in range(faults.count):
-        tally.take(NOT_EVALUATED, outcomes.FAULT)
+    tally.take_faults(faults.count)
     if output == YAML:
         report.show_manifests(verdicts, faults, partial=partial, failed=bool(problems))
     else:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from webhook.adapters.api_server import ApiError, ApiServer
@@ -18,15 +16,14 @@ from webhook.adapters.kubernetes import AccessError
 from webhook.audit import Finding, Labels, audited, governed_namespaces
 from webhook.cli import loading, outcomes
 from webhook.cli.audit_injected import Printer
+from webhook.cli.audit_report import show
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.outcomes import Tally
 from webhook.cli.registration import Governed
-from webhook.cli.report import violation_json
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
 from webhook.control.registration import GOVERNED_LABEL
 from webhook.control.reports import NONE_OF_THEM
-from webhook.core import wording
 from webhook.core.assemble import assemble, joined
 from webhook.core.catalog import Catalog
 from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem, Violation
@@ -129,8 +126,9 @@ async def run(
     found = [*before.values()]
     if then is not None:
         found = await beyond(server, then, spaces, before)
+    faults = loading.Faults()
     shown = [each for each in found if not each.is_clean]
-    show(shown, len(before), output, proposed=then is not None)
+    show(shown, len(before), output, faults, proposed=then is not None)
     if output == "text" and not await api_of_reports(server):
         loading.complain(f"note: {NO_REPORTS}")
     if namespace:
@@ -141,7 +139,7 @@ async def run(
     for each in (then or now).policies:
         if any(each.governs_namespace(*space) for space in spaces.items()):
             tally.policies[each.source] = each
-    return tally.close()
+    return faults.code(tally.close())
 
 
 def count(tally: Tally, found: Iterable[Finding], skipped: Counter[str]) -> None:
@@ -257,42 +255,3 @@ def proposed(fixed: Fixed, living: Living, sources: Sources, candidate: list[str
         told += more
     loading.tell(told)
     raise loading.BadInput
-
-
-def show(found: list[Finding], total: int, output: str, *, proposed: bool) -> None:
-    """What was found, for people or programs."""
-    if output == "json":
-        for each in found:
-            sys.stdout.write(orjson.dumps(as_json(each)).decode() + "\n")
-        return
-    for each in found:
-        print(f"{each.kind} {each.namespace}/{each.name}")
-        for violation in each.violations:
-            print(f"  refused: {wording.violation_text(violation)}")
-        for violation in each.trial:
-            mode = "audit" if outcomes.is_audited(violation.source) else "on trial"
-            print(f"  {mode}: {wording.violation_text(violation)}")
-        for change in each.changes:
-            print(f"  written: {wording.change_text(change)}")
-    kinds = Counter("refused" if each.violations else "changed" for each in found)
-    word = "would be" if proposed else "would be, if they came today,"
-    print(
-        f"{total} objects judged: {kinds['refused']} {word} refused, {kinds['changed']} completed"
-        " or noted"
-    )
-
-
-def as_json(finding: Finding) -> dict[str, Any]:
-    """One finding for programs."""
-    return {
-        "apiVersion": finding.api_version,
-        "kind": finding.kind,
-        "namespace": finding.namespace,
-        "name": finding.name,
-        "uid": finding.uid,
-        "violations": [violation_json(each) for each in finding.violations],
-        "outcome": finding.outcome,
-        "trial": [violation_json(each) for each in finding.trial],
-        "audit": [violation_json(e) for e in finding.trial if outcomes.is_audited(e.source)],
-        "changes": [wording.change_text(each) for each in finding.changes],
-    }

@@ -51,19 +51,28 @@ class Printer:
     lacking: int = 0
     unlisted: int = 0
     too_many: bool = False
+    faults: loading.Faults = field(default_factory=loading.Faults)
 
     def take(self, each: Injection) -> None:
         """Print one object, where the list lacks anything for it."""
-        self.evaluated += 1
         found = each.found
-        if not found.violations:
+        name = f"{found.kind} {found.namespace}/{found.name}"
+        if found.fault:
+            self.faults.take(name, found.fault)
             return
+        self.evaluated += 1
+        if found.violations:
+            with self.faults.kept(name):
+                self.show(each, name)
+
+    def show(self, each: Injection, name: str) -> None:
+        """Print one object that the list lacks something for."""
+        found = each.found
         self.lacking += 1
         self.unlisted += bool(each.left)
         if self.output == "json":
             sys.stdout.write(orjson.dumps(as_json(each)).decode() + "\n")
             return
-        name = f"{found.kind} {found.namespace}/{found.name}"
         said = [f"{name}, which {each.owner.kind} {each.owner.name} controls"]
         said += [f"  refused: {wording.violation_text(one)}" for one in found.violations]
         said += [f"  needs: {one.title}" for one in each.entries]
@@ -104,7 +113,7 @@ class Printer:
             f"{self.evaluated} objects that controllers made were evaluated: {self.lacking} would be"
             f" refused, {self.unlisted} of them whatever is listed"
         )
-        return 1 if self.lacking else 0
+        return self.faults.code(1 if self.lacking else 0)
 
 
 def yaml_of(value: Any) -> str:

@@ -21,7 +21,7 @@ from webhook.cli.outcomes import Tally
 from webhook.cli.policies_in_force import policies_yaml
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem
+from webhook.core.decision import REFUSED, UNGOVERNED, Problem
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
@@ -178,8 +178,7 @@ def run(
     if component and told and not any(each.report and each.report.pods for each in told):
         loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
         raise loading.BadInput
-    for _ in range(faults.count):
-        tally.take(NOT_EVALUATED, outcomes.FAULT)
+    tally.take_faults(faults.count)
     show(told, output, faults)
     for verdict in verdicts:
         tally.take_verdict(verdict)

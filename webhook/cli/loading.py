@@ -123,12 +123,16 @@ class Faults:
         except (BadInput, typer.Exit):
             raise
         except Exception as error:
-            if os.environ.get("PODGATE_TRACEBACK"):
-                raise
-            complain(f"error: {wording.clean(source)}: {fault_text(error)}")
-            if not self.count:
-                complain(SEE_FAULT)
-            self.count += 1
+            self.take(source, error)
+
+    def take(self, source: str, error: Exception) -> None:
+        """Report a fault in the work on one object; PODGATE_TRACEBACK raises it instead."""
+        if os.environ.get("PODGATE_TRACEBACK"):
+            raise error
+        complain(f"error: {wording.clean(source)}: {fault_text(error)}")
+        if not self.count:
+            complain(SEE_FAULT)
+        self.count += 1
 
     def code(self, other: int) -> int:
         """The exit code of a command, `other` without a fault."""

@@ -13,7 +13,7 @@ from webhook.adapters.files import origin_of, read_all
 from webhook.cli import loading
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import ALLOWED, NO_PODS, NOT_EVALUATED, REFUSED, Source
+from webhook.core.decision import ALLOWED, FAULT, NO_PODS, NOT_EVALUATED, REFUSED, Source
 from webhook.core.policy.combine import RANK
 from webhook.core.policy.model import Policy
 from webhook.core.workload.suggestions import closest
@@ -21,7 +21,6 @@ from webhook.loader import Sources, shipped_paths
 from webhook.offline import Place, Verdict
 
 WARNING, AUDIT, NONE = "warning", "audit", "none"
-FAULT: Final = "fault"
 EVERYTHING: Final = (REFUSED, NOT_EVALUATED, WARNING, AUDIT)
 MOST_NAMED: Final = 5
 ASSUMED: Final = Place().namespace
@@ -84,6 +83,11 @@ class Tally:
         self.take(verdict.outcome, verdict.reason, len(decision.warnings), audited)
         if not verdict.reason:
             self.policies.update((each.source, each) for each in verdict.policies)
+
+    def take_faults(self, number: int) -> None:
+        """Count objects that podgate itself failed on."""
+        for _ in range(number):
+            self.take(NOT_EVALUATED, FAULT)
 
     def warn(self, text: str) -> None:
         """One warning on stderr that concerns no single object."""

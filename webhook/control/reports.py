@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from webhook.core import wording
-from webhook.core.decision import Violation
+from webhook.core.decision import FAULT, Violation
 
 Json = dict[str, Any]
 APIS: Final = ("openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2")
@@ -56,8 +56,6 @@ def results_of(
     api: str, subject: Mapping[str, str], violations: Iterable[Violation], *, trial: bool
 ) -> Iterable[Json]:
     """One result for each broken rule of an object: fail, or warn where the policy is on trial."""
-    told = "description" if api == APIS[0] else "message"
-    subjects = "subjects" if api == APIS[0] else "resources"
     for each in violations:
         source = each.source
         yield {
@@ -66,6 +64,18 @@ def results_of(
             "rule": f"{each.field}/{each.rule}" if each.field else each.reason,
             "result": "warn" if trial else "fail",
             "severity": "medium" if trial else "high",
-            told: wording.cut(wording.violation_text(each), LONGEST),
-            subjects: [dict(subject)],
+            **described(api, subject, wording.violation_text(each)),
         }
+
+
+def fault_of(api: str, subject: Mapping[str, str]) -> Json:
+    """The result for an object that podgate itself fails on."""
+    text = "podgate has a fault, so the object is not evaluated; its controller's log has more"
+    head = {"source": NAME, "policy": NAME, "rule": FAULT, "result": "error", "severity": "high"}
+    return {**head, **described(api, subject, text)}
+
+
+def described(api: str, subject: Mapping[str, str], text: str) -> Json:
+    """What a result says of which object, in the form of the API."""
+    told, subjects = ("description", "subjects") if api == APIS[0] else ("message", "resources")
+    return {told: wording.cut(text, LONGEST), subjects: [dict(subject)]}

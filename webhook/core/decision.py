@@ -175,6 +175,8 @@ Decision = Allowed | Denied
 ALLOWED: Final = "allowed"
 REFUSED: Final = "refused"
 NOT_EVALUATED: Final = "not-evaluated"
+FAULT: Final = "fault"
+"""The reason where podgate itself fails on an object; no decision has it."""
 
 UNKNOWN_KIND: Final = "unknown-kind"
 UNKNOWN_VERSION: Final = "unknown-version"
