@@ -8,9 +8,9 @@ from webhook.admission.exemptions import treatment
 from webhook.admission.facts import facts_of_all
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
-from webhook.core.decision import Decision
+from webhook.core.decision import Decision, Denied
 from webhook.core.references import References
-from webhook.core.request import Request, Treatment
+from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.expressions import Evaluator
 
 
@@ -26,4 +26,8 @@ def judge_review(
         request = replace(request, treatment=treated)
     exempt = request.treatment is Treatment.EXEMPT
     facts = None if exempt else facts_of_all(request, catalog, evaluator)
-    return decide(request, catalog, references, facts)
+    decision = decide(request, catalog, references, facts)
+    completed = request.treatment in (Treatment.FULL, Treatment.OWNED)
+    if completed and request.stage is Stage.VALIDATE and isinstance(decision, Denied):
+        return replace(decision, completed=True)
+    return decision

@@ -341,7 +341,7 @@ def respond(request: Request, decision: Decision, generation: int | None = None)
         case Denied():
             response["allowed"] = False
             problems = decision.problems
-            response["status"] = faulty(problems) if problems else denial(decision.violations)
+            response["status"] = faulty(problems) if problems else denial(decision)
         case _:
             assert_never(decision)
     if decision.warnings:
@@ -350,15 +350,19 @@ def respond(request: Request, decision: Decision, generation: int | None = None)
     return pack(response)
 
 
-def denial(violations: Sequence[Violation]) -> dict[str, Any]:
+def denial(decision: Denied) -> dict[str, Any]:
     """The status of a refusal: everything in `message`, and again as causes for machines."""
+    violations = decision.violations
     told = violations[: wording.MOST_VIOLATIONS]
     lines = [wording.violation_text(each) for each in told]
     causes = [
         {"reason": each.reason, "message": line, "field": cause_field(each)}
         for each, line in zip(told, lines, strict=True)
     ]
-    return failure(403, "Forbidden", wording.refusal_of(lines, len(violations)), causes)
+    message = wording.refusal_of(lines, len(violations))
+    if decision.completed and any(each.fix != wording.AGAIN for each in violations):
+        message = f"{message}\n{wording.NOTE}"
+    return failure(403, "Forbidden", message, causes)
 
 
 def faulty(problems: Sequence[Problem]) -> dict[str, Any]:

@@ -138,6 +138,7 @@ class Denied:
 
     `tell` is the workload whose author has to be told besides the controller that asked: what a
     controller makes of it was refused. It is there only for controllers, whose word it is.
+    `completed` says that the mutating pass has let the object through before this pass refuses it.
     `unseen` as in Allowed. `needs` is an object that may excuse the violations: whoever can look it
     up adds it to the request and asks again.
     """
@@ -150,6 +151,7 @@ class Denied:
     problems: tuple[Problem, ...] = ()
     unseen: frozenset[tuple[str, str, str]] = frozenset()
     needs: NeededObject | None = None
+    completed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,16 @@ KEPT: Final = 16_384
 MOST_OWNERS: Final = 6
 
 NOT_OF_OWNER: Final = (
-    "{owner} does not have it: another webhook or a controller added it. Do not ask for it, or have"
-    " an administrator list it as injected content."
+    "{owner} does not have it: another webhook or a controller added it. Remove what asks for it, or"
+    " have an administrator list it as injected content."
 )
-GONE: Final = "{owner}, which it was made of, is gone or is another object now."
-FORBIDDEN: Final = "podgate may not read {owner}: grant `get`, or set unreadableOwner to warn."
-UNDEFINED: Final = "no definition covers the version of {owner}."
+GONE: Final = "Its owner {owner} is gone or was replaced; there is nothing to do."
+FORBIDDEN: Final = (
+    "podgate may not read {owner}: an administrator grants it `get`, or sets unreadableOwner to warn."
+)
+UNDEFINED: Final = (
+    "No definition covers the version of {owner}: an administrator adds it to the definition."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ LONGEST_PLACE = 240
 LONGEST_ADVICE = 200
 MOST_VIOLATIONS = 50
 HIDDEN = "(not shown)"
+EMPTY = "an empty value"
 SENTENCES = frozenset({"bad-yaml", "unreadable"})
 """Reasons whose `found` says by itself what is wrong."""
 
@@ -23,8 +24,8 @@ SENTENCES = frozenset({"bad-yaml", "unreadable"})
 class Sentence:
     """One row: what is wrong, with and without a value that may be shown, and what to do.
 
-    `bare` is told when the value may not be shown, `lone` when a value is there but nothing is
-    allowed instead of it; both fall back to `told`. Places: {value} {allowed} {key}.
+    `bare` is used when the value may not be shown or is absent, `lone` when there is a value but
+    nothing is allowed instead of it; both fall back to `told`. Parameters: {value} {allowed} {key}.
     """
 
     told: str
@@ -34,117 +35,149 @@ class Sentence:
     lone_fix: str = ""
 
 
+AGAIN = (
+    "Apply the object again; podgate adds it. The policy changed meanwhile, or another webhook"
+    " removes it."
+)
+"""What to do about a missing value that the mutating pass wrote or would have written."""
+NOTE = (
+    "If you did not write this: the policy or another webhook has changed it since podgate completed"
+    " the object. Apply the object again."
+)
+"""Ends a refusal of the validating pass of an object that the mutating pass let through."""
+
+
 VIOLATIONS: dict[str, Sentence] = {
     "canEdit": Sentence(
-        "{value} differs from the fixed value {allowed}",
-        "Leave it out, or write the fixed value.",
-        bare="{key} differs from what is fixed",
-        lone="{value} is set, but nobody may choose a value here",
-        lone_fix="Leave it out.",
+        "{value} differs from the required value {allowed}",
+        "Remove it, or write the required value.",
+        bare="{key} is missing or differs from the required value",
+        lone="{value} is set, but no value may be chosen here",
+        lone_fix="Remove it.",
     ),
     "blocked": Sentence(
-        "{value} is set, but this must stay unset", "Leave it out.", bare="{key} must stay unset"
+        "{value} is set, but this must stay unset", "Remove it.", bare="{key} must stay unset"
     ),
     "canAdd": Sentence(
-        "item {key} is not one of those fixed for it: {allowed}",
-        "Take the item out.",
-        bare="item {key} is not one of those fixed for it",
-        lone="item {key} is not one of those fixed for it",
+        "item {key} may not be added; the policy allows {allowed}",
+        "Remove the item.",
+        bare="item {key} may not be added",
+        lone="item {key} may not be added",
+    ),
+    "canAdd/envFrom": Sentence(
+        "envFrom adds variables, and none may be added",
+        "Remove envFrom.",
     ),
     "locked": Sentence(
-        "item {key} is {value}, but it has to stay {allowed}",
-        "Leave the item to the policy.",
-        bare="item {key} differs from what is locked, or is gone",
-        lone="item {key} is locked, but not as the policy has it ({value})",
+        "item {key} is {value}, but it is locked as {allowed}",
+        "Remove the item; the policy adds it.",
+        bare="item {key} is locked, but it is missing or differs from the policy",
+        lone="item {key} is locked, but its {value} differs from the policy",
+    ),
+    "locked/excluded": Sentence(
+        "item {key} is locked and cannot be excluded",
+        "Remove it from the annotation podgate.dev/exclude.",
+    ),
+    "locked/missing": Sentence("item {key} is locked, but missing", "Add it."),
+    "locked/shadowed by another mount": Sentence(
+        "item {key} is locked, but another mount hides it or is hidden below it",
+        "Mount the other volume elsewhere.",
     ),
     "required": Sentence(
-        "there is no value, and one is needed",
+        "a value is required",
         "Set it.",
-        bare="there is no value, and one is needed",
-        lone="{value} does not count as a value, and one is needed",
+        lone="{value} does not count as a value, and one is required",
+        lone_fix="Set another one.",
     ),
-    "min": Sentence("{value} is less than the minimum {allowed}", "Ask for at least {allowed}."),
-    "max": Sentence("{value} is more than the maximum {allowed}", "Ask for at most {allowed}."),
-    "step": Sentence("{value} is not on the grid {allowed}", "Choose a value on that grid."),
+    "max/no limit is set": Sentence(
+        "no limit is set, and the maximum is {allowed}", "Write at most {allowed}."
+    ),
+    "max/unlimited": Sentence(
+        "the number is unlimited, and the maximum is {allowed}", "Write at most {allowed}."
+    ),
+    "min": Sentence("{value} is less than the minimum {allowed}", "Write at least {allowed}."),
+    "max": Sentence("{value} is more than the maximum {allowed}", "Write at most {allowed}."),
+    "step": Sentence("{value} is not {allowed}", "Write {allowed}.", bare="{key} is not {allowed}"),
     "options": Sentence(
-        "{value} is not on the list {allowed}",
-        "Choose one from the list.",
-        bare="{key} is not on the list",
+        "{value} is not in the list {allowed}",
+        "Choose a value from the list.",
+        bare="{key} is not in the list",
     ),
     "uncovered": Sentence(
-        "{value} stands outside the pod places known for {key}",
-        "Name the place in the kind's definition, or under notPods in its profile.",
-        bare="a container stands outside the pod places known for this kind",
-    ),
-    "unknown-kind": Sentence(
-        "no definition says where this kind keeps its pods",
-        "Give a ResourceInterface for it with --interfaces.",
+        "the definition of {key} knows no {value} here",
+        "Move it to where {key} has its pods. If it is right, an administrator adds the path to the"
+        " kind's definition, or to notPods in its profile.",
+        bare="the kind's definition knows no container here",
     ),
     "invalid-value": Sentence(
-        "{value} cannot be read, {allowed} is wanted",
+        "{value} cannot be read as {allowed}",
         "Write {allowed}.",
-        bare="the value of {key} cannot be read",
+        bare="{key} cannot be read",
         lone="{value} cannot be read",
-        lone_fix="Correct it.",
+        lone_fix="Correct it, or remove it.",
     ),
     "request-exceeds-limit": Sentence(
         "the request {value} is above the limit {allowed}", "Lower the request or raise the limit."
     ),
     "places-disagree": Sentence(
-        "the places that carry it disagree: {value}", "Write one value in all of them."
+        "{value} differs from {allowed}, which another path of the object has",
+        "Write the same value everywhere.",
+        bare="{key} differs from the one at another path of the object",
     ),
     "bounds-disagree": Sentence(
-        "{value} is below the smallest number: {allowed}", "Raise it, or lower the smallest number."
+        "{value} is below the minimum of the object: {allowed}", "Raise it, or lower the minimum."
     ),
     "name-clash": Sentence(
-        "{key} is already taken by {value}, and the policy brings another one",
-        "Rename yours or move its mount.",
-        bare="{key} is already taken, and the policy brings another one",
+        "{key} is already used by {value}, and the policy needs it for an item of its own",
+        "Rename yours, or mount it elsewhere.",
+        bare="{key} is already used, and the policy needs it for an item of its own",
     ),
     "unbounded": Sentence(
         "the GPUs of {key} cannot be counted",
-        "Ask for an exact count; a claim or its template has to exist.",
+        "Request an exact count; a claim or claim template must exist first.",
     ),
     "two-gpu-forms": Sentence(
-        "GPUs are asked for in more than one form: {value}",
+        "GPUs are requested in more than one form: {value}",
         "Keep one form.",
-        bare="GPUs are asked for in more than one form",
+        bare="GPUs are requested in more than one form",
     ),
-    "immutable": Sentence("{value} cannot be changed any more", "Make a new object."),
     "other-namespace": Sentence(
-        "what is wrapped names the namespace {value} instead of {allowed}",
-        "Wrap objects of the same namespace only.",
+        "the wrapped object names namespace {value} instead of {allowed}",
+        "Write {allowed}, or leave the namespace out.",
     ),
     "reserved": Sentence(
-        "this ends in the pods, and {key} writes it, nobody else",
-        "Leave it out; what is to be in the pods belongs into their templates. An administrator can "
-        "trust another controller (--trusted-mutators).",
-        bare="this ends in the pods, and {key} writes it, nobody else",
+        "only {key} may write this, because it goes into the pods",
+        "Remove it, and write it in the pod templates. An administrator can trust another"
+        " controller (--trusted-mutators).",
     ),
     "wrapped-kind": Sentence(
-        "no definition says where {value}, which is wrapped here, keeps its pods",
-        "Add its ResourceInterface and WorkloadProfile (podgate interface infer drafts them), or "
-        "send it by itself.",
+        "no definition says where the wrapped {value} has its pods",
+        "Create that object by itself, or have an administrator add its ResourceInterface and"
+        " WorkloadProfile (`podgate interface infer` drafts them).",
     ),
     "conflicting-default": Sentence(
-        "{value} does not go with the policy's default, which needs {allowed}",
-        "Change it, or set the field yourself.",
+        "{value} conflicts with the policy's default, which needs {allowed}",
+        "Write {allowed}, or set {field} in the object.",
         bare="the policy's default needs {allowed}",
     ),
     "missing-claim": Sentence(
-        "the claim {key} of the user has to give the {allowed}, and gives no number",
-        "Sign in where the claim is given, or ask for it.",
+        "the {allowed} comes from the user's claim {key}, which gives no number",
+        "Sign in with a token that has this claim.",
     ),
 }
+"""By reason, or by reason and value where a value has a sentence of its own."""
 
-# Whoever cannot tell an object's pods says why in words of its own, as `allowed`; this is what to
-# do then. Such reasons have no row above.
-DEFINITION = "An administrator has to correct the kind's definition."
+# What makes the pods of an object unreadable is described by whoever read it, as `allowed`; these
+# reasons have no row above, and this is what to do.
+DEFINITION = (
+    "Correct the object there; if it is right, an administrator corrects the kind's definition."
+)
 FIXES: dict[str, str] = {
-    "instance-ids": "Give each a name of its own; where each has one, the kind's definition is wrong.",
+    "instance-ids": "Give each its own name; if each has one, the kind's definition is wrong.",
     "path-failed": DEFINITION,
+    "wrong-type": "Correct the object there.",
     "not-a-number": "Write a whole number.",
-    "too-deep": "Flatten it.",
+    "too-deep": "Use fewer levels.",
     "too-large": "Make it smaller.",
     "too-many-containers": "Split it into smaller objects.",
     "too-many-entries": "Split it into smaller objects.",
@@ -153,52 +186,50 @@ FIXES: dict[str, str] = {
     "too-many-values": "Split it into smaller objects.",
 }
 
-# Kubernetes advises short warnings: the facts come first, the place is added where it fits.
+# Kubernetes advises short warnings: the facts come first, the path is added where it fits.
 FACTS = "{facts}"
 WARNINGS: dict[str, str] = {
-    "unmapped-default": "this kind has no place for it, so its default was not written",
-    "pruned-default": "its schema has no place for it, so its default was not written{facts}",
-    "unmapped-rule": "this kind has no place for it, so its rule is not judged",
-    "forbidden-rule": "this object may not carry it, so required cannot be met and does not count",
-    "asked-of-children": "this kind has no place for it, so it is required of the pods made of it",
-    "not-enforceable": "no native object carries it, so it is neither written nor judged",
-    "forbidden-default": "this object may not carry it, so its default was not written{facts}",
-    "absent-limit": "without a limit its maximum cannot hold; the policy should require one",
-    "image-decides": "without a value the image picks the user; set it or require it",
-    "unknown-exclude": "the exclude annotation names an item that is not there{facts}",
-    "bad-exclude": "the exclude annotation cannot be read{facts}",
-    "env-from": "variables also come from elsewhere (envFrom), unseen by the rules{facts}",
-    "excused": "against the rules, and excused by the exception{facts}",
-    "trial": "on trial, would be refused{facts}",
-    "limit-raised": "the limit was raised to the request{facts}",
-    "request-lowered": "the request was lowered to the limit{facts}",
-    "audit": "noted for the report{facts}",
-    "uncovered": "a container stands outside the pod places known for this kind{facts}",
-    "referred-pods": (
-        "pods come from another object: rules hold where that is made and on the pods{facts}"
-    ),
-    "pods-as-text": "text may change its pods, unread here: rules hold on the pods{facts}",
-    "pods-unseen": "it states no pods: rules hold on those that its controller makes",
-    "wrapped-kind": "no definition says where what is wrapped keeps its pods{facts}",
-    "unknown-kind": "no definition covers this kind: nobody evaluates the pods in it{facts}",
-    "unknown-version": "no definition covers this version: nobody evaluates it{facts}",
-    "asset-conflict": "two imposed assets have one key; the broader one counts{facts}",
-    "migProfile": "accepted for older manifests; MIG is better asked for as a resource",
-    "unbounded": "the GPUs of a claim cannot be counted{facts}",
-    "missing-claim": "the user's claims give no ids, so none were written{facts}",
+    "unmapped-default": "this kind has no path for it, so its default is not written",
+    "pruned-default": "its schema has no path for it, so its default is not written: {facts}",
+    "unmapped-rule": "this kind has no path for it, so its rules are not evaluated",
+    "forbidden-rule": "this object may not set it, so `required` does not apply",
+    "asked-of-children": "this kind has no path for it, so it is required in the pods made from it",
+    "not-enforceable": "no Kubernetes object has it, so it is neither written nor evaluated",
+    "forbidden-default": "this object may not set it, so its default is not written: {facts}",
+    "absent-limit": "no limit is set, so its maximum does not apply; the policy should require one",
+    "image-decides": "no value is set, so the image chooses the user; set or require one",
+    "unknown-exclude": "the annotation podgate.dev/exclude names an unknown item; {facts}",
+    "bad-exclude": "the annotation podgate.dev/exclude cannot be read; write it like {facts}",
+    "env-from": "variables also come from envFrom, which the rules do not see: {facts}",
+    "excused": "a violation is excused by exception {facts}",
+    "owner-unreadable": "would be refused, but its owner may not be read: {facts}",
+    "trial": "warn mode: would be refused: {facts}",
+    "limit-raised": "the limit is raised to the request: {facts}",
+    "request-lowered": "the request is lowered to the limit: {facts}",
+    "audit": "audit mode: {facts}",
+    "uncovered": "the kind's definition knows no such path: {facts}",
+    "referred-pods": "its pods come from another object, where they are evaluated: {facts}",
+    "pods-as-text": "text may change its pods, which are evaluated when they are made: {facts}",
+    "pods-unseen": "it describes no pods; they are evaluated when its controller makes them",
+    "wrapped-kind": "no definition says where the wrapped object has its pods: {facts}",
+    "unknown-kind": "no definition covers this kind: nobody evaluates the pods in it: {facts}",
+    "unknown-version": "no definition covers this version: nobody evaluates it: {facts}",
+    "asset-conflict": "two imposed assets have one key; the broader scope's applies: {facts}",
+    "migProfile": "accepted for older manifests; request MIG devices as a resource instead",
+    "unbounded": "the GPUs of a claim cannot be counted: {facts}",
+    "missing-claim": "the user's claims give no ids, so none are written: {facts}",
     "no-claim-created": (
-        "a default claim has neither a claimName nor ephemeral with a size: not written{facts}"
+        "a default claim has neither a claimName nor `ephemeral` with a size: not written: {facts}"
     ),
-    "no-git-image": "without gitImage in the settings a default checkout cannot be made{facts}",
-    "no-git-key": "a default checkout by ssh key is not made, as keys are files{facts}",
-    "no-s3-driver": "without one s3Drivers entry a default bucket cannot be mounted{facts}",
-    "no-data-volume": "dataVolumes of the settings lacks a default data volume{facts}",
-    "not-judged": "passed without judgement{facts}",
-    "inert-annotation": "no GPU comes of this annotation unless schedulerName is{facts}",
-    "unseen-gpus": "the GPUs of a pod are not seen here, so the total is not judged",
-    "one-gpu-only": "the default of several GPUs was left out: only whole ones can be several",
-    "unnamed-workload": "without a name that a label can hold, its default was not written",
-    "default-needs-other": "its default was not written, as one is missing{facts}",
+    "no-git-image": "a default checkout needs the setting gitImage: {facts}",
+    "no-git-key": "a default checkout cannot use an SSH key, which is a file: {facts}",
+    "no-s3-driver": "a default bucket needs one entry in the setting s3Drivers: {facts}",
+    "no-data-volume": "the setting dataVolumes lacks a default data volume: {facts}",
+    "inert-annotation": "this annotation has no effect unless schedulerName is {facts}",
+    "unseen-gpus": "the GPUs of a pod are not described here, so the total is not evaluated",
+    "one-gpu-only": "the default of several GPUs is not written: only whole GPUs can be several",
+    "unnamed-workload": "the workload's name fits no label, so its default is not written",
+    "default-needs-other": "its default is not written, because it needs {facts}",
 }
 
 NOT_EVALUATED: dict[str, str] = {
@@ -207,9 +238,9 @@ NOT_EVALUATED: dict[str, str] = {
     "no-pods": "this kind holds no pods",
     "ungoverned-namespace": "podgate does not govern its namespace",
     "exempt-sender": "a controller made it of an object that was evaluated",
-    "no-policy": "no policy in force applies to it",
+    "no-policy": "no policy applies to it",
     "other-operation": "only CREATE and UPDATE are evaluated",
-    "unchanged": "its spec stays as it was",
+    "unchanged": "its spec is unchanged",
 }
 DEVICES = "podgate counts the devices of a claim only for the workloads that refer to it"
 
@@ -217,12 +248,12 @@ DEVICE_GROUPS = ("resource.k8s.io", "resource.nvidia.com")
 
 CHANGES: dict[str, str] = {
     "default": "set by default",
-    "default-item": "added by default",
+    "default item": "added by default",
     "attribute default": "completed by default",
-    "imposed": "imposed",
+    "imposed asset": "added as an imposed asset",
     "computed": "computed from another field",
-    "kept": "kept as it was",
-    "reconciled": "brought in line with its request or limit",
+    "kept": "kept from before the update",
+    "reconciled": "adjusted to its request or limit",
 }
 
 
@@ -276,23 +307,26 @@ def violation_text(violation: Violation) -> str:
 
 def told(violation: Violation) -> tuple[str, str]:
     """What is wrong and what to do, from the table; reasons without a row get plain words."""
-    value, allowed = violation.value, violation.allowed
+    value, allowed = violation.value, violation.allowed or None
     facts = {
-        "value": cut(value) if value is not None else HIDDEN,
+        "value": cut(value) or EMPTY if value is not None else HIDDEN,
         "allowed": cut(allowed, LONGEST_ADVICE) if allowed is not None else HIDDEN,
         "key": cut(violation.key) if violation.key else "its value",
+        "field": clean(violation.field),
     }
-    row = VIOLATIONS.get(violation.reason)
+    row = VIOLATIONS.get(f"{violation.reason}/{value}") or VIOLATIONS.get(violation.reason)
     if row is None and value is None and allowed is not None and violation.source is None:
         return facts["allowed"], FIXES.get(violation.reason, "")
     if row is None:
         return generic(violation.reason, value, allowed, violation.key), ""
     told, fix = row.told, row.fix
     if value is None and row.bare and (allowed is None or "{value}" in told):
-        listed = allowed is not None and "{allowed}" in told and "{allowed}" not in fix
+        listed = allowed is not None and "{allowed}" in told and "{allowed}" not in row.bare + fix
         told = f"{row.bare}: {{allowed}}" if listed else row.bare
     elif allowed is None and row.lone:
         told, fix = row.lone, row.lone_fix or row.fix
+    if allowed is None and "{allowed}" in fix:
+        fix = row.lone_fix
     return told.format_map(facts), fix.format_map(facts)
 
 
@@ -342,8 +376,9 @@ def warning_text(warning: decision.Warning, longest: int = 0) -> str:
     listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)
     if warning.would_be is not None:
         listed = told(warning.would_be)[0]
-    what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}{FACTS}"
-    what = what.replace(FACTS, f": {listed}" if listed else "")
+    what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}: {FACTS}"
+    head, _, tail = what.partition(FACTS)
+    what = f"{head}{listed}{tail}" if listed else f"{head.rstrip(' :;')}{tail}"
     text = f"{clean(warning.field)}: {what}" if warning.field else what
     where = f" at {place(warning.path)}" if warning.path else ""
     said = f" ({clean(warning.source.label())})" if warning.source else ""

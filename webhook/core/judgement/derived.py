@@ -22,8 +22,6 @@ from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.podspec import Container, PodView, main_container
 
-NOT_COMPLETED = "Another webhook removed it, or added a container without it."
-
 
 def is_evaluated(row: Field) -> bool:
     """Whether all rules of a field apply: safety, images and devices, but not cpu and memory."""
@@ -84,7 +82,7 @@ class DerivedPods:
                 binding.final_of_locks(view, self.ev)
         if view.old is None:
             missing = [(each, view) for each in steps.fixed if each.field.safety]
-            judge_missing(self.ev, missing, NOT_COMPLETED)
+            judge_missing(self.ev, missing, self.ev.advice_on_missing())
         return tuple(dict.fromkeys(findings.violations))
 
 

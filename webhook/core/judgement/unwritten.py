@@ -19,9 +19,6 @@ from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.foreign import before_update
 from webhook.core.workload.podspec import PodView
 
-UNWRITTEN = "Send the object again; the policy fills it in."
-UNWRITABLE = "Updates cannot add it here; set the value that the object had."
-
 
 def must_be_complete(ev: Evaluation) -> bool:
     """Whether locked defaults must be present by now.
@@ -52,7 +49,7 @@ def judge_unwritten(
     if plan.workload.fixed:
         now = [ev.as_it_stands(view) for view in views]
         todo += [(binding, now) for binding in plan.workload.fixed]
-    judge_missing(ev, todo, UNWRITABLE if ev.immutable else UNWRITTEN)
+    judge_missing(ev, todo, ev.advice_on_missing())
 
 
 def judge_missing(ev: Evaluation, todo: Sequence[tuple[Any, Any]], fix: str) -> None:

@@ -14,6 +14,7 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import Binding, Field
 from webhook.core.references import References
 from webhook.core.request import Immutable, Request, Stage, Treatment
+from webhook.core.wording import AGAIN
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.operator_defaults import places_filled
@@ -24,6 +25,8 @@ _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its c
 
 TOLD_ONCE = frozenset({"name-clash", "two-gpu-forms"})
 """Reasons of which others ask whether they have been told."""
+NOT_COMPLETED = "Another webhook removed it, or added a container without it."
+UNWRITABLE = "Updates cannot add it here; set the value that the object had."
 T = TypeVar("T")
 NOTHING_INJECTED = Injected()
 Views = Mapping[tuple[str, str], PodView]
@@ -175,6 +178,15 @@ class Evaluation:
         """Record something to tell that refuses nothing."""
         told = (reason, field, real(path), facts, source, None)
         self.findings.warnings.append(_new_tuple(Warning, told))
+
+    def advice_on_missing(self) -> str:
+        """What to do where an object lacks what the policy adds; "" where the rule says it all."""
+        treatment = self.request.treatment
+        if treatment in (Treatment.CHILD, Treatment.DERIVED):
+            return NOT_COMPLETED
+        if self.immutable:
+            return UNWRITABLE
+        return AGAIN if self.final_object else ""
 
     def excuse(self) -> tuple[Excused, ...]:
         """Take out the violations that exceptions cover; what is excused is told all the same."""

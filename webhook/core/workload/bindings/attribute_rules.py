@@ -7,6 +7,7 @@ from typing import Any
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Attribute, Field
+from webhook.core.wording import shown
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import NativeItem
@@ -37,7 +38,7 @@ class AttributeRules:
         """A value that a store hands over as text; None where it may not be shown."""
         if isinstance(value, Unreadable):
             hidden = self.rules.secret or is_secret_place(path)
-            return None if hidden else str(value.raw)[:80]
+            return None if hidden else shown(value.raw)
         return self.rules.show_at(path, value)
 
     def judge(self, ev: Evaluation, native: NativeItem, *, unchanged: bool) -> None:
@@ -58,5 +59,5 @@ class AttributeRules:
             if comparable is not INVALID:
                 self.rules.judge_value(ev, path, comparable, unchanged=unchanged, key=native.told)
             elif not unchanged:
-                raw = value.raw if isinstance(value, Unreadable) else value
-                self.rules.refuse_invalid(ev, path, raw)
+                seen_as = value if isinstance(value, Unreadable) else Unreadable(value)
+                self.rules.refuse_invalid(ev, path, seen_as.raw, seen_as.wanted)

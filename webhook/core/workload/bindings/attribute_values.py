@@ -16,6 +16,7 @@ class Unreadable:
     """
 
     raw: Any
+    wanted: str = ""
 
 
 def comparable(attribute: Attribute, raw: Any) -> Any:

@@ -21,7 +21,9 @@ ALTERING = ("items", "optional")
 
 def numeric(mode: Any) -> Any:
     """A mode as it stands, Unreadable if it is a text."""
-    return Unreadable(mode) if isinstance(mode, str) else mode
+    return (
+        Unreadable(mode, "a number without quotes such as 420") if isinstance(mode, str) else mode
+    )
 
 
 class FileStore(VolumeStore):

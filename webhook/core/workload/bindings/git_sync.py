@@ -12,6 +12,7 @@ from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.podspec import Container, mapping, sequence
 
+REFERENCE = Unreadable("a reference", "the value itself, without $(…) or valueFrom")
 ROOT = "/git"
 """Where version 4 keeps checkouts unless it is told otherwise."""
 PINNED = re.compile(r"[0-9a-f]{7,64}")
@@ -108,8 +109,8 @@ def variables(container: Container) -> dict[str, tuple[Any, Path]]:
 def visible(value: Any) -> Any:
     """A text that says what it means; Unreadable for what is taken or put together elsewhere."""
     if not isinstance(value, str):
-        return Unreadable("a reference")
-    return Unreadable("a reference") if "$(" in value else value
+        return REFERENCE
+    return REFERENCE if "$(" in value else value
 
 
 def said(container: Container) -> Sync:
@@ -124,7 +125,7 @@ def said(container: Container) -> Sync:
     if "repo" in told:
         sync.stated["repository"] = visible(told["repo"][0]), told["repo"][1]
     elif hidden:
-        sync.stated["repository"] = Unreadable("a reference"), (*container.path, hidden)
+        sync.stated["repository"] = REFERENCE, (*container.path, hidden)
     for name in ("branch", "ref", "rev"):
         if name in told:
             value = visible(told[name][0])

@@ -21,7 +21,7 @@ def tell_unknown(
     """Keys in the exclude annotation that no item goes by; those there are tell what to write."""
     known = [item.key for item in policy.items]
     if not left_out <= set(known):
-        listed = f"there is {', '.join(known)}" if known else "there is none"
+        listed = f"known are {', '.join(known)}" if known else "the policy has none"
         ev.warn("unknown-exclude", policy.field.path, view.location.place, listed)
 
 

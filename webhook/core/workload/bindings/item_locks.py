@@ -93,7 +93,8 @@ def judge_presence(policy: PolicyItems, view: PodView, ev: Evaluation, reading: 
         lacked = view.old is not None and known and not had
         if not (lacked and tolerates(item, constraint)):
             main = view.main.path if view.main is not None else view.spec_path
-            refuse_locked(policy, ev, item, constraint, main, "missing")
+            fix = ev.advice_on_missing()
+            refuse_locked(policy, ev, item, constraint, main, "missing", fix)
 
 
 def is_present(view: PodView, natives: Sequence[NativeItem]) -> bool:
@@ -141,6 +142,4 @@ def fix_of(policy: PolicyItems, item: EffectiveItem, native: NativeItem, name: s
     instead = f" instead of {cut(leaf.show(seen[0]))}" if seen else ""
     if wanted is None:
         return f"Remove {name}{f', which is {cut(leaf.show(seen[0]))}' if seen else ''}."
-    return (
-        f"Set {name} to {cut(leaf.show(wanted.value))}{instead}, or leave the item to the policy."
-    )
+    return f"Set {name} to {cut(leaf.show(wanted.value))}{instead}, or remove the item; the policy adds it."

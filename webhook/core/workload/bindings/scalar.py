@@ -13,6 +13,7 @@ from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec, read_quantity
 from webhook.core.quantity import QuantityError
+from webhook.core.wording import shown as native_text
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.secret_places import is_hidden, is_secret_place
@@ -102,7 +103,7 @@ class ScalarRules:
         if self.secret:
             return None
         value = self.read(native)
-        return str(native)[:80] if value is INVALID else self.codec.show(value)
+        return native_text(native) if value is INVALID else self.codec.show(value)
 
     def show_at(self, path: Path, value: Any) -> str | None:
         """A comparable value that an object has at a place, None where it is never printed."""
@@ -274,9 +275,9 @@ class ScalarRules:
             return f"{show(argument.anchor)} plus a multiple of {show(argument.distance)}"
         return self.codec.show(argument)
 
-    def refuse_invalid(self, ev: Evaluation, path: Path, native: Any) -> None:
-        """Record a native value that its type cannot be read from."""
-        wanted, fix = "", ""
+    def refuse_invalid(self, ev: Evaluation, path: Path, native: Any, wanted: str = "") -> None:
+        """Record a native value that its type cannot be read from; `wanted` is what can be."""
+        fix = ""
         try:
             self.codec.read(native)
         except QuantityError as error:
@@ -288,9 +289,9 @@ class ScalarRules:
         source = self.final[0][0].source if self.final else None
         if source is None and self.default is not None:
             source = self.default.source
-        shown = None if self.secret or is_secret_place(path) else str(native)[:80]
+        seen = None if self.secret or is_secret_place(path) else native_text(native)
         reason = "invalid-value"
-        ev.violate(self.name, path, shown, wanted, None, reason=reason, source=source, fix=fix)
+        ev.violate(self.name, path, seen, wanted, None, reason=reason, source=source, fix=fix)
 
     def judge_overridden(
         self,
@@ -315,9 +316,10 @@ class ScalarRules:
 
     def judge_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
         """`required` where no value is."""
+        fix = ev.advice_on_missing() if self.default is not None else ""
         for each in self.required:
             if not (unchanged and ratchets(each)):
-                ev.violate(self.name, path, None, "a value", each, key=key)
+                ev.violate(self.name, path, None, "a value", each, key=key, fix=fix)
 
 
 def rules_of(field: Field, leaf: Leaf) -> ScalarRules:

@@ -15,8 +15,8 @@ from webhook.core.workload.scale import UNLIMITED
 from webhook.core.workload.written import Place
 
 NO_BOUND = "unlimited"
-UNSTATED = "Set it to at most {}; absent or 0 is no limit."
-OPENED = "It leaves the number open; choose what states one, of at most {}."
+UNSTATED = "Set it to at most {}; absent or 0 means no limit."
+OPENED = "Choose another value, with which the object sets a number of at most {}."
 
 
 class ScaleField:

@@ -17,7 +17,7 @@ from webhook.core.workload.written import Form, Place
 
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
 NO_LIMIT = "no limit is set"
-SUM = "{} groups count together, and this is the first of them."
+SUM = "The sum of {} groups counts, and this is the first: change one of them."
 
 
 class WorkloadField:
