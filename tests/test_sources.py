@@ -106,15 +106,15 @@ REFUSED = {
     ),
     "a rule beside its field": (
         "rules: {security: {runAsUid: , canEdit: false}}",
-        ("found canEdit; it is a rule, and rules are written at a field",),
+        ("found canEdit; canEdit is a rule: write it in rules, below a field",),
     ),
     "a rule in a section": (
         "rules: {compute: {max: 3}}",
-        ("found max; it is a rule, and rules are written at a field",),
+        ("found max; max is a rule: write it in rules, below a field",),
     ),
     "a rule at the root": (
         "rules: {required: true}",
-        ("found required; it is a rule, and rules are written at a field",),
+        ("found required; required is a rule: write it in rules, below a field",),
     ),
     "sections that end in the middle": (
         "defaults:\n  imagePullPolicy: Always\n rules:\n  image: {required: true}\n",

@@ -55,13 +55,13 @@ def test_the_demo_tells_every_place_and_leaves_nothing_behind(tmp_path: Path) ->
         "at most 8",
         "item NCCL_DEBUG (value)",
         "project policy team-vision/distributed-training",
-        "Take the item out. Questions go to the platform team.",
+        "Remove the item. Questions go to the platform team.",
         "RayCluster team-vision/tuning, dry run",
         "spec.headGroupSpec.template",
         "spec.workerGroupSpecs[0].template",
         "spec.workerGroupSpecs[1].template",
         "spec.replicatedJobs[1].template.spec.template",
-        "compute.cpuMemoryLimit: on trial, would be refused",
+        "compute.cpuMemoryLimit: warn mode: would be refused",
         "Everything went as told",
     ):
         assert words in told, words

@@ -680,8 +680,10 @@ def test_a_refused_sum_says_that_several_groups_count_and_a_single_one_what_to_a
         return violation_text(violation)
 
     assert "spec.workerGroupSpecs[0]: 5 is more than the maximum 4" in told(2, 3)
-    assert told(2, 3).endswith("2 groups count together, and this is the first of them.")
-    assert told(5).endswith("Ask for at most 4.")
+    assert told(2, 3).endswith(
+        "The sum of 2 groups counts, and this is the first: change one of them."
+    )
+    assert told(5).endswith("Write at most 4.")
 
 
 @pytest.mark.parametrize("kind", ["Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate"])

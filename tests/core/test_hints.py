@@ -12,13 +12,17 @@ from tests import everything
 from tests.core import building
 from tests.core.building import deployment, policy
 from webhook.adapters.yaml_source import read_documents
+from webhook.admission.judge import judge_review
+from webhook.admission.review import respond
 from webhook.core.assemble import parsed
-from webhook.core.decision import Denied, Problem
+from webhook.core.decision import Allowed, Denied, Problem
 from webhook.core.policy import needs, rules
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.strangers import VERSIONS
-from webhook.core.wording import violation_text
+from webhook.core.references import References
+from webhook.core.request import Stage
+from webhook.core.wording import AGAIN, NOTE, violation_text
 from webhook.settings import Settings
 
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]
@@ -92,7 +96,21 @@ def test_a_rule_that_items_do_not_take_is_taken_where_the_hint_says(path: str, r
 @pytest.mark.parametrize("where", ["compute", "security", "storage", "labels.attributes"])
 def test_a_rule_above_fields_is_named_as_a_rule(where: str, rule: str) -> None:
     (problem,) = errors({"rules": ruled(where, rule)})
-    assert problem.fix == "it is a rule, and rules are written at a field or an attribute"
+    assert problem.fix == f"{rule} is a rule: write it in rules, below a field or an attribute"
+
+
+@pytest.mark.parametrize("rule", rules.TABLE)
+@pytest.mark.parametrize("envelope", [False, True])
+def test_a_rule_among_defaults_is_sent_to_the_rules(rule: str, *, envelope: bool) -> None:
+    body = {"defaults": {"compute": {rule: ARGUMENTS[rule]}}}
+    document = {
+        "apiVersion": VERSIONS["ClusterWorkloadPolicy"],
+        "kind": "ClusterWorkloadPolicy",
+        "metadata": {"name": "a"},
+        "spec": body,
+    }
+    (problem,) = errors(document if envelope else body)
+    assert problem.fix == f"{rule} is a rule: write it in rules, below a field or an attribute"
 
 
 @pytest.mark.parametrize("version", [None, "v1", "podgate.dev/v2", "run.ai/v2", 1, [], ""])
@@ -161,12 +179,12 @@ def test_a_template_is_to_be_rendered(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found", "write"),
     [
-        ("4GB", "4GB cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4G."),
-        ("4gib", "4gib cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4Gi."),
-        ("4 Gi", "4 Gi cannot be read, a quantity such as 500M or 4Gi is wanted", "Write 4Gi."),
-        ("1,5Gi", "1,5Gi cannot be read, a quantity", "Write 1.5Gi."),
-        ("64K", "64K cannot be read, a quantity", "Write 64k or 64Ki."),
-        ("lots", "lots cannot be read, a quantity", "Write a quantity such as 500M or 4Gi."),
+        ("4GB", "4GB cannot be read as a quantity such as 500M or 4Gi", "Write 4G."),
+        ("4gib", "4gib cannot be read as a quantity such as 500M or 4Gi", "Write 4Gi."),
+        ("4 Gi", "4 Gi cannot be read as a quantity such as 500M or 4Gi", "Write 4Gi."),
+        ("1,5Gi", "1,5Gi cannot be read as a quantity", "Write 1.5Gi."),
+        ("64K", "64K cannot be read as a quantity", "Write 64k or 64Ki."),
+        ("lots", "lots cannot be read as a quantity", "Write a quantity such as 500M or 4Gi."),
     ],
 )
 def test_an_unreadable_amount_is_told_what_to_write(text: str, found: str, write: str) -> None:
@@ -206,13 +224,13 @@ rules:
     [
         (
             {"metadata": {"labels": {"team": "other", "app": "a"}}},
-            'Set value to "vision" instead of "other", or leave the item to the policy.',
+            'Set value to "vision" instead of "other", or remove the item; the policy adds it.',
         ),
         (
             {"spec": {"volumes": [{"name": "models", "hostPath": {"path": "/other"}}]}},
-            'Set path to "/models" instead of "/other", or leave the item to the policy.',
+            'Set path to "/models" instead of "/other", or remove the item; the policy adds it.',
         ),
-        ({"metadata": {"annotations": {"owner": "other"}}}, "Leave the item to the policy."),
+        ({"metadata": {"annotations": {"owner": "other"}}}, "Remove the item; the policy adds it."),
     ],
 )
 def test_a_locked_item_shows_both_values_unless_they_are_secret(
@@ -225,6 +243,114 @@ def test_a_locked_item_shows_both_values_unless_they_are_secret(
     decision = building.mutated(building.catalog(policy(LOCKED)), raw_object)
     assert isinstance(decision, Denied)
     assert violation_text(decision.violations[0]).endswith(told)
+
+
+ODD_VALUES: list[Any] = [True, 7, 1.5, "", "x y", [], ["Never"], {"a": "b"}, {"a": [None]}]
+PLACES: dict[str, tuple[str, str]] = {
+    "image": ("containers.0.image", "options: [a]"),
+    "imagePullPolicy": ("containers.0.imagePullPolicy", "canEdit: false"),
+    "workingDir": ("containers.0.workingDir", "options: [/work]"),
+    "restartPolicy": ("restartPolicy", "canEdit: false"),
+    "terminationGracePeriodSeconds": ("terminationGracePeriodSeconds", "max: 9"),
+    "compute": ("containers.0.resources.requests.cpu", "cpuCoreRequest: {max: 1}"),
+    "security": ("containers.0.securityContext.runAsUser", "runAsUid: {min: 1}"),
+    "scheduling": ("runtimeClassName", "runtimeClassName: {options: [a]}"),
+    "priorityClass": ("priorityClassName", "options: [high]"),
+    "storage": (
+        "volumes.0.configMap.defaultMode",
+        "configMapVolume: {attributes: {defaultMode: {canEdit: false}}}",
+    ),
+    "tolerations": ("tolerations.0.tolerationSeconds", "attributes: {seconds: {max: 1}}"),
+}
+UGLY = re.compile(
+    r"\{'|\['|\bTrue\b|\bFalse\b|\bNone\b|\.\.|  | \.|,,|[;:,]\.|: cannot|Write \.|its value of"
+)
+"""Python instead of JSON, doubled punctuation, gaps where a text was empty."""
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=json.dumps)
+@pytest.mark.parametrize("field", PLACES)
+def test_a_value_of_another_type_is_shown_as_the_manifest_writes_it(field: str, value: Any) -> None:
+    place, rule = PLACES[field]
+    raw_object = deployment(building.container())
+    spec = raw_object["spec"]["template"]["spec"]
+    if field == "storage":
+        spec["volumes"] = [{"name": "v", "configMap": {"name": "c"}}]
+        spec["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    if field == "tolerations":
+        spec["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+    *path, last = place.split(".")
+    for step in path:
+        spec = spec[int(step)] if step.isdigit() else spec.setdefault(step, {})
+    spec[last] = value
+    decision = building.mutated(building.catalog(f"{{rules: {{{field}: {{{rule}}}}}}}"), raw_object)
+    if isinstance(decision, Denied):
+        for each in decision.violations:
+            assert not UGLY.search(violation_text(each)), violation_text(each)
+
+
+COMPLETED = """
+defaults:
+  imagePullPolicy: Always
+  workingDir: /work
+  compute: {cpuMemoryRequest: 1G}
+  labels: {instances: [{name: team, value: vision}]}
+  environmentVariables: {instances: [{name: PROXY, value: p}]}
+  tolerations: {instances: [{name: gpu, key: gpu, operator: Exists}]}
+  storage: {hostPath: {instances: [{name: models, path: /models, mountPath: /models}]}}
+rules:
+  imagePullPolicy: {canEdit: false}
+  workingDir: {required: true}
+  compute: {cpuMemoryRequest: {required: true}}
+  labels: {instances: {locked: [team]}}
+  environmentVariables: {instances: {locked: [PROXY]}}
+  tolerations: {instances: {locked: [gpu]}}
+  storage: {hostPath: {instances: {locked: [models]}}}
+"""
+"""What is missing in the object that the mutating pass saw by an older policy."""
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "PyTorchJob", "Pod"])
+def test_what_is_missing_after_completion_is_to_be_applied_again(kind: str) -> None:
+    rules_now = building.catalog(policy(COMPLETED))
+    raw_object = building.KINDS[kind](building.container())
+    decision = building.validated(rules_now, raw_object)
+    assert isinstance(decision, Denied)
+    fields = {each.field for each in decision.violations}
+    names = "imagePullPolicy workingDir compute.cpuMemoryRequest labels environmentVariables"
+    assert fields == {*names.split(), "tolerations", "storage.hostPath"}
+    assert {each.fix for each in decision.violations} == {AGAIN}
+    completed = building.mutated(rules_now, raw_object)
+    assert isinstance(completed, Allowed)
+    assert isinstance(building.validated(rules_now, completed.object), Allowed)
+
+
+@pytest.mark.parametrize(
+    ("body", "noted"),
+    [
+        ("rules: {compute: {cpuCoreRequest: {max: 1}}}", True),
+        ("rules: {imagePullPolicy: {canEdit: false}}", True),
+        ("rules: {workingDir: {required: true}}", True),
+        ("defaults: {image: a}\nrules: {image: {canEdit: false}}", True),
+        (COMPLETED, False),
+    ],
+)
+def test_a_late_refusal_names_what_else_may_have_changed_the_object(
+    body: str, *, noted: bool
+) -> None:
+    rules_now = building.catalog(policy(body))
+    held = {"requests": {"cpu": "2"}} if noted else {}
+    always = {"imagePullPolicy": "Always"} if noted else {}
+    raw_object = deployment(building.container(resources=held, **always))
+
+    def message(**more: Any) -> str:
+        request = building.request(raw_object, **more)
+        answer = respond(request, judge_review(request, rules_now, References()))
+        return str(json.loads(answer)["response"].get("status", {}).get("message"))
+
+    assert message(stage=Stage.VALIDATE).endswith(f"\n{NOTE}") is noted
+    assert NOTE not in message()
+    assert NOTE not in message(stage=Stage.VALIDATE, subresource="resize")
 
 
 def test_braces_in_text_are_no_template() -> None:

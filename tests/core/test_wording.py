@@ -53,12 +53,12 @@ def test_a_secret_field_names_its_key_only(reason: str) -> None:
 
 
 def test_fixed_with_and_without_a_default_are_told_apart() -> None:
-    assert "differs from the fixed value b" in wording.violation_text(
+    assert "differs from the required value b" in wording.violation_text(
         violation("canEdit", "a", "b")
     )
     text = wording.violation_text(violation("canEdit", "a", None))
-    assert "nobody may choose a value" in text
-    assert "fixed value" not in text
+    assert "no value may be chosen" in text
+    assert "required value" not in text
 
 
 def test_what_to_do_can_be_said_by_who_found_it() -> None:
@@ -81,7 +81,7 @@ def test_whoever_cannot_tell_the_pods_of_an_object_is_quoted() -> None:
 
 def test_a_name_given_twice_is_first_of_all_for_the_user_to_mend() -> None:
     found = Violation("", (), None, "two parts are called w", "instance-ids", "instance-ids", None)
-    assert "two parts are called w. Give each a name of its own" in wording.violation_text(found)
+    assert "two parts are called w. Give each its own name" in wording.violation_text(found)
 
 
 def test_values_are_cut_at_eighty_characters_and_escaped() -> None:

@@ -169,7 +169,7 @@ def test_set_image(gate: Gate, space: str, workload: Workload) -> None:
     command = ("set", "image", named(workload), f"--namespace={space}")
     refused = gate.kubectl(*command, f"main={EVIL}", check=False)
     assert refused.returncode == 1
-    text = f'image at {display(workload.main)}.image: "{EVIL}" is not on the list'
+    text = f'image at {display(workload.main)}.image: "{EVIL}" is not in the list'
     assert text in refused.stderr, refused.stderr
     assert version_of(gate.stored(workload.kind, space, workload.name)) == version_of(before)
     if workload.images:

@@ -197,7 +197,7 @@ def test_change_under_a_tightened_policy_gets_todays_rules(
     before = gate.stored(workload.kind, SPACE, name_of(workload, "apply"))
     done = change_image(gate, workload, NEW)
     assert done.returncode == 1, done.stdout
-    assert f'"{NEW}" is not on the list' in done.stderr, done.stderr
+    assert f'"{NEW}" is not in the list' in done.stderr, done.stderr
     assert "(project policy live/live)" in done.stderr, done.stderr
     assert_as_before(gate, workload, "apply", before)
 

@@ -48,7 +48,7 @@ def test_a_debugging_container_keeps_to_the_rules_of_containers(gate: Gate, spac
     before = gate.stored("Pod", space, "notebook")
     place = "spec.ephemeralContainers[0]"
     said = debugged(gate, space, EVIL, "restricted")
-    assert f'image at {place}.image: "{EVIL}" is not on the list' in said, said
+    assert f'image at {place}.image: "{EVIL}" is not in the list' in said, said
     said = debugged(gate, space, GOOD, "sysadmin")
     assert f"security.privileged at {place}.securityContext.privileged: true" in said, said
     assert version_of(gate.stored("Pod", space, "notebook")) == version_of(before)

@@ -66,7 +66,7 @@ NOT_OF_OWNER: Final = (
 )
 GONE: Final = "Its owner {owner} is gone or was replaced; there is nothing to do."
 FORBIDDEN: Final = (
-    "podgate may not read {owner}: an administrator grants it `get`, or sets unreadableOwner to warn."
+    "podgate may not read {owner}: an administrator grants `get`, or sets unreadableOwner to warn."
 )
 UNDEFINED: Final = (
     "No definition covers the version of {owner}: an administrator adds it to the definition."

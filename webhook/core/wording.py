@@ -152,8 +152,8 @@ VIOLATIONS: dict[str, Sentence] = {
     ),
     "wrapped-kind": Sentence(
         "no definition says where the wrapped {value} has its pods",
-        "Create that object by itself, or have an administrator add its ResourceInterface and"
-        " WorkloadProfile (`podgate interface infer` drafts them).",
+        "Create that object by itself, or have an administrator add a definition"
+        " (`podgate interface infer` drafts one).",
     ),
     "conflicting-default": Sentence(
         "{value} conflicts with the policy's default, which needs {allowed}",
@@ -377,8 +377,9 @@ def warning_text(warning: decision.Warning, longest: int = 0) -> str:
     if warning.would_be is not None:
         listed = told(warning.would_be)[0]
     what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}: {FACTS}"
-    head, _, tail = what.partition(FACTS)
-    what = f"{head}{listed}{tail}" if listed else f"{head.rstrip(' :;')}{tail}"
+    head, mark, tail = what.partition(FACTS)
+    if mark:
+        what = f"{head}{listed}{tail}" if listed else f"{head.rstrip(' :;')}{tail}"
     text = f"{clean(warning.field)}: {what}" if warning.field else what
     where = f" at {place(warning.path)}" if warning.path else ""
     said = f" ({clean(warning.source.label())})" if warning.source else ""

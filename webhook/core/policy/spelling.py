@@ -95,8 +95,8 @@ def names(leaves: Iterable[str], aliases: Mapping[str, str]) -> Names:
 def unknown(report: Report, path: Path, key: Any, meant: str, hint: str = "") -> None:
     """The problem of a name that does not exist, with the name that was probably meant."""
     fix = f"did you mean {meant}?" if meant else hint or "remove it"
-    if rule_word(key) is not None and path[:1] != ("defaults",):
-        fix = "it is a rule, and rules are written at a field or an attribute"
+    if rule := rule_word(key):
+        fix = f"{rule} is a rule: write it in rules, below a field or an attribute"
     report.error((*path, key), "unknown-field", label(key), fix)
 
 
@@ -123,10 +123,6 @@ def walk(known: Names, tree: Mapping[Any, Any], path: Path, report: Report) -> l
                 if isinstance(key, str) and "." in key and known.leaves.get(key.lower()):
                     nested = known.leaves[key.lower()].replace(".", ": {", 1)
                     unknown(report, place, key, "", f"write it nested, as {nested}: …}}")
-                    continue
-                if rule := rule_word(key):
-                    fix = f"{rule} is a rule: indent it below the field that it is for"
-                    unknown(report, place, key, "", fix)
                     continue
                 few = len(report.problems) < MOST_SUGGESTIONS
                 unknown(report, place, key, known.suggest(section, key) if few else "")
