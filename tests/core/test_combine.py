@@ -33,6 +33,7 @@ from webhook.core.policy.model import (
     component_level,
     role_level,
 )
+from webhook.core.united import unique
 
 BROADEST, CLOSEST = "security.runAsUid", "backoffLimit"
 SCALARS = (BROADEST, CLOSEST, "security.privileged", "compute.gpuDevicesRequest")
@@ -258,6 +259,32 @@ def test_a_system_prohibition_is_not_released_by_an_unrelated_rule(mode: str) ->
     other = scoped("department", "rules: {security: {privileged: {required: true}}}")
     rules = {rule for rule, _, _ in said(effective([system, other], mode)["security.privileged"])}
     assert rules == {"canEdit", "required"}
+
+
+@pytest.mark.parametrize("mode", [GUARDED, STRICTEST])
+def test_a_system_prohibition_is_not_released_by_the_system_itself(mode: str) -> None:
+    system = scoped("system", "rules: {security: {privileged: {canEdit: false}}}")
+    other = scoped("system", "rules: {security: {privileged: {canEdit: true}}}", "other")
+    winner = scoped("department", "rules: {security: {privileged: {required: true}}}")
+    found = said(effective([system, other, winner], mode)["security.privileged"])
+    assert ("canEdit", "False", "system") in found
+
+
+def test_rules_of_several_components_are_united_each_once() -> None:
+    text = "rules: {compute: {gpuDevicesRequest: {min: 1}}, leader: {compute: {gpuDevicesRequest: {max: 1}}}}"
+    one, other = scoped("cluster", text), scoped("project", text, "other")
+    leaves = [
+        each["compute.gpuDevicesRequest"]
+        for roles in (("worker",), ("leader",), ("worker", "leader"))
+        for each in [effective([one, other], STRICTEST, roles)]
+    ]
+    whole = [(each.rule, each.argument, each.policy.name) for each in unique(leaves)]
+    assert sorted(whole) == [
+        ("max", 1, "cluster"),
+        ("max", 1, "other"),
+        ("min", 1, "cluster"),
+        ("min", 1, "other"),
+    ]
 
 
 # levels

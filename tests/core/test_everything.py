@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from tests import everything
+from tests.core.building import container, job
 from webhook.adapters.files import read_all
 from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
@@ -95,6 +99,29 @@ def test_every_default_at_once_is_written_once(shared_data: Path) -> None:
         assert isinstance(third, Allowed), (source, texts_of(third))
     assert judged > 100
     assert written > judged // 2
+
+
+@pytest.mark.parametrize("catalog", [writing, judging])
+def test_work_can_be_called_off_before_each_field(catalog: Callable[[], Catalog]) -> None:
+    """Whatever a step calls of a field, for a pod or for the workload, it asks before."""
+    body = job(container(), container("side"))
+    asked = Request("batch", "v1", "Job", "CREATE", body, raw=body, namespace="default")
+    policies, seen = catalog(), list[str]()
+    decide(asked, policies, References())  # what is compiled once is compiled now
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        name, caller = frame.f_code.co_name, frame.f_back
+        by_a_step = caller is not None and "/judgement/" in caller.f_code.co_filename
+        if event == "call" and by_a_step and name in ("go_on", "intent", "fill", "final"):
+            seen.append(name)
+
+    sys.setprofile(watch)
+    try:
+        decide(asked, policies, References())
+    finally:
+        sys.setprofile(None)
+    assert len(seen) > 100
+    assert not [(one, two) for one, two in pairwise(seen) if "go_on" not in (one, two)]
 
 
 def test_every_rule_at_once_is_judged(shared_data: Path) -> None:

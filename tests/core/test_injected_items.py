@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
 from webhook.core.injected import ACCOUNT_SOURCES
+from webhook.core.judgement.gains import is_no_wider
 from webhook.core.workload.injected_items import PROBES, Injected, alike, parse_injected
 
 SIDECAR: dict[str, Any] = {
@@ -188,3 +190,22 @@ def test_no_arguments_are_listed_as_such() -> None:
     assert not faults
     assert listed.has_container({"name": "init", "image": "i"})
     assert not listed.has_container({"name": "init", "image": "i", "args": ["--config=/mine"]})
+
+
+MOUNTS = [
+    {},
+    {"readOnly": True},
+    {"readOnly": True, "recursiveReadOnly": "IfPossible"},
+    {"readOnly": True, "recursiveReadOnly": "Enabled"},
+]
+"""How far a mount may be read-only, from not at all to all mounts below."""
+
+
+def test_a_mount_may_be_further_read_only_than_that_of_its_owner() -> None:
+    for mine, theirs in itertools.product(range(len(MOUNTS)), repeat=2):
+        mount, own = ({"name": "v", "mountPath": "/v", **MOUNTS[each]} for each in (mine, theirs))
+        assert is_no_wider(mount, own) is (mine >= theirs)
+        assert not is_no_wider({**mount, "subPath": "s"}, own)
+    plain = {"readOnly": True, "recursiveReadOnly": "Disabled"}
+    assert is_no_wider(MOUNTS[1], plain)
+    assert is_no_wider(plain, MOUNTS[1])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests import everything
 from tests.core.building import (
     asset,
     catalog,
@@ -26,10 +28,15 @@ from tests.core.building import (
     template,
     validated,
 )
+from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
+from webhook.core.policy.fields import TABLE
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
 
 HOST = {"name": "h", "hostPath": {"path": "/h", "type": ""}}
+GRACE = "terminationGracePeriodSeconds"
+NOT_ASKED = ("compute.gpuPortionLimit", "compute.gpuMemoryLimit")
+"""A limit is required of pods with a part of a GPU only."""
 TOLERATION = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -672,3 +679,42 @@ def test_another_main_container_is_looked_at_although_its_pod_is_as_before() -> 
     decision = validated(rules, new, old)
     assert isinstance(decision, Denied)
     assert [each.reason for each in decision.violations] == ["locked"]
+
+
+REQUIRED = [
+    path
+    for path, row in TABLE.fields.items()
+    if row.items is None and "required" in row.legal_rules and row.path != GRACE
+]
+
+
+def required(path: str, existing: str = "tolerate") -> Catalog:
+    """A catalog that requires a value of the field, and bounds the grace period of pods."""
+    rules: dict[str, Any] = {}
+    everything.put(rules, path, {"required": True})
+    everything.put(rules, GRACE, {"max": 100})
+    return catalog(policy(json.dumps({"rules": rules}), existing=existing))
+
+
+def required_of(rules: Catalog, path: str, document: Any, old: Any = None) -> bool:
+    """Whether an object is refused for want of a value of the field."""
+    decision = mutated(rules, document, old)
+    found = decision.violations if isinstance(decision, Denied) else ()
+    return (path, "required") in {(each.field, each.rule) for each in found}
+
+
+@pytest.mark.parametrize("path", REQUIRED)
+def test_what_lacked_a_value_may_go_on_without_and_nothing_loses_one(path: str) -> None:
+    tolerant, now = required(path), served(deployment(**{GRACE: 40}))
+    if not required_of(tolerant, path, now):
+        assert path.partition(".")[0] not in {"compute", "probes"} or path in NOT_ASKED
+        return
+    before = served(deployment())
+    assert not required_of(tolerant, path, now, before)
+    assert required_of(required(path, "strict"), path, now, before)
+    defaults: dict[str, Any] = {}
+    everything.put(defaults, path, everything.default_of(TABLE.fields[path]))
+    with_value = mutated(catalog(policy(json.dumps({"defaults": defaults}))), before)
+    if isinstance(with_value, Allowed) and with_value.patch:
+        assert not required_of(tolerant, path, with_value.object)
+        assert required_of(tolerant, path, now, with_value.object)

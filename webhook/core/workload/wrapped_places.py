@@ -79,7 +79,7 @@ def pod_sets_of(
             continue
         number = numbers.get(bindings)
         # A bool is an int in Python, and no number of pods.
-        count = max(number, 0) if number.__class__ is int and number is not None else 1
+        count = max(number, 0) if type(number) is int else 1
         for element in {(), *bindings}:
             if element in elements:
                 yield element, (*element, *steps), count
