@@ -229,6 +229,63 @@ def test_update_as_a_patch_of_all_instances(tmp_path: Path) -> None:
     ]
 
 
+GROUP = {"groupName": "small", "template": POD}
+
+
+@pytest.mark.parametrize(
+    "kind, spec, arguments, changes",
+    [
+        (
+            "ray.io/v1 RayCluster",
+            {"workerGroupSpecs": [GROUP, {**GROUP, "groupName": "big", "numOfHosts": 4}]},
+            ["-c", "workers", "-i", "big", "--set", "replicas=8", "--set", "maximum=12"],
+            {"/spec/workerGroupSpecs/1/replicas": 2, "/spec/workerGroupSpecs/1/maxReplicas": 3},
+        ),
+        (
+            "jobset.x-k8s.io/v1alpha2 JobSet",
+            {"replicatedJobs": [job("a"), {**job("b"), "replicas": 7}]},
+            ["-c", "replicatedjob", "--set", "replicas=2"],
+            {"/spec/replicatedJobs/0/replicas": 2, "/spec/replicatedJobs/1/replicas": 2},
+        ),
+        (
+            "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet",
+            {"leaderWorkerTemplate": {"size": 3, "workerTemplate": POD}},
+            ["-c", "worker", "--set", "replicas=8"],
+            {"/spec/replicas": 4},
+        ),
+        (
+            "grove.io/v1alpha1 PodCliqueSet",
+            {"replicas": 2, "template": {"cliques": [{"name": "a", "spec": {"podSpec": {}}}]}},
+            ["-c", "clique", "--set", "replicas=6"],
+            {"/spec/template/cliques/0/spec/replicas": 3},
+        ),
+    ],
+)
+def test_update_writes_the_first_field_of_replicas_that_are_a_product(
+    tmp_path: Path, kind: str, spec: dict[str, Any], arguments: list[str], changes: dict[str, int]
+) -> None:
+    version, _, name = kind.partition(" ")
+    path = tmp_path / "object.json"
+    path.write_text(
+        json.dumps({"apiVersion": version, "kind": name, "metadata": {"name": "a"}, "spec": spec})
+    )
+    result = podgate("interface", "update", name, str(path), *arguments, "-o", "patch")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert {each["path"]: each["value"] for each in json.loads(result.stdout)} == changes
+
+
+def test_update_refuses_replicas_that_no_product_gives(tmp_path: Path) -> None:
+    body = owned("RayCluster", "a", spec={"workerGroupSpecs": [{**GROUP, "numOfHosts": 4}]})
+    body["apiVersion"] = "ray.io/v1"
+    path = tmp_path / "object.json"
+    path.write_text(json.dumps(body))
+    result = podgate(
+        *("interface", "update", "raycluster", str(path), "-c", "workers"), "--set", "replicas=6"
+    )
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "4 for each 1 at spec.workerGroupSpecs[0].replicas: never 6" in result.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, code, told",
     [

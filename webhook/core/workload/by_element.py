@@ -13,6 +13,7 @@ from typing import Any, Final
 from webhook.core.patch import Draft, PatchError
 from webhook.core.pointer import Path, display
 from webhook.core.workload.access_errors import AccessError, NotDefinedError
+from webhook.core.workload.access_programs import optional, program, scale_programs
 from webhook.core.workload.component_access import (
     FORMS,
     Access,
@@ -20,10 +21,9 @@ from webhook.core.workload.component_access import (
     Replicas,
     fragment_texts,
     path_text,
-    scale_paths,
 )
 from webhook.core.workload.definition_model import ComponentModel, SpecPaths
-from webhook.core.workload.expressions import Evaluator, JqError, NotNativeError, native
+from webhook.core.workload.expressions import Evaluator, JqError
 from webhook.core.workload.fragments_in_pods import (
     has_metadata,
     place_of,
@@ -33,7 +33,7 @@ from webhook.core.workload.fragments_in_pods import (
 from webhook.core.workload.interface import Component
 from webhook.core.workload.locating.location import LocationError
 from webhook.core.workload.profile_data import Profile, ScaleRules
-from webhook.core.workload.query import Match, Program, QueryError
+from webhook.core.workload.query import Match, Program, QueryError, first_place
 from webhook.core.workload.query_pairing import check_pairing, matches_within, paired
 from webhook.core.workload.scale import has_pods, scales_of
 from webhook.core.workload.status import Status, read_status
@@ -93,13 +93,16 @@ class ElementAccess(Access):
 
     def update(self, model: ComponentModel, form: Form, values: Mapping[str, Any]) -> None:
         """Write the values of the instances that are named, and nothing else."""
-        places = self.places(model, form)
+        elements = dict(self.elements(model)) if form == "scale" else {}
+        places = {} if form == "scale" else self.places(model, form)
         for name in values:
-            if name not in places:
+            if name not in places and name not in elements:
                 text = f"`{shown(model.name)}` has no instance `{shown(name)}`"
                 raise AccessError("instance-unknown", text, id=name)
         for name, value in values.items():
-            if form in ("fragments", "scale"):
+            if form == "scale":
+                self.set_scale(model, elements[name], value)
+            elif form == "fragments":
                 self.set_parts(places[name], value)
             else:
                 self.set_parts(places[name], {"": value})
@@ -118,9 +121,6 @@ class ElementAccess(Access):
 
     def set_parts(self, places: Mapping[str, Path | None], value: Any) -> None:
         """Write the parts that a value has; null takes one away."""
-        if isinstance(value, Replicas):
-            parts = zip(("replicas", "minimum", "maximum"), spread(value), strict=True)
-            value = {name: number for name, number in parts if number is not None}
         for name, part in value.items():
             place = places.get(name)
             if place is None:
@@ -129,6 +129,38 @@ class ElementAccess(Access):
                 self.draft.remove(place)
             else:
                 self.set(place, part)
+
+    def set_scale(self, model: ComponentModel, bindings: Bindings, value: Any) -> None:
+        """Write the numbers of one instance; a calculated one into the first field of its product."""
+        ids, programs = self.id_program(model), scale_programs(model)
+        for name, number in zip(("replicas", "minimum", "maximum"), spread(value), strict=True):
+            if number is None:
+                continue
+            what = programs.get(name)
+            found = self.of(what, ids, bindings) if what is not None else []
+            place = next((each.path for each in found), None)
+            if what is not None and place is None:
+                place, number = self.factor(what, ids, bindings, number)
+            if place is None:
+                raise AccessError("path-missing", f"no place for `{name}`", name=name)
+            self.set(place, number)
+
+    def factor(
+        self, what: Program, ids: Program | None, bindings: Bindings, number: int
+    ) -> tuple[Path | None, int]:
+        """The first field of a product, and what it has to be; no place where nothing is one."""
+        first = first_place(what)
+        found = self.of(first, ids, bindings) if first is not None else []
+        place = next((each.path for each in found), None)
+        if place is None:
+            return None, number
+        tried = ElementAccess(self.document, self.evaluator, self.profile)
+        tried.set(place, 1)
+        (unit,) = [each.value for each in tried.of(what, ids, bindings)] or [0]
+        if not isinstance(unit, int) or unit < 1 or number % unit:
+            text = f"`{shown(what.text)}` is {unit} for each 1 at {display(place)}: never {number}"
+            raise AccessError("not-a-multiple", text, path=place)
+        return place, number // unit
 
     def set(self, place: Path, value: Any) -> None:
         """Write one value; raises AccessError."""
@@ -143,13 +175,10 @@ class ElementAccess(Access):
             beside = self.matches(model, "metadata") if has_metadata(model, whole) else ()
             main = self.profile.component(model.name).main.name if self.profile else None
             return places_in_pods(self.matches(model, whole), beside, whole, main)
-        if form == "fragments":
-            programs = {name: program(text) for name, text in fragment_texts(model).items()}
-        elif form == "scale":
-            programs = scale_programs(model)
-        else:
+        if form != "fragments":
             found = self.matches(model, form)
             return {name: {"": place_of(each)} for name, each in found}
+        programs = {name: program(text) for name, text in fragment_texts(model).items()}
         ids = self.id_program(model)
         return {
             name: {
@@ -251,31 +280,6 @@ class ElementAccess(Access):
 def spread(scale: Replicas) -> tuple[int | None, ...]:
     """The numbers of a scale, in order."""
     return scale.replicas, scale.minimum, scale.maximum
-
-
-def scale_programs(model: ComponentModel) -> dict[str, Program]:
-    """The programs of the numbers that the definition states."""
-    paths = scale_paths(model)
-    texts = {
-        "replicas": paths.replicas_path,
-        "minimum": paths.min_replicas_path,
-        "maximum": paths.max_replicas_path,
-    }
-    return {name: program(text) for name, text in texts.items() if text}
-
-
-def program(text: str) -> Program:
-    """The native program of a path; raises AccessError, since admission follows no other."""
-    found = native(text)
-    if found is None:
-        cause = NotNativeError(f"`{shown(text)}` is not native")
-        raise AccessError("not-native", str(cause)) from cause
-    return found
-
-
-def optional(text: str | None) -> Program | None:
-    """The same for a path that may be absent."""
-    return program(text) if text else None
 
 
 def checked(match: Match, what: str, wanted: type) -> None:

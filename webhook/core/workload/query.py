@@ -12,7 +12,15 @@ from webhook.core.workload import query_syntax as syntax
 from webhook.core.workload.query_nodes import Node, Path
 from webhook.core.workload.query_steps import Mode, QueryError
 
-__all__ = ["Match", "Path", "Program", "QueryError", "Unsupported", "compile_query"]
+__all__ = [
+    "Match",
+    "Path",
+    "Program",
+    "QueryError",
+    "Unsupported",
+    "compile_query",
+    "first_place",
+]
 
 
 class Match(NamedTuple):
@@ -108,6 +116,15 @@ def compile_query(text: str) -> Program | Unsupported:
     except nodes.NotNativeError as problem:
         return Unsupported(text, problem.at, syntax.found_at(text, problem.at), problem.reason)
     return Program(text, facts, node)
+
+
+def first_place(program: Program) -> Program | None:
+    """The field that a calculated number goes up with: `.n` of `(.n // 1) * .m`; None without one."""
+    node = analysis.first_place(syntax.parse(program.text))
+    if node is None:
+        return None
+    facts, resolved = analysis.analyse(node)
+    return Program(program.text, facts, resolved) if facts.assignable else None
 
 
 def _runner(node: Node, mode: Mode) -> _Run:

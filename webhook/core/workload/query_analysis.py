@@ -42,6 +42,19 @@ def is_plain(node: Node) -> bool:
     )
 
 
+def first_place(node: Node) -> Node | None:
+    """The first field of a product, or what a default is of; None where other sums are made."""
+    *before, last = nodes.steps_of(node)
+    match last:
+        case nodes.Alternative(_, left, _) | nodes.Arithmetic(_, "*", left, _):
+            inner = first_place(left)
+            return None if inner is None else nodes.chain(*before, inner)
+        case nodes.Key():
+            return node
+        case _:
+            return None
+
+
 def iterates(node: Node) -> int:
     """How many iterators an output of the node passes at most."""
     match node:
