@@ -11,11 +11,12 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
+from tests.conformance.fixtures import evaluator
 from webhook.adapters.api_server import ApiError
 from webhook.cli import definitions
 from webhook.cli.interface_tree import from_cluster
 from webhook.core.workload.expressions import Evaluator
-from webhook.core.workload.object_tree import DEEPEST, trees, walk
+from webhook.core.workload.object_tree import DEEPEST, child_kinds, trees, walk
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
 
@@ -193,6 +194,41 @@ def test_a_tree_of_a_cluster_lists_each_child_kind_once() -> None:
     other = definitions.one_named(known, "raycluster")
     with pytest.raises(ApiError, match="does not serve"):
         asyncio.run(from_cluster(server, other, "a", "team", known))
+
+
+def test_kinds_below_are_those_of_every_version() -> None:
+    known = definitions.all_of([])
+    below = {kind: child_kinds(kind, known) for kind in known}
+    assert ("batch", "Job") in below["kubeflow.org", "MPIJob"]
+    for kind, versions in known.items():
+        children = [
+            child.kind.kind
+            for each in versions
+            for child in each.interface.spec.structure_definition.child_components
+            if child.kind
+        ]
+        assert set(children) <= {name for _, name in below[kind]}
+
+
+def test_an_instance_is_known_by_its_label_in_lower_case() -> None:
+    labels = {"training.kubeflow.org/job-role": "worker"}
+    replicas = {"Launcher": {"template": POD}, "Worker": {"template": POD}}
+    job = owned("MPIJob", "pi", spec={"mpiReplicaSpecs": replicas})
+    job["apiVersion"] = "kubeflow.org/v2beta1"
+    worker = owned("Pod", "pi-worker-0", "pi", metadata={"labels": labels})
+    other = owned("Pod", "pi-x", "pi", metadata={"labels": dict.fromkeys(labels, "x")})
+    (root,) = trees([job, worker, other], definitions.finder(definitions.all_of([])), Evaluator())
+    assert [(each.component, each.instance) for each in root.children] == [
+        ("replica", "Worker"),
+        ("replica", ""),
+    ]
+
+
+def test_an_object_without_a_status_is_at_its_start_and_templates_have_no_state() -> None:
+    made = owned("JobSet", "training", spec={"replicatedJobs": [job("master")]})
+    template = owned("PodTemplate", "a", template=POD, status={})
+    found = trees([made, template], definitions.finder(definitions.all_of([])), evaluator())
+    assert [each.state for each in found] == ["Initializing", ""]
 
 
 def test_update_writes_one_instance(jobset: str) -> None:

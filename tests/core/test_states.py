@@ -8,7 +8,11 @@ import pytest
 
 from tests.conformance.fixtures import evaluator
 from tests.core.definitions import POLICIES, read_file
+from webhook.cli import definitions
 from webhook.core.workload.bound import bind
+from webhook.core.workload.definition import Definition
+from webhook.core.workload.object_tree import has_states
+from webhook.core.workload.status import UNDEFINED
 
 
 def condition(text: str) -> dict[str, str]:
@@ -18,10 +22,12 @@ def condition(text: str) -> dict[str, str]:
     return {"type": kind, "status": status, **({"reason": reason} if reason else {})}
 
 
-def matching(kind: str, status: dict[str, Any] | None, spec: dict[str, Any]) -> tuple[str, ...]:
+def matching(
+    kind: str, status: dict[str, Any] | None, spec: dict[str, Any], **metadata: Any
+) -> tuple[str, ...]:
     """The states of an object of a shipped kind, the one that counts first."""
     interface, _, _ = read_file(POLICIES / f"{kind}.yaml")
-    body: dict[str, Any] = {"metadata": {"name": "a"}, "spec": spec}
+    body: dict[str, Any] = {"metadata": {"name": "a", **metadata}, "spec": spec}
     if status is not None:
         body["status"] = status
     found = bind(interface, body, evaluator()).root.status()
@@ -43,6 +49,17 @@ LWS = "leaderworkerset.leaderworkerset.x-k8s.io"
 ISVC = "inferenceservice.serving.kserve.io"
 LLM = "llminferenceservice.serving.kserve.io"
 SANDBOX = "sandbox.agents.x-k8s.io"
+JOBSET = "jobset.jobset.x-k8s.io"
+RAY = "raycluster.ray.io"
+RAYJOB = "rayjob.ray.io"
+RAYSERVICE = "rayservice.ray.io"
+SET = "statefulset.apps"
+CRON = "cronjob.batch"
+ARGO_CRON = "cronworkflow.argoproj.io"
+WORKFLOW = "workflow.argoproj.io"
+PIPELINE = "pipelinerun.tekton.dev"
+NOTEBOOK = "notebook.kubeflow.org"
+RESUMED = "RayClusterSuspended=False"
 SUSPENDED = {"operatingMode": "Suspended"}
 RUNNING = {"operatingMode": "Running"}
 
@@ -135,3 +152,201 @@ def test_the_state_of_an_object(
     kind: str, expected: list[str], status: dict[str, Any], spec: dict[str, Any]
 ) -> None:
     assert list(matching(kind, status, spec)) == expected
+
+
+def jobs(**counts: int) -> dict[str, Any]:
+    """The counts of one replicated job of a JobSet; the operator writes all of them."""
+    zero = dict.fromkeys(("active", "ready", "succeeded", "failed", "suspended"), 0)
+    return {"replicatedJobsStatus": [{"name": "a", **zero, **counts}]}
+
+
+def pods(replicas: int, ready: int, updated: int, **more: Any) -> dict[str, Any]:
+    """The status of a StatefulSet."""
+    counts = {"replicas": replicas, "readyReplicas": ready, "updatedReplicas": updated}
+    return {"currentRevision": "a", "updateRevision": "a", **counts, **more}
+
+
+THREE = {"replicas": 3}
+ONE = {"replicas": 1}
+STOPPED = {"suspend": True}
+PARTITION = {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}}
+
+
+# What operators write, by their own source; upstream's recordings of the same agree where it has
+# any. Named is the file that says it where no recording does.
+@pytest.mark.parametrize(
+    "kind, expected, status, spec",
+    [
+        # JobSet writes these in pkg/controllers/jobset_controller.go
+        (JOBSET, ["Initializing"], jobs(), {}),
+        (JOBSET, ["Running"], jobs(active=1), {}),
+        (JOBSET, ["Initializing"], jobs(succeeded=1), {}),
+        (JOBSET, ["Suspended"], jobs(suspended=1) | conditions("Suspended=True"), STOPPED),
+        (JOBSET, ["Initializing"], jobs(suspended=1) | conditions("Suspended=False"), {}),
+        (JOBSET, ["Failed"], jobs(failed=1) | conditions("Failed=True"), {}),
+        # StatefulSet and Deployment: pkg/controller of Kubernetes
+        (SET, ["Initializing"], pods(0, 0, 0), THREE),
+        (SET, ["Initializing"], pods(3, 0, 3), THREE),
+        (SET, ["Initializing"], pods(2, 2, 2), THREE),
+        (SET, ["Degraded"], pods(3, 1, 3), THREE),
+        (SET, ["Running"], pods(3, 3, 3), THREE),
+        (SET, ["Initializing"], pods(3, 3, 1, updateRevision="b"), THREE),
+        (SET, ["Running"], pods(3, 3, 1, updateRevision="b"), PARTITION),
+        (SET, ["Initializing"], pods(2, 2, 1), ONE),
+        (SET, ["Running"], pods(0, 0, 0), {"replicas": 0}),
+        ("statefulset.apps.kruise.io", ["Degraded"], pods(3, 1, 3), THREE),
+        ("deployment.apps", ["Initializing"], conditions("Available=False"), {}),
+        (
+            "deployment.apps",
+            ["Initializing"],
+            conditions("Progressing=Unknown:DeploymentPaused", "Available=False"),
+            {"paused": True},
+        ),
+        (
+            "deployment.apps",
+            ["Failed"],
+            conditions("Progressing=False:ProgressDeadlineExceeded", "Available=False"),
+            {},
+        ),
+        # Schedules between two runs
+        (CRON, ["Running"], {"lastScheduleTime": "t"}, {}),
+        (CRON, ["Suspended"], {"lastScheduleTime": "t"}, STOPPED),
+        (CRON, ["Suspending", "Running"], {"active": [{}]}, STOPPED),
+        ("cronjob.batch.volcano.sh", ["Running"], {"lastScheduleTime": "t"}, {}),
+        ("raycronjob.ray.io", ["Running"], {"lastScheduleTime": "t"}, {}),
+        (ARGO_CRON, ["Running"], {"lastScheduledTime": "t", "phase": "Active"}, {}),
+        (ARGO_CRON, ["Completed"], {"lastScheduledTime": "t", "phase": "Stopped"}, {}),
+        (ARGO_CRON, ["Suspended"], {"lastScheduledTime": "t"}, STOPPED),
+        (ARGO_CRON, ["Suspending", "Running"], {"active": [{}]}, STOPPED),
+        (
+            "scheduledworkflow.kubeflow.org",
+            ["Running"],
+            conditions("Enabled=True", trigger={"lastTriggeredTime": "t"}),
+            {},
+        ),
+        # KubeRay: apis/ray/v1, controllers/ray
+        (RAY, ["Initializing"], conditions("RayClusterProvisioned=False"), {}),
+        (RAY, ["Suspending"], conditions("RayClusterSuspending=True"), STOPPED),
+        (
+            RAY,
+            ["Suspended", "Suspending"],
+            conditions("RayClusterSuspending=True", state="suspended"),
+            STOPPED,
+        ),
+        (RAY, ["Suspended"], conditions("RayClusterSuspended=True", state="suspended"), STOPPED),
+        (RAY, ["Suspended"], {}, STOPPED),
+        (RAY, ["Resuming"], conditions("RayClusterSuspended=True", state="suspended"), {}),
+        (RAY, ["Resuming"], conditions(RESUMED, state="suspended"), {"suspend": False}),
+        (RAY, ["Running"], conditions(RESUMED, state="ready"), {}),
+        (RAYJOB, ["Initializing"], {"jobDeploymentStatus": "Running", "jobStatus": "PENDING"}, {}),
+        (RAYJOB, ["Running"], {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}, {}),
+        (RAYJOB, ["Completed"], {"jobDeploymentStatus": "Complete", "jobStatus": "STOPPED"}, {}),
+        (RAYJOB, ["Failed"], {"jobDeploymentStatus": "ValidationFailed"}, {}),
+        (RAYSERVICE, ["Initializing"], conditions("Ready=False:Initializing"), {}),
+        (RAYSERVICE, ["Initializing"], {"serviceStatus": ""}, {}),
+        (RAYSERVICE, ["Degraded"], conditions("Ready=False:ZeroServeEndpoints"), {}),
+        (RAYSERVICE, ["Failed"], conditions("Ready=False:InitializingTimeout"), {}),
+        # KServe writes these in pkg/controller/v1alpha2/llmisvc
+        (LLM, ["Initializing"], conditions("Ready=False:MinimumReplicasUnavailable"), {}),
+        (LLM, ["Suspended"], conditions("PresetsCombined=True", "Ready=False:Stopped"), {}),
+        (LLM, ["Failed"], conditions("PresetsCombined=True", "Ready=False:RefsInvalid"), {}),
+        # training-operator: pkg/apis/kubeflow.org/v1/common_types.go; mpi-operator has the same
+        ("pytorchjob.kubeflow.org", ["Initializing"], {}, {}),
+        (
+            "pytorchjob.kubeflow.org",
+            ["Initializing"],
+            conditions("Created=True", "Running=False", "Restarting=True"),
+            {},
+        ),
+        ("mpijob.kubeflow.org", ["Initializing"], conditions("Suspended=False"), {}),
+        ("trainjob.trainer.kubeflow.org", ["Initializing"], conditions("Created=True"), {}),
+        # Argo: workflow/controller/operator.go leaves the phase; Tekton: pkg/apis/pipeline/v1
+        (WORKFLOW, ["Suspended", "Running"], {"phase": "Running"}, STOPPED),
+        (WORKFLOW, ["Completed"], {"phase": "Succeeded"}, STOPPED),
+        (PIPELINE, ["Initializing"], conditions("Succeeded=Unknown:ResolvingPipelineRef"), {}),
+        (PIPELINE, ["Running"], conditions("Succeeded=Unknown:Running"), {}),
+        (PIPELINE, ["Suspended"], conditions("Succeeded=Unknown:PipelineRunPending"), {}),
+        (
+            "taskrun.tekton.dev",
+            ["Initializing"],
+            conditions("Succeeded=Unknown:ResolvingTaskRef"),
+            {},
+        ),
+        # Grove writes it in reconcilestatus.go of the controller of sets
+        ("podcliqueset.grove.io", ["Initializing"], {"availableReplicas": 1}, THREE),
+        ("podcliqueset.grove.io", ["Running"], {"availableReplicas": 3}, THREE),
+        ("podcliqueset.grove.io", ["Running"], {}, {"replicas": 0}),
+        (
+            "podcliqueset.grove.io",
+            ["Failed", "Initializing"],
+            conditions("TopologyLevelsUnavailable=True"),
+            ONE,
+        ),
+        # slurm-operator: internal/controller/*/*_sync_status.go, newer versions
+        ("restapi.slinky.slurm.net", ["Running"], conditions("Available=True"), {}),
+        ("accounting.slinky.slurm.net", ["Initializing"], conditions("Available=False"), {}),
+        ("controller.slinky.slurm.net", ["Running"], conditions("SlurmReachable=True"), {}),
+        ("controller.slinky.slurm.net", [UNDEFINED], {}, {}),
+        # Phases: devworkspace-operator controllers/workspace/status.go, KubeVirt api/core/v1,
+        # AppWrapper api/v1beta2, Spark operator api/v1beta2, Milvus operator apis/milvus.io/v1beta1
+        ("devworkspace.workspace.devfile.io", ["Suspending"], {"phase": "Terminating"}, {}),
+        (
+            "virtualmachine.kubevirt.io",
+            ["Initializing"],
+            {"printableStatus": "WaitingForReceiver"},
+            {},
+        ),
+        ("virtualmachineinstance.kubevirt.io", ["Initializing"], {"phase": "WaitingForSync"}, {}),
+        ("appwrapper.workload.codeflare.dev", ["Suspending"], {"phase": "Terminating"}, {}),
+        (
+            "sparkapplication.sparkoperator.k8s.io",
+            ["Degraded"],
+            {"applicationState": {"state": "UNKNOWN"}},
+            {},
+        ),
+        ("milvus.milvus.io", ["Suspending"], {"status": "Deleting"}, {}),
+    ],
+)
+def test_the_state_that_an_operator_writes(
+    kind: str, expected: list[str], status: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    assert list(matching(kind, status, spec)) == expected
+
+
+def test_counts_of_an_older_generation_say_nothing_of_a_stateful_set() -> None:
+    status = pods(1, 1, 1, observedGeneration=1)
+    assert matching(SET, status, ONE, generation=2) == ("Initializing",)
+    assert matching(SET, status, ONE, generation=1) == ("Running",)
+
+
+def test_a_notebook_that_is_being_stopped() -> None:
+    stopped = {"annotations": {"kubeflow-resource-stopped": "t"}}
+    assert matching(NOTEBOOK, {"readyReplicas": 1}, {}, **stopped) == ("Suspending", "Running")
+    assert matching(NOTEBOOK, {"readyReplicas": 0}, {}, **stopped) == ("Suspended",)
+
+
+def shipped() -> list[Definition]:
+    """Every shipped definition that says anything of states, all versions."""
+    every = [each for listed in definitions.all_of([]).values() for each in listed]
+    return [each for each in every if has_states(each)]
+
+
+# The API server writes the phase of a Pod. Slurm's operator has no condition in older versions.
+WITHOUT = {"Pod", "Accounting", "Controller", "RestApi"}
+
+
+@pytest.mark.parametrize("definition", shipped(), ids=lambda each: str(each.interface.kind))
+def test_an_object_that_was_just_made_has_a_state(definition: Definition) -> None:
+    body = {"metadata": {"name": "a", "generation": 1}, "spec": {"replicas": 1}}
+    status = bind(definition, body, evaluator()).root.status()
+    assert status is not None
+    expected = UNDEFINED if definition.interface.kind in WITHOUT else "Initializing"
+    assert status.resolved == expected
+
+
+@pytest.mark.parametrize("definition", shipped(), ids=lambda each: str(each.interface.kind))
+def test_what_can_be_suspended_has_a_state_for_it(definition: Definition) -> None:
+    root = definition.interface.spec.structure_definition.root_component
+    assert root.status_definition is not None
+    if root.suspend_definition is not None:
+        assert root.status_definition.status_mappings.suspended

@@ -122,8 +122,7 @@ async def from_cluster(
     if body is None:
         return []
     found = [body]
-    by_kind = {kind: each[0] for kind, each in known.items()}
-    for kind in sorted(child_kinds(definition, by_kind)):
+    for kind in sorted(child_kinds(key, known)):
         if kind in served:
             found += await listed(server, kind, path_of(kind, served[kind], namespace))
     return found

@@ -104,7 +104,7 @@ DISAGGREGATED = "disaggregatedset.disaggregatedset.x-k8s.io"
 STATUSES: list[tuple[str, dict[str, Any], set[str]]] = [
     ("cronjob.batch.volcano.sh", {}, {"initializing"}),
     ("cronjob.batch.volcano.sh", {"active": [{}], "lastScheduleTime": "x"}, {"running"}),
-    ("cronjob.batch.volcano.sh", {"lastScheduleTime": "x"}, set()),
+    ("cronjob.batch.volcano.sh", {"lastScheduleTime": "x"}, {"running"}),
     (DISAGGREGATED, {}, {"initializing"}),
     (DISAGGREGATED, ready(0, 0), {"initializing"}),
     (DISAGGREGATED, ready(1, 2), {"running"}),
@@ -133,7 +133,7 @@ STATUSES: list[tuple[str, dict[str, Any], set[str]]] = [
     ),
     (MINICLUSTER, with_conditions(JobRunning="True", JobFinished="True"), {"completed"}),
     ("raycronjob.ray.io", {}, {"initializing"}),
-    ("raycronjob.ray.io", {"lastScheduleTime": "x"}, set()),
+    ("raycronjob.ray.io", {"lastScheduleTime": "x"}, {"running"}),
     ("sparkconnect.sparkoperator.k8s.io", {}, {"initializing"}),
     ("sparkconnect.sparkoperator.k8s.io", {"state": "NotReady"}, {"initializing"}),
     ("sparkconnect.sparkoperator.k8s.io", {"state": "Ready"}, {"running"}),

@@ -163,7 +163,7 @@ STATUSES: list[tuple[str, dict[str, Any], set[str]]] = [
     (
         "llminferenceservice.serving.kserve.io",
         conditions("Ready", "False", "MinimumReplicasUnavailable"),
-        {"degraded"},
+        {"initializing"},
     ),
     (
         "llminferenceservice.serving.kserve.io",

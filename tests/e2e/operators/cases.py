@@ -51,6 +51,8 @@ class Case:
     its name in beside/ is applied to the namespace first. One in smuggled/ has a workload that is
     fine but for what its operator gets from elsewhere, which breaks the rule `smuggles`.
     Pods are `completed` by podgate where it sees them before their owner is known.
+    `state` is what `podgate interface tree` says of it while its pods run. It `suspends` when its
+    operator takes the pods of one away that is suspended.
     """
 
     name: str
@@ -71,6 +73,8 @@ class Case:
     without: tuple[str, ...] = ()
     smuggles: str = "security.privileged"
     completed: bool = False
+    state: str = "Running"
+    suspends: bool = False
     others: tuple[Operator, ...] = ()
 
     @property
@@ -116,6 +120,7 @@ CASES = (
         scaled=(3, 4),
         done="Succeeded",
         ends="training.kubeflow.org/replica-type=master",
+        suspends=True,
     ),
     Case(
         name="jobset",
@@ -125,6 +130,7 @@ CASES = (
         broken="spec.replicatedJobs.1.template.spec.template.spec.containers.1",
         done="Completed",
         restless=True,
+        suspends=True,
     ),
     Case(
         name="raycluster",
@@ -134,6 +140,7 @@ CASES = (
         broken="spec.workerGroupSpecs.1.template.spec.containers.0",
         mains=("ray-head", "ray-worker"),
         added=("wait-gcs-ready",),
+        suspends=True,
     ),
     Case(
         name="leaderworkerset",
@@ -153,6 +160,7 @@ CASES = (
         mains=("launcher", "worker"),
         done="Succeeded",
         ends="training.kubeflow.org/job-role=launcher",
+        suspends=True,
     ),
     Case(
         name="trainjob",
@@ -165,6 +173,9 @@ CASES = (
         rule="image",
         mains=("node",),
         done="Complete",
+        suspends=True,
+        # Its version writes no more than conditions.
+        state="Initializing",
     ),
     Case(
         name="workflow",
@@ -188,6 +199,7 @@ CASES = (
         # before the validating pass is asked.
         smuggles="security.volumeTypes",
         spreads=True,
+        suspends=True,
     ),
     Case(
         name="service",
@@ -199,6 +211,8 @@ CASES = (
         rule="image",
         added=("queue-proxy",),
         without=("datasets", "users"),
+        # Without a network in front it never becomes ready.
+        state="Initializing",
     ),
     Case(
         name="sparkapplication",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.running import podgate
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.gate import wait_for
 from tests.e2e.objects import at
@@ -76,6 +78,37 @@ def test_nobody_who_makes_something_of_it_is_refused(played: Played) -> None:
 
 
 @each_of(ASKED)
+def test_its_tree_shows_its_state_and_all_its_pods(played: Played) -> None:
+    wait_for(lambda: tree(played)["state"] == played.case.state, f"not its state:\n{drawn(played)}")
+    found = list(below(tree(played)))
+    assert [each["problem"] for each in found if each["problem"]] == []
+    pods = {each["name"]: each for each in found if each["kind"] == "Pod"}
+    assert set(pods) == {each["metadata"]["name"] for each in played.pods()}
+    assert [name for name, each in pods.items() if not each["component"]] == []
+    assert {each["state"] for each in pods.values()} <= {"Running", "Completed"}
+
+
+def drawn(played: Played, *more: str) -> str:
+    """What `podgate interface tree` prints of the workload in the cluster."""
+    of = ("--namespace", played.space, "--kubeconfig", str(played.bed.cluster.kubeconfig()))
+    result = podgate("interface", "tree", played.target, *of, *more)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def tree(played: Played) -> Any:
+    """The same as JSON."""
+    return json.loads(drawn(played, "--output", "json"))
+
+
+def below(node: Any) -> Iterator[Any]:
+    """A node of a tree and all below it."""
+    yield node
+    for each in node["children"]:
+        yield from below(each)
+
+
+@each_of(ASKED)
 def test_what_came_of_it_is_left_alone(played: Played) -> None:
     before, spec = played.settled(), played.spec()
     played.kubectl("label", played.target, "example.com/tier=a")
@@ -116,6 +149,42 @@ def test_it_scales(played: Played) -> None:
     done = played.kubectl("scale", played.target, "--replicas=9", check=False)
     assert "scale.replicas" in done.stderr, done.stderr
     assert len(played.running(pods)) == pods
+
+
+@each_of([case for case in ASKED if case.suspends])
+def test_what_suspend_prints_suspends_it(played: Played, tmp_path: Path) -> None:
+    printed(played, tmp_path, "suspend")
+    wait_for(lambda: not played.pods(), f"its pods stay:\n{played.state()}", PATIENCE)
+    wait_for(lambda: tree(played)["state"] == "Suspended", drawn(played), PATIENCE)
+    printed(played, tmp_path, "suspend", "--resume")
+    played.running(played.case.pods)
+    wait_for(lambda: tree(played)["state"] == played.case.state, drawn(played), PATIENCE)
+    assert played.complaints() == []
+    assert played.refusals() == []
+
+
+@each_of([case for case in ASKED if case.name == "raycluster"])
+def test_what_update_prints_changes_one_instance(played: Played, tmp_path: Path) -> None:
+    printed(played, tmp_path, "update", "-c", "workers", "-i", "small", "--set", "replicas=2")
+    played.running(played.case.pods + 1)
+    instances = [each["instance"] for each in below(tree(played)) if each["component"] == "workers"]
+    assert sorted(instances) == ["gpu", "gpu", "small", "small"]
+    assert played.refusals() == []
+
+
+def printed(played: Played, folder: Path, command: str, *more: str) -> None:
+    """Apply what a command makes of the workload; again where its operator wrote meanwhile."""
+    file = folder / "workload.json"
+
+    def applied() -> bool:
+        file.write_text(json.dumps(played.workload()))
+        result = podgate("interface", command, played.case.resource, str(file), *more)
+        assert (result.exit_code, result.stderr) == (0, "")
+        done = played.kubectl("apply", "--filename=-", input=result.stdout, check=False)
+        assert done.returncode == 0 or "the object has been modified" in done.stderr, done.stderr
+        return done.returncode == 0
+
+    wait_for(applied, "it is written again and again")
 
 
 def elsewhere(played: Played) -> Played:

@@ -10,7 +10,7 @@ from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, bind
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.expressions import Evaluator, JqError
-from webhook.core.workload.gang import component_of, instance_of, summarize
+from webhook.core.workload.gang import component_of, summarize
 from webhook.core.workload.selectors import PodQuery
 
 Find = Callable[[Any], Definition | None]
@@ -20,7 +20,7 @@ DEEPEST: Final = 100
 
 @dataclass(slots=True)
 class Node:
-    """One object; `state` is "" where its kind has no definition or it has no status yet.
+    """One object; `state` is "" where its kind has no definition, or one that says nothing of states.
 
     `problem` says why a state cannot be read. `component` and `instance` are of a pod, by the
     nearest object above whose definition selects it.
@@ -94,7 +94,7 @@ def read(body: Any, find: Find, evaluator: Evaluator) -> Node:
     """One object with its state."""
     node = Node(body)
     definition = find(body)
-    if definition is None or not body.get("status"):
+    if definition is None or not has_states(definition):
         return node
     try:
         status = bind(definition, body, evaluator).root.status()
@@ -102,6 +102,12 @@ def read(body: Any, find: Find, evaluator: Evaluator) -> Node:
     except (AccessError, JqError) as error:
         node.problem = str(error)
     return node
+
+
+def has_states(definition: Definition) -> bool:
+    """Whether a definition says of any state how to recognise it; those of templates do not."""
+    status = definition.interface.spec.structure_definition.root_component.status_definition
+    return status is not None and any(matchers for _, matchers in status.status_mappings)
 
 
 def name_pods(root: Node, find: Find, evaluator: Evaluator) -> None:
@@ -124,31 +130,46 @@ def name_pod(node: Node, above: Sequence[Bound]) -> None:
             summary = summarize(bound.spec)
             if summary.leaves:
                 node.component = component_of(summary, pod)
-                node.instance = instance_of(bound, pod, node.component) or ""
+                node.instance = instance_in(bound, pod, node.component)
                 return
         except (AccessError, JqError):
             continue
 
 
+def instance_in(bound: Bound, pod: PodQuery, component: str) -> str:
+    """The instance that a pod is of, "" where nothing says so.
+
+    Labels hold names in lower case that the object writes otherwise.
+    """
+    found = bound.component(component)
+    if not found.is_many or found.pod_selector is None:
+        return ""
+    name = (pod.instance_id(found.pod_selector) or "").casefold()
+    return next((each for each in found.instance_ids() if each.casefold() == name), "")
+
+
 def child_kinds(
-    definition: Definition, by_kind: Mapping[KindName, Definition]
+    kind: KindName, known: Mapping[KindName, Sequence[Definition]]
 ) -> frozenset[KindName]:
-    """The kinds of objects below one of a kind, those of further definitions included."""
+    """The kinds of objects below one of a kind, in any version, those of further kinds included."""
     found: set[KindName] = {("", "Pod")}
-    stack, seen = [definition], set()
+    stack, seen = [kind], set()
     while stack:
-        each = stack.pop()
-        key = (each.interface.group, each.interface.kind)
+        key = stack.pop()
         if key in seen:
             continue
         seen.add(key)
-        structure = each.interface.spec.structure_definition
-        named = [child.kind for child in structure.child_components if child.kind]
-        own = {
-            (kind.group or "", kind.kind or "")
-            for kind in (*named, *structure.additional_child_kinds)
-        }
-        own |= each.profile.intermediate_kinds
+        own = {each for definition in known.get(key, ()) for each in kinds_named(definition)}
         found |= own
-        stack += [by_kind[kind] for kind in own if kind in by_kind]
+        stack += own
     return frozenset(found)
+
+
+def kinds_named(definition: Definition) -> set[KindName]:
+    """The kinds that one definition names below its root."""
+    structure = definition.interface.spec.structure_definition
+    named = [child.kind for child in structure.child_components if child.kind]
+    listed = {
+        (kind.group or "", kind.kind or "") for kind in (*named, *structure.additional_child_kinds)
+    }
+    return listed | set(definition.profile.intermediate_kinds)
