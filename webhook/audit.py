@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook import clock, jq
-from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.api_server import METADATA_LIST, ApiError, ApiServer
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
 from webhook.claims import read_claims
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
+from webhook.control.undefined import Undefined, undefined
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
 from webhook.core.decision import (
@@ -33,7 +34,9 @@ from webhook.core.owners import controller_of
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
+from webhook.core.workload.crd_brief import Brief, brief_of
 from webhook.core.workload.definition import Definition
+from webhook.crds import PATH as CRDS
 
 log = logging.getLogger("podgate.audit")
 
@@ -131,6 +134,57 @@ async def audited(
                 except Exception as error:
                     found = faulty(finding_of(body, namespace), error)
                 yield found
+
+
+async def undefined_objects(
+    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Labels]
+) -> list[tuple[Undefined, int]]:
+    """Kinds with pods, and versions, that no definition covers, with their objects in these namespaces.
+
+    Only CRDs are read, and of the objects only metadata. Kinds without objects are left out.
+    """
+    briefs = await briefs_of(server)
+    plurals = {(each.group, each.kind): each.plural for each in briefs}
+    found: list[tuple[Undefined, int]] = []
+    seen: set[tuple[str, str]] = set()
+    for each in undefined(catalog.definitions, None, briefs):
+        key = (each.group, each.kind)
+        # Every version of a kind lists all of its objects.
+        if each.converted or key in seen or key not in plurals:
+            continue
+        seen.add(key)
+        path = f"/apis/{each.group}/{each.version}/{plurals[key]}"
+        number = 0
+        async for items in pages_of(server, path, each.text):
+            spaces = [metadata_of(item).get("namespace") for item in items]
+            number += sum(space in namespaces for space in spaces)
+        if number:
+            found.append((each, number))
+    return found
+
+
+async def briefs_of(server: ApiServer) -> list[Brief]:
+    """The cluster's CRDs in brief, read one by one: each may be a megabyte."""
+    found: list[Brief] = []
+    async for items in pages_of(server, CRDS, "CustomResourceDefinition"):
+        for item in items:
+            data = await server.find(f"{CRDS}/{metadata_of(item).get('name')}")
+            made = brief_of(data)
+            if made is not None:
+                found.append(made[0])
+    return found
+
+
+async def pages_of(server: ApiServer, path: str, name: str) -> AsyncIterator[list[Json]]:
+    """The metadata of a collection page by page; none where it is not served or may not be read."""
+    try:
+        async for items, _ in server.pages(path, METADATA_LIST):
+            yield items
+    except ApiError as error:
+        if error.code == 403:
+            log.warning("%s is not looked over: %s", name, error)
+        elif error.code != 404:
+            raise
 
 
 def faulty(found: Finding, error: Exception) -> Finding:

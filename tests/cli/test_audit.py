@@ -155,3 +155,90 @@ def test_a_fault_with_one_object_leaves_the_list_for_the_others(
     assert done.exit_code == 70
     assert "error: Pod team-a/broken: podgate has a fault: KeyError at " in done.stderr
     assert [json.loads(each)["name"] for each in done.stdout.splitlines()] == ["first", "last"]
+
+
+def crd(kind: str, versions: list[str], group: str = "example.com", **containers: Any) -> Any:
+    """A CRD whose schema has a pod template, or what is given instead of its list of containers."""
+    item = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "image": {"type": "string"}},
+    }
+    spec = {"properties": containers or {"containers": {"type": "array", "items": item}}}
+    template = {"type": "object", "properties": {"spec": {"type": "object", **spec}}}
+    schema = {"properties": {"spec": {"type": "object", "properties": {"template": template}}}}
+    plural = f"{kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [
+                {
+                    "name": each,
+                    "served": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", **schema}},
+                }
+                for each in versions
+            ],
+        },
+    }
+
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def serve(cluster: Cluster, crds: list[Any], objects: dict[str, list[str]]) -> None:
+    """Let the cluster have CRDs, and objects by path, each in a namespace."""
+    answers = {f"{CRDS}/{each['metadata']['name']}": each for each in crds}
+    answers[CRDS] = {"items": [{"metadata": each["metadata"]} for each in crds]}
+    for path, spaces in objects.items():
+        items = [{"metadata": {"name": f"o{n}", "namespace": s}} for n, s in enumerate(spaces)]
+        answers[path] = {"items": items}
+    found = cluster.answer
+
+    def answer(handler: Any) -> bool:
+        path = handler.path.partition("?")[0]
+        if path not in answers or cluster.status.get(path):
+            return found(handler)
+        reply(handler, 200, json.dumps(answers[path]).encode())
+        return True
+
+    cluster.api.act = answer
+
+
+def test_kinds_with_pods_and_without_a_definition_are_counted(api: FakeApi, tmp_path: Path) -> None:
+    crds = [
+        crd("Reactor", ["v1", "v2"]),
+        crd("Empty", ["v1"]),
+        crd("Dashboard", ["v1"], title={"type": "string"}),
+        crd("RayCluster", ["v9"], group="ray.io"),
+    ]
+    objects = {
+        "/apis/example.com/v1/reactors": ["team-a", "team-a", "elsewhere"],
+        "/apis/example.com/v2/reactors": ["team-a", "team-a", "elsewhere"],
+        "/apis/example.com/v1/dashboards": ["team-a"],
+        "/apis/ray.io/v9/rayclusters": ["team-a"],
+    }
+    serve(Cluster(api, [pod("mine", "team-a")]), crds, objects)
+    done = audit(api, tmp_path, "Enforce", "--fail-on", "not-evaluated")
+    lines = [each for each in done.stderr.splitlines() if each.startswith("not evaluated:")]
+    assert lines == [
+        "not evaluated: 2 objects of Reactor.example.com/v1: no definition covers this kind",
+        "not evaluated: 1 object of RayCluster.ray.io/v9: no definition covers this version",
+    ]
+    told = "3 not evaluated (2 unknown-kind, 1 unknown-version)"
+    assert told in closing(done.stderr)
+    assert done.exit_code == 1
+
+
+def test_crds_that_may_not_be_read_leave_the_rest_of_the_audit(
+    api: FakeApi, tmp_path: Path
+) -> None:
+    cluster = Cluster(api, [pod("mine", "team-a")])
+    serve(cluster, [crd("Reactor", ["v1"])], {"/apis/example.com/v1/reactors": ["team-a"]})
+    cluster.status[CRDS] = 403
+    done = audit(api, tmp_path, "Enforce")
+    assert closing(done.stderr).startswith("1 object: 0 allowed, 1 refused, 0 not evaluated")

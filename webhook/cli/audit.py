@@ -13,7 +13,7 @@ import typer
 
 from webhook.adapters.api_server import ApiError, ApiServer
 from webhook.adapters.kubernetes import AccessError
-from webhook.audit import Finding, Labels, audited, governed_namespaces
+from webhook.audit import Finding, Labels, audited, governed_namespaces, undefined_objects
 from webhook.cli import loading, outcomes
 from webhook.cli.audit_injected import Printer
 from webhook.cli.audit_report import show
@@ -24,9 +24,18 @@ from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
 from webhook.control.registration import GOVERNED_LABEL
 from webhook.control.reports import NONE_OF_THEM
+from webhook.core import wording
 from webhook.core.assemble import assemble, joined
 from webhook.core.catalog import Catalog
-from webhook.core.decision import NOT_EVALUATED, REFUSED, UNGOVERNED, Problem, Violation
+from webhook.core.decision import (
+    NOT_EVALUATED,
+    REFUSED,
+    UNGOVERNED,
+    UNKNOWN_KIND,
+    UNKNOWN_VERSION,
+    Problem,
+    Violation,
+)
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
 from webhook.injections import injections
@@ -86,7 +95,8 @@ def audit(
     nothing is written. With --injected, print what the list of injected content lacks for objects
     of controllers, --candidate included; what PODGATE_INJECTED lists is not lacking.
     A closing line on stderr counts objects that are allowed, refused and not evaluated: those in
-    namespaces that are not governed, and those that controllers made of evaluated ones.
+    namespaces that are not governed, those that controllers made of evaluated ones, and those of
+    custom kinds with pods, or of versions, that no definition covers (a line for each kind).
     Exit code 0: nothing that --fail-on names, 1: something of it, which is a broken rule unless
     said otherwise, 2: bad input.
     """
@@ -136,6 +146,7 @@ async def run(
     elif not spaces:
         tally.warn(f"no namespace is governed: label one {GOVERNED_LABEL}=true, or --governed all")
     count(tally, found, skipped)
+    await count_undefined(tally, server, then or now, spaces)
     for each in (then or now).policies:
         if any(each.governs_namespace(*space) for space in spaces.items()):
             tally.policies[each.source] = each
@@ -148,6 +159,20 @@ def count(tally: Tally, found: Iterable[Finding], skipped: Counter[str]) -> None
         audited_by = sum(outcomes.is_audited(one.source) for one in each.trial)
         tally.take(each.outcome, each.reason, len(each.trial) - audited_by, audited_by)
     for reason, number in skipped.items():
+        for _ in range(number):
+            tally.take(NOT_EVALUATED, reason)
+
+
+async def count_undefined(
+    tally: Tally, server: ApiServer, catalog: Catalog, spaces: dict[str, Labels]
+) -> None:
+    """Count the objects of kinds and versions that no definition covers, one line on stderr each."""
+    for each, number in await undefined_objects(server, catalog, spaces):
+        known = (each.group, each.kind) in catalog.definitions
+        reason = UNKNOWN_VERSION if known else UNKNOWN_KIND
+        counted = outcomes.plural(number, "object")
+        why = wording.not_evaluated_text(reason)
+        loading.complain(f"not evaluated: {counted} of {wording.clean(each.text)}: {why}")
         for _ in range(number):
             tally.take(NOT_EVALUATED, reason)
 
