@@ -310,6 +310,7 @@ SWITCHES = ("stdin", "tty", *(f"security.{name}" for name in ("hostIpc", "hostNe
         "security.hostPorts",
         "security.procMount",
         "security.uidGidSource",
+        "servingPort.clusterLocalAccessOnly",
         "storage.nfs.attributes.readOnly",
         "tolerations.attributes.operator",
     ],
@@ -333,6 +334,8 @@ def test_required_has_no_effect_where_absence_is_a_value(leaf: str) -> None:
             )
         ),
         "storage.nfs.attributes.server",
+        "modelStore.pvc.claimInfo.accessModes.readWriteOnce",
+        "terminateAfterPreemption",
     ],
 )
 def test_required_has_an_effect_where_a_value_has_to_be_written(leaf: str) -> None:

@@ -86,11 +86,14 @@ SERVING: tuple[Field, ...] = (
         (*INFERENCE, *GROUPS),
         "Groups that may call; not beside users.",
     ),
-    of_service(
+    Field(
         "servingPort.clusterLocalAccessOnly",
         "boolean",
-        INFERENCE,
-        "Publish inside the cluster only.",
+        Binding.WORKLOAD,
+        WORKLOAD,
+        absent=False,
+        types=INFERENCE,
+        note="Publish inside the cluster only; absent means no, and nothing else can say it.",
     ),
     of_service(
         "servingPort.exposeExternally", "boolean", (*GROUPS, *NIM), "Publish outside the cluster."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from webhook.core.pointer import Path
+from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Field
 from webhook.core.workload.bindings.scalar import Before, ScalarRules
@@ -155,7 +155,7 @@ class WorkloadField:
             unchanged = before is not None and before[1] == place.value
             fix = SUM.format(place.added_up) if place.added_up > 1 else ""
             self.rules.judge_final(ev, place.path, place.value, unchanged=unchanged, fix=fix)
-        if not present and self.rules.required and not self.absent_is_default():
+        if not present and self.rules.required and not self.absent_is_value():
             old = [self.before(ev, place) for place in places]
             unchanged = ev.updating and all(b is not None and b[1] is None for b in old)
             self.rules.judge_required(ev, places[0].path, unchanged=unchanged)
@@ -187,8 +187,10 @@ class WorkloadField:
         except LocationError:
             return frozenset()
 
-    def absent_is_default(self) -> bool:
-        """Whether leaving the place empty is how the object writes the default."""
+    def absent_is_value(self) -> bool:
+        """Whether leaving the place empty is a value, of the field or as the object writes the default."""
+        if self.field.absent is not ABSENT:
+            return True
         default = self.rules.default
         return default is not None and self.rules.codec.write(default.value, default.raw) is None
 
