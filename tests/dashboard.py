@@ -218,6 +218,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ),
         Panel("Webhook processes that were asked", {"": "max(podgate_processes)"}),
         Panel("Objects at the last look", {"{{result}}": "max by (result) (podgate_scan_objects)"}),
+        Panel("Created claims", {"{{state}}": "max by (state) (podgate_created_claims)"}),
         Panel("Where reports go", {"{{api}}": "max by (api) (podgate_scan_reports)"}),
         Panel(
             "Looks at what is there",

@@ -19,13 +19,14 @@ from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
 from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.adapters.processes import Said
 from webhook.certificates import Certificates, first_end
+from webhook.claim_creator import ClaimCreator
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
 from webhook.control import contests
 from webhook.control.lease import Election
 from webhook.control.owner_access import FIX as FORBIDDEN_FIX
 from webhook.control.owner_access import Kind, notes_on, owners_of, review_of, text_of
-from webhook.control.registration import Options, Target
+from webhook.control.registration import Options, Target, never_governed
 from webhook.control.rewriting import FIX, Rewriter, notes, rewriters
 from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
 from webhook.core import wording
@@ -60,7 +61,8 @@ class Controller:
     """Everything that writes to the cluster. `acknowledged` asks the webhook's processes.
 
     `probe_namespace` is as the Registrar has it. What is already there is looked over every
-    `scan_every` seconds, never with 0. `certificates` are those that it makes and exchanges itself;
+    `scan_every` seconds, never with 0; with `create_claims` it creates the claims that policies
+    mount. `certificates` are those that it makes and exchanges itself;
     a `ca_file` that somebody else keeps is read again each time. `webhook_user` is the webhook's
     account, "" where it is the controller's own.
     """
@@ -73,6 +75,7 @@ class Controller:
     acknowledged: Acknowledged
     probe_namespace: str = ""
     scan_every: float = 0.0
+    create_claims: bool = False
     certificates: Certificates | None = None
     ca_file: Path | None = None
     metrics: ControllerMetrics = field(default_factory=ControllerMetrics.new)
@@ -91,6 +94,7 @@ class Controller:
     registrar: Registrar = field(init=False)
     memory: Memory = field(init=False)
     scanner: Scanner = field(init=False)
+    creator: ClaimCreator | None = field(init=False, default=None)
     uncovered: set[Problem] = field(default_factory=set)
     rewriters: tuple[Rewriter, ...] = ()
     webhook_user: str = ""
@@ -105,6 +109,10 @@ class Controller:
         self.memory = Memory(self.server, self.election.namespace)
         governed = self.options.governed
         self.scanner = Scanner(self.server, governed, self.metrics, lambda: self.leads)
+        if self.create_claims:
+            never = {*never_governed(self.target), *self.options.exempt, self.probe_namespace}
+            given = governed, frozenset(never), self.metrics, self.dirty.set
+            self.creator = ClaimCreator(self.server, *given)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until told to stop; then the lease is given back."""
@@ -113,6 +121,11 @@ class Controller:
                 tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
                 for each in self.collections.values()
             ]
+            if self.creator is not None:
+                working += [
+                    tasks.create_task(follow(self.server, each, self.creator.note))
+                    for each in (self.creator.namespaces, self.creator.claims)
+                ]
             working.append(tasks.create_task(self.crds.run()))
             working += [tasks.create_task(self.elect()), tasks.create_task(self.reconcile_all())]
             working += [tasks.create_task(self.beat()), tasks.create_task(self.ask_rights())]
@@ -244,9 +257,12 @@ class Controller:
         registered = await self.register(current=current)
         if self.certificates is not None:
             self.certificates.published(self.target.ca, datetime.now(UTC))
+        created = True
+        if self.creator is not None and self.catalog is not None:
+            created = await self.creator.create(self.catalog)
         await self.write_statuses(outcome, force)
         self.tell(outcome, force)
-        return registered and current
+        return registered and current and created
 
     async def register(self, *, current: bool) -> bool:
         """Bring the registration up to date; whether it is as it should be."""
@@ -379,8 +395,9 @@ class Controller:
         if self.catalog is not None:
             self.reaches = reaches(self.catalog, self.registrar.undefined)
             noted |= notes_on(self.unreadable, self.catalog, outcome.standings)
-        contested = self.registrar.contests.bounded()
-        for key, several in contests.notes(contested, outcome.standings).items():
+        contested = contests.notes(self.registrar.contests.bounded(), outcome.standings)
+        uncreated = self.creator.notes(outcome.standings) if self.creator is not None else {}
+        for key, several in (*contested.items(), *uncreated.items()):
             noted[key] = (*noted.get(key, ()), *several)
         for key, _, body in self.objects():
             standing = outcome.standings.get(key)

@@ -184,6 +184,11 @@ class Settings(BaseModel):
     identity_claims: tuple[Pair, ...] = setting(
         (), "keys of the user's extra fields as uid=key,gid=key,groups=key", listed=NAMES
     )
+    create_claims: bool = setting(
+        False,
+        "true or false; true has the controller create the claims that policies mount and that are"
+        " neither existingPvc nor ephemeral",
+    )
     injected: Path | None = setting(
         None, "the path of a list of containers and items that other webhooks add to pods"
     )
@@ -269,6 +274,7 @@ class Settings(BaseModel):
             features=frozenset(self.features),
             prefer_given=self.prefer_given,
             unreadable_owner=self.unreadable_owner,
+            create_claims=self.create_claims,
             injected=injected or Injected(),
             trusted=trusted or TrustedMutators(),
             controllers=controllers or TrustedControllers(),

@@ -16,6 +16,7 @@ from webhook.core.policy.assets import field_of, is_asset, parse_asset
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset
 from webhook.core.policy.reasons import REASONS
+from webhook.core.workload.vocabulary import Vocabulary
 
 ASSETS = Path(__file__).parents[2] / "policies" / "assets"
 PAIR = """\
@@ -230,11 +231,16 @@ def test_an_imposed_claim_that_nobody_has_created_is_a_warning_on_the_policy() -
         building.policy("{imposedAssets: [a]}"),
     ]
     given = [each for one in documents for each in read_documents(json.dumps(one), "a.yaml")[0]]
-    catalog, problems = assemble(building.shipped(), given, Choices(), building.table())
-    assert catalog is not None
-    (found,) = [each for each in problems if each.reason == "claim-not-created"]
-    assert "PersistentVolumeClaim team-home in each governed namespace" in found.fix
-    assert found.severity == "warning"
+    for on, reason, severity in (
+        (False, "claim-not-created", "warning"),
+        (True, "claim-created", "note"),
+    ):
+        choices = Choices(vocabulary=Vocabulary(create_claims=on))
+        catalog, problems = assemble(building.shipped(), given, choices, building.table())
+        assert catalog is not None
+        (found,) = [each for each in problems if each.reason.startswith("claim-")]
+        assert (found.reason, found.severity) == (reason, severity)
+        assert "PersistentVolumeClaim team-home in each governed namespace" in found.fix
 
 
 CLAIM = {"claimName": "team-home", "path": "/home", "claimInfo": {"size": "10Gi"}}

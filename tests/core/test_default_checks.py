@@ -114,10 +114,6 @@ def test_what_works_is_accepted_without_a_word(text: str) -> None:
             "incomplete-default",
         ),
         (
-            "defaults: {storage: {pvc: {instances: [{claimName: c, path: /c, claimInfo: {size: 1Gi}}]}}}",
-            "claim-not-created",
-        ),
-        (
             "defaults: {storage: {pvc: {instances: [{name: c, path: /c, ephemeral: true}]}}}",
             "incomplete-item",
         ),
@@ -409,3 +405,34 @@ def test_rules_on_what_nobody_recognises_are_told(field: str) -> None:
     assert told_with(f"rules: {{storage: {{{field}: {{instances: {{canAdd: true}}}}}}}}") == []
     attributes = f"defaults: {{storage: {{{field}: {{attributes: {{exclude: false}}}}}}}}"
     assert told_with(attributes) == []
+
+
+CLAIM = (
+    "defaults: {storage: {pvc: {instances: [{claimName: c, path: /c, claimInfo: {size: 1Gi}}]}}}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM,
+        CLAIM.replace("claimName: c,", "claimName: c, existingPvc: false, ephemeral: false,"),
+        f"defaults: {{worker: {CLAIM.removeprefix('defaults: ')}}}",
+    ],
+)
+def test_who_creates_a_claim_follows_the_setting(text: str) -> None:
+    assert told_with(text) == [("warning", "claim-not-created")]
+    assert told_with(text, create_claims=True) == [("note", "claim-created")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM.replace("claimName: c,", "claimName: c, existingPvc: true,"),
+        CLAIM.replace("claimName: c,", "name: c, ephemeral: true,"),
+        CLAIM.replace("{pvc: {", "{pvc: {attributes: {existingPvc: true}, "),
+        "defaults: {storage: {pvc: {instances: [{name: c, exclude: true}]}}}",
+    ],
+)
+def test_nobody_has_to_create_other_claims(text: str) -> None:
+    assert told_with(text) == told_with(text, create_claims=True) == []

@@ -25,7 +25,6 @@ ADVICE = {
     "outdated-field",
     "incomplete-default",
     "incomplete-item",
-    "claim-not-created",
     "blocked-beside-rules",
 }
 """Warnings that have nothing to do with spelling."""

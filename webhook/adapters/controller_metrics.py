@@ -46,6 +46,7 @@ class ControllerMetrics:
     scanned: Gauge
     reports: Gauge
     findings: Gauge
+    claims: Gauge
 
     @classmethod
     def new(cls) -> Self:
@@ -74,6 +75,7 @@ class ControllerMetrics:
             scanned=rows.SCANNED.gauge(registry),
             reports=rows.REPORTS.gauge(registry),
             findings=rows.FINDINGS.gauge(registry),
+            claims=rows.CLAIMS.gauge(registry),
         )
 
     def leads(self, leads: bool) -> None:
@@ -91,7 +93,7 @@ class ControllerMetrics:
                 self.undefined,
                 self.not_after,
             )
-            for each in (*told, self.reports, self.findings):
+            for each in (*told, self.reports, self.findings, self.claims):
                 each.clear()
 
     def hooks(self, configuration: str, *, closed: bool, off: bool) -> None:
@@ -143,6 +145,11 @@ class ControllerMetrics:
         """Which API takes reports, "" for none."""
         for each in rows.REPORTS.labels["api"]:
             self.reports.labels(each).set(each == (api or "none"))
+
+    def claims_are(self, states: Mapping[str, int]) -> None:
+        """How many claims that policies want are in each state."""
+        for each in rows.CLAIMS.labels["state"]:
+            self.claims.labels(each).set(states.get(each, 0))
 
     def looked_over(self, seconds: float, results: Mapping[str, int]) -> None:
         """A look at everything took so long; numbers of objects by result."""

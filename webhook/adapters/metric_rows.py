@@ -324,7 +324,7 @@ API_ERRORS = Row(
     "counter",
     "What the API server refused or did not answer, for the controller.",
     {
-        "task": ("lease", "reconcile", "discovery", "probe", "scan", "rights"),
+        "task": ("lease", "reconcile", "discovery", "probe", "scan", "rights", "claims"),
         "code": "an HTTP status, 0 without an answer",
     },
 )
@@ -358,6 +358,13 @@ FINDINGS = Row(
     " not evaluated as podgate has a fault.",
     {"result": SCAN_RESULTS},
 )
+CLAIMS = Row(
+    "podgate_created_claims",
+    "gauge",
+    "Claims that policies want created, where createClaims is on: there by podgate, there by somebody"
+    " else and not adopted, refused (such as by a quota), or not there yet; reported by the leader.",
+    {"state": ("present", "foreign", "refused", "pending")},
+)
 CONTROLLER = (
     LEADER,
     PROVEN,
@@ -379,4 +386,5 @@ CONTROLLER = (
     SCANNED,
     REPORTS,
     FINDINGS,
+    CLAIMS,
 )

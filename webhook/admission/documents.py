@@ -56,7 +56,7 @@ def judge_document(
     warnings = tuple(
         Warning(each.reason, "", (), (f"{each.path}: found {each.found}; {each.fix}",))
         for each in problems
-        if each.severity != "error"
+        if each.severity == "warning"
     )
     if errors:
         return Denied((), warnings, problems=tuple(dict.fromkeys(errors)))

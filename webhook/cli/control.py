@@ -34,7 +34,7 @@ from webhook.cli.registration import (
     Url,
     target_of,
 )
-from webhook.cli.serve import sources_of
+from webhook.cli.serve import option, sources_of
 from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switched
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target, configurations
@@ -145,6 +145,7 @@ def control(
     webhook_user: WebhookUser = "",
     probe_namespace: Probe = "",
     scan_every: Scan = 0.0,
+    create_claims: Annotated[bool | None, option("create_claims")] = None,
     fail_open: FailOpen = False,
     is_static: Static = False,
     metrics_listen: MetricsListen = "",
@@ -157,7 +158,11 @@ def control(
     Several may run: the one that has the Lease works. Further settings are PODGATE_* variables,
     the same as those of `podgate serve`.
     """
-    flags = {"policies": policies or [], "interfaces": interfaces or []}
+    flags = {
+        "policies": policies or [],
+        "interfaces": interfaces or [],
+        "create_claims": create_claims,
+    }
     settings = Settings.from_sources(flags, os.environ)
     if not isinstance(settings, Settings):
         loading.tell(settings)
@@ -187,6 +192,7 @@ def control(
             ),
             probe_namespace,
             scan_every,
+            settings.create_claims,
         )
         controller.ca_file, controller.webhook_user = ca_file, webhook_user
         controller.registrar.static = is_static

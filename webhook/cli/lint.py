@@ -73,10 +73,11 @@ def lint(
 
 
 def exit_code(problems: Sequence[Problem], *, strict: bool) -> int:
-    """2 for errors, 1 for warnings that count."""
-    if any(each.severity == "error" for each in problems):
+    """2 for errors, 1 for warnings that count; notes never do."""
+    found = {each.severity for each in problems}
+    if "error" in found:
         return loading.BAD_INPUT
-    return 1 if problems and strict else 0
+    return 1 if "warning" in found and strict else 0
 
 
 def problems_of(sources: Sources) -> list[Problem]:

@@ -247,6 +247,7 @@ def serve(
     s3_drivers: Annotated[list[str] | None, option("s3_drivers")] = None,
     data_volumes: Annotated[list[str] | None, option("data_volumes")] = None,
     identity_claims: Annotated[list[str] | None, option("identity_claims")] = None,
+    create_claims: Annotated[bool | None, option("create_claims")] = None,
     injected: Annotated[Path | None, option("injected")] = None,
     unreadable_owner: Annotated[str | None, option("unreadable_owner")] = None,
     trusted_mutators: Annotated[Path | None, option("trusted_mutators")] = None,

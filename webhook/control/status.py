@@ -108,8 +108,8 @@ def status_of(
 ) -> Json:
     """The whole status, with times of transition kept where nothing changed.
 
-    `notes` are warnings that come of the document's use and not of its text. Until the webhook
-    configurations are `spread` to all API servers, nothing becomes Ready.
+    `notes` come of the document's use and not of its text; with one of severity error it is not
+    Ready. Until the webhook configurations are `spread` to all API servers, nothing becomes Ready.
     """
     number = force.lowest.get(key, 0)
     errors = [each for each in standing.problems if each.severity == "error"]
@@ -126,6 +126,9 @@ def status_of(
         and (was.get("status"), was.get("observedGeneration")) != ("True", number)
     ):
         ready, because = False, ("Registering", "API servers do not all call podgate for it yet")
+    unmet = [each for each in notes if each.severity == "error"]
+    if ready and unmet:
+        ready, because = False, ("ClaimsMissing", first_of(f"{e.found}; {e.fix}" for e in unmet))
     if ended:
         because = "Ended", f"it has ended at {reach.until}; delete it, or give it another date"
     conditions = [
@@ -167,12 +170,17 @@ def accepted_because(
     listed = errors or warnings
     if not listed:
         return "Accepted", "nothing is wrong with it"
-    first = wording.cut(f"{listed[0].path}: {listed[0].found}; {listed[0].fix}", LONGEST_MESSAGE)
-    message = f"{first}, and {len(listed) - 1} more" if len(listed) > 1 else first
+    message = first_of(f"{each.path}: {each.found}; {each.fix}" for each in listed)
     if not errors:
         return "AcceptedWithWarnings", f"{warnings[0].reason}: {message}"
     hidden = all(each.reason == HIDDEN for each in errors)
     return "Hidden" if hidden else "Faulty", message
+
+
+def first_of(texts: Iterable[str]) -> str:
+    """Return the first text, cut to what a condition takes, and how many there are beside it."""
+    first, *more = texts
+    return wording.cut(first, LONGEST_MESSAGE) + (f", and {len(more)} more" if more else "")
 
 
 def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:

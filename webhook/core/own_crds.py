@@ -194,7 +194,7 @@ def status() -> Schema:
                 ("found", "What stands there."),
                 ("fix", "What to write instead."),
                 ("reason", "One word for programs."),
-                ("severity", "error or warning."),
+                ("severity", "error, warning or note."),
             )
         },
     }

@@ -21,6 +21,7 @@ DEPLOY = ROOT / "deploy"
 HEADER = "# Generated from deploy/chart by `make kustomize`; do not edit.\n"
 OVERLAYS: dict[str, Json] = {
     "cert-manager": {"certificates": {"mode": "certManager"}},
+    "create-claims": {"settings": {"createClaims": True}},
     "fail-open": {"hooks": {"failOpen": True}},
     "host-network": {"admission": {"hostNetwork": True, "port": 10943, "metricsPort": 10980}},
     "openshift": {"randomUserID": True},

@@ -74,7 +74,11 @@ VALUES: dict[str, Json] = {
             }
         ],
         "exempt": ["things"],
-        "settings": {"ruleCombination": "strictest", "gpuDevices": ["a/b", "c/d"]},
+        "settings": {
+            "ruleCombination": "strictest",
+            "gpuDevices": ["a/b", "c/d"],
+            "createClaims": True,
+        },
     },
     "traced": {
         "traces": {
@@ -409,7 +413,7 @@ def test_a_drain_takes_some_pods_of_each_component_and_not_all() -> None:
 
 
 def test_no_role_has_a_wildcard_or_reads_what_tenants_keep() -> None:
-    values = {"scan": {"everySeconds": 600}}
+    values = {"scan": {"everySeconds": 600}, "settings": {"createClaims": True}}
     for body in rendered(values):
         for rule in body.get("rules") or ():
             words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
@@ -419,6 +423,23 @@ def test_no_role_has_a_wildcard_or_reads_what_tenants_keep() -> None:
             assert not {"escalate", "bind", "impersonate", "delete", "deletecollection"} & (
                 words if not is_hook(body) else set()
             )
+
+
+@pytest.mark.parametrize("on", [None, False, True])
+def test_rights_on_claims_are_given_only_with_the_setting(on: bool | None) -> None:
+    values = {} if on is None else {"settings": {"createClaims": on}}
+    found = [
+        (key_of(body)[2], rule["verbs"])
+        for body in rendered(values)
+        for rule in body.get("rules") or ()
+        if "persistentvolumeclaims" in rule["resources"]
+    ]
+    assert found == ([("podgate-claims", ["get", "list", "watch", "create"])] if on else [])
+    pods = [
+        one for _, one in containers(rendered(values)) if one["args"][0] in ("serve", "control")
+    ]
+    set_to = [variables(one).get("PODGATE_CREATE_CLAIMS") for one in pods]
+    assert set_to == [None if on is None else str(on).lower()] * 2
 
 
 def test_everything_stands_in_the_namespace_of_the_release() -> None:

@@ -84,7 +84,8 @@ def release(
 ) -> Iterator[Release]:
     """Installed with helm, two controllers and three webhooks at work."""
     folder = tmp_path_factory.mktemp("release")
-    made = Release(own, server, folder, {"scan": {"everySeconds": 3}})
+    values = {"scan": {"everySeconds": 3}, "settings": {"createClaims": True}}
+    made = Release(own, server, folder, values)
     try:
         made.install()
         made.start_controller("controller-1")
@@ -220,6 +221,22 @@ def test_every_kind_of_document_has_a_status(release: Release, server: Api, own:
         release.soon(
             lambda told=told: "Ready" in own.kubectl(*told).stdout, f"{plural} has no status"
         )
+
+
+def test_a_claim_that_a_policy_mounts_is_created(release: Release, server: Api) -> None:
+    """With the rights of the chart: reading, watching and creating claims are among those used."""
+    item = {"claimName": "home", "path": "/home", "claimInfo": {"size": "1Gi"}}
+    body = images(B) | {"metadata": {"name": "home"}}
+    body["spec"] = {
+        "namespaceSelector": {"matchLabels": {"tier": "gold"}},
+        "defaults": {"storage": {"pvc": {"instances": [item]}}},
+    }
+    put(server, body)
+    place = f"{POLICIES}/home"
+    release.soon(lambda: condition(server, place, "Ready") == ("True", "InForce"), "not ready")
+    path = f"/api/v1/namespaces/{SPACE}/persistentvolumeclaims/home"
+    assert server.request("GET", path)["metadata"]["labels"]["podgate.dev/created-claim"] == "true"
+    server.request("DELETE", place)
 
 
 def test_a_report_is_written_of_what_is_there(release: Release, server: Api, own: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Finds defaults that an installation cannot write, and rules that it is blind for."""
+"""Finds defaults that need something of an installation, and rules that it is blind for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from webhook.core.decision import Problem
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.lint.coverage import restricts
-from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
+from webhook.core.policy.model import EVERYWHERE, Asset, Default, Place, Policy
+from webhook.core.policy.storage_checks import PVC, is_to_be_created
 from webhook.core.policy.together import problem
 from webhook.core.quantity import NANO
 
@@ -43,6 +44,8 @@ class Settings(Protocol):
     def identity_claims(self) -> Mapping[str, str]: ...
     @property
     def several_devices(self) -> bool: ...
+    @property
+    def create_claims(self) -> bool: ...
 
 
 def check_settings(
@@ -55,6 +58,7 @@ def check_settings(
         found += unwritable_assets(policy, assets, settings)
         found += unwritable_values(policy, settings)
         found += blind_rules(policy, settings)
+        found += claims_to_create(policy, assets, settings)
     return tuple(dict.fromkeys(found))
 
 
@@ -135,3 +139,43 @@ def blind_rules(policy: Policy, settings: Settings) -> Iterator[Problem]:
             told.add(field)
             place = ("rule", level, leaf, next(iter(arguments)))
             yield problem(policy, place, "blind-without-settings", field, BLIND[field])
+
+
+def claims_to_create(
+    policy: Policy, assets: Mapping[str, Asset], settings: Settings
+) -> Iterator[Problem]:
+    """Report who creates each claim that is neither there nor comes with the pod."""
+    for place, key, attributes in claims_of(policy, assets):
+        if not is_to_be_created(attributes):
+            continue
+        claim = attributes["claimName"].value if "claimName" in attributes else key
+        found = f"item {key} with claim {claim}, neither existingPvc nor ephemeral"
+        named = f"PersistentVolumeClaim {claim}"
+        if settings.create_claims:
+            fix = f"podgate creates {named} in each governed namespace"
+            yield problem(policy, place, "claim-created", found, fix, "note")
+            continue
+        fix = (
+            f"an administrator creates {named} in each governed namespace, and Pods wait for it; or"
+            " write ephemeral: true, or set PODGATE_CREATE_CLAIMS"
+        )
+        yield problem(policy, place, "claim-not-created", found, fix)
+
+
+def claims_of(
+    policy: Policy, assets: Mapping[str, Asset]
+) -> Iterator[tuple[Place, str, Mapping[str, Default]]]:
+    """Each claim that a policy mounts: its place, its key and its attributes."""
+    for level, fields in policy.body.items.items():
+        given = {
+            leaf.removeprefix(f"{PVC}."): default
+            for leaf, default in holding(policy.body.defaults, level).items()
+            if leaf.startswith(f"{PVC}.")
+        }
+        for item in fields.get(PVC, ()):
+            if not item.excluded:
+                yield ("item", level, PVC, item.key), item.key, {**given, **item.attributes}
+    for level, identities in policy.body.imposed.items():
+        for asset in (assets[each] for each in identities if each in assets):
+            if asset.field == PVC:
+                yield ("imposed", level, "", asset.id), asset.name, asset.attributes

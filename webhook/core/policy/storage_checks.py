@@ -46,30 +46,16 @@ def is_true(attributes: Mapping[str, Default], name: str) -> bool:
 
 
 def check_claim(here: Here, row: Field, item: DefaultItem, complete: Mapping[str, Default]) -> None:
-    """A claim is there already, comes with the pod, or somebody has to create it by its name."""
-    existing, ephemeral = is_true(complete, "existingPvc"), is_true(complete, "ephemeral")
-    place = here.draft.place("item", here.level, row.path, item.key)
-    if existing and ephemeral:
+    """A claim is there already, or comes with the pod; not both."""
+    if is_true(complete, "existingPvc") and is_true(complete, "ephemeral"):
+        place = here.draft.place("item", here.level, row.path, item.key)
         found = f"item {item.key} with existingPvc and ephemeral"
         here.error(place, "exclusive-attributes", found, "keep one of them")
-    elif is_to_be_created(complete):
-        here.warn(place, "claim-not-created", *created_by(item.key, complete))
 
 
 def is_to_be_created(complete: Mapping[str, Default]) -> bool:
     """Whether a claim neither exists nor comes with the pod."""
     return not is_true(complete, "existingPvc") and not is_true(complete, "ephemeral")
-
-
-def created_by(key: str, complete: Mapping[str, Default]) -> tuple[str, str]:
-    """What is found of a claim that podgate does not create, and who has to create it."""
-    claim = complete["claimName"].value if "claimName" in complete else key
-    found = f"item {key} with claim {claim}, neither existingPvc nor ephemeral"
-    fix = (
-        f"podgate creates no claims: an administrator creates PersistentVolumeClaim {claim} in each"
-        " governed namespace, and Pods wait for it; or write ephemeral: true"
-    )
-    return found, fix
 
 
 def needed_of_claim(complete: Mapping[str, Default]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from webhook.core.decision import Problem
-from webhook.core.policy import checks, combine, storage_checks
+from webhook.core.policy import checks, combine
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.conflicts import conflicts, levels, place_in
 from webhook.core.policy.draft import holding
@@ -14,7 +14,6 @@ from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
 from webhook.core.policy.reach import Overlap, overlap, reaches, selects_by_name
 from webhook.core.policy.selectors import requirements_of
-from webhook.core.policy.storage_checks import PVC
 
 Cell = tuple[Policy, ...]
 ROLE, COMPONENT = "role:", "component:"
@@ -56,17 +55,9 @@ def asset_problems(policies: Iterable[Policy], assets: Mapping[str, Asset]) -> I
                 elif not asset.field:
                     reason, fix = "asset-not-imposable", "impose a data source"
                 else:
-                    yield from claim_to_create(policy, place, asset)
                     continue
                 named = f"{identity} ({asset.kind} {asset.name})" if asset else identity
                 yield problem(policy, place, reason, named, fix, "error")
-
-
-def claim_to_create(policy: Policy, place: Place, asset: Asset) -> Iterator[Problem]:
-    """A warning on an imposed claim that somebody has to create."""
-    if asset.field == PVC and storage_checks.is_to_be_created(asset.attributes):
-        found, fix = storage_checks.created_by(asset.name, asset.attributes)
-        yield problem(policy, place, "claim-not-created", found, fix)
 
 
 def locks_without_item(

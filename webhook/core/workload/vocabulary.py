@@ -24,7 +24,8 @@ class Vocabulary:
     what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
     who makes what owners of which kinds control, beside the users that profiles name,
     `prefer_given` the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
-    `unreadable_owner` says what becomes of injected content whose owner may not be read.
+    `unreadable_owner` says what becomes of injected content whose owner may not be read,
+    `create_claims` whether the controller creates the claims that policies mount.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -51,3 +52,4 @@ class Vocabulary:
     controllers: TrustedControllers = field(default_factory=TrustedControllers)
     prefer_given: tuple[str, ...] = ()
     unreadable_owner: Literal["deny", "warn"] = "deny"
+    create_claims: bool = False
