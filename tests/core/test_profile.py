@@ -148,7 +148,7 @@ def test_every_path_is_compiled_and_every_fault_told() -> None:
         priorityClass={"secondPlaces": [bad]},
         extraContainers=[{"component": "a", "place": bad}],
         notPods=[{"place": bad, "reason": "r"}],
-        shadowDefaults=[{"path": bad, "value": None, "by": "crd"}],
+        shadowDefaults=[{"path": bad, "value": 1, "by": "crd"}],
         immutable=[{"place": bad, "except": [bad]}],
         references=[{"place": bad, "group": "", "kind": "K", "kindPlace": bad}],
         openSubtrees=[bad],
@@ -294,3 +294,9 @@ def test_without_a_profile_all_are_workers_and_everything_is_walked() -> None:
     assert profile.open_subtrees is None
     assert profile.fields == {}
     assert profile.component("root").role == "worker"
+
+
+@pytest.mark.parametrize("more", [{}, {"value": 1, "sameAs": ".spec.b"}])
+def test_a_shadow_default_has_one_source(more: dict[str, Any]) -> None:
+    default = {"path": ".spec.a", "by": "operator", **more}
+    assert errors(shadowDefaults=[default]) == ["default-source"]

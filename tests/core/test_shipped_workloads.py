@@ -21,6 +21,7 @@ from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.exemptions import treatment
 from webhook.core.decision import Problem
+from webhook.core.policy.fields import TABLE
 from webhook.core.request import Treatment
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.definition import Definition
@@ -30,6 +31,7 @@ from webhook.core.workload.locating.location import PodLocation
 from webhook.core.workload.profile import Profile, check_profile, parse_profile
 from webhook.core.workload.query import Program
 from webhook.core.workload.scale import read_scales
+from webhook.core.workload.written import form_of
 from webhook.loader import Sources, load
 
 jq: Any = pytest.importorskip("jq")
@@ -520,6 +522,36 @@ def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> N
         for path in simple_paths(text):
             if "default" in (at(schema, path) or {}):
                 assert path in listed
+
+
+ENUMS = sorted(
+    (name, path)
+    for name in CUSTOM
+    for path, held in definition(name).profile.fields.items()
+    if held.allows and path != "restartPolicy"  # in pods, whose CRDs list none
+    if not all(
+        each.text.startswith(".metadata") or ".metadata." in each.text for each in held.places
+    )
+)
+
+
+def test_the_fields_with_listed_values_are_those_of_an_enum() -> None:
+    assert ("inferenceservice.serving.kserve.io", "autoscaling.metric") in ENUMS
+    assert ("inferencegraph.serving.kserve.io", "autoscaling.metric") in ENUMS
+
+
+@pytest.mark.parametrize(("name", "field"), ENUMS)
+def test_the_values_that_a_kind_takes_are_the_enum_of_its_crd(
+    name: str, field: str, shared_data: Path
+) -> None:
+    profile = definition(name).profile
+    held = profile.fields[field]
+    codec = form_of(TABLE.fields[field].reading(), held.written).codec
+    written = {str(codec.write(each, each)) for each in held.allows}
+    schema = schemas(shared_data, profile)[profile.versions[0]]
+    places = [path for each in held.places for path in simple_paths(each.text)]
+    found = [at(schema, path) for path in places]
+    assert {frozenset(each["enum"]) for each in found if each is not None} == {frozenset(written)}
 
 
 @pytest.mark.parametrize("name", sorted(SAME_LAYOUT))

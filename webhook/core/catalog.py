@@ -263,11 +263,12 @@ class Catalog:
         )
 
     def server(self, definition: Definition) -> KindDefaults:
-        """What the API server fills in for the kind."""
+        """Return what the API server, or an operator that does the same, fills in for the kind."""
         interface = definition.interface
         if self.server_defaults is None:
             return KindDefaults()
-        return self.server_defaults.kind(interface.group, interface.kind)
+        like = definition.profile.defaults_of or (interface.group, interface.kind)
+        return self.server_defaults.kind(*like)
 
     def completed(self, definition: Definition, document: Any) -> Any:
         """Return a new document as the API server, the CRD and the operator's webhook complete it."""

@@ -28,10 +28,13 @@ def same_item(list_value: list[Any], item: Any, index: int, lists: ListKeys) -> 
     return list_value[index] if index < len(list_value) else ABSENT
 
 
-def contains(manifest: Any, document: Any, path: Path, lists: ListKeys | None = None) -> bool:
+def contains(
+    manifest: Any, document: Any, path: Path, lists: ListKeys | None = None, *, zero: bool = True
+) -> bool:
     """Whether a manifest states the place `path` of `document`, list items matched by key.
 
-    `lists` are those of the manifest, kept by who asks more than once.
+    `lists` are those of the manifest, kept by who asks more than once. Without `zero` a 0 there
+    states nothing: an operator replaces it.
     """
     lists = lists or ListKeys()
     for step in path:
@@ -50,7 +53,7 @@ def contains(manifest: Any, document: Any, path: Path, lists: ListKeys | None = 
         if manifest is ABSENT:
             return False
     # The server takes an empty text or list for an absent one and fills its default in.
-    return manifest is not None and manifest != "" and manifest != []
+    return manifest is not None and manifest != "" and manifest != [] and (zero or manifest != 0)
 
 
 def value_before(old: Any, document: Any, path: Path, lists: ListKeys) -> Any:
@@ -123,20 +126,20 @@ class Intent:
         self.around: Intent | None = Intent(within.around) if within is not None else None
         self.filled = within.filled if within is not None else frozenset()
 
-    def shown(self, path: Path) -> bool:
+    def shown(self, path: Path, *, zero: bool = True) -> bool:
         """Whether the requesting user is shown to have written this place of the object.
 
         What an update leaves as it was may be another manager's, who applied it and still does.
         """
         request, path = self.request, real(path)
         if self.around is not None and request.within is not None:
-            return self.around.shown((*request.within.path, *path))
+            return self.around.shown((*request.within.path, *path), zero=zero)
         if request.raw is not None:
-            return contains(request.raw, request.object, path, self.lists)
+            return contains(request.raw, request.object, path, self.lists, zero=zero)
         if self.manifest is ABSENT:
             self.manifest = last_applied(request.object)
             self.applied = FieldSets(applied_sets(request.object, request.field_manager))
-        if contains(self.manifest, request.object, path, self.lists):
+        if contains(self.manifest, request.object, path, self.lists, zero=zero):
             return True
         if self.applied.own(request.object, path):
             return True
@@ -151,16 +154,18 @@ class Intent:
             return False
         return bool(read(document, path) == value_before(old, document, path, self.lists))
 
-    def stated(self, path: Path) -> bool:
+    def stated(self, path: Path, *, zero: bool = True) -> bool:
         """Whether somebody wrote a value that the server would also fill in at this place.
 
         Nobody has filled in anything in a wrapped object yet: what stands there was written.
         """
         if self.around is None:
-            return self.shown(path)
+            return self.shown(path, zero=zero)
         path = real(path)
         request = self.request
-        return path not in self.filled and contains(request.raw, request.object, path, self.lists)
+        return path not in self.filled and contains(
+            request.raw, request.object, path, self.lists, zero=zero
+        )
 
     def shown_before(self, path: Path) -> bool:
         """Whether some user is shown to have written this place of the old object."""

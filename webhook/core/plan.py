@@ -261,7 +261,8 @@ def workload_steps(plan: Plan) -> Steps:
             leaf, held = united(row.path, effectives), plan.definition.profile.fields[row.path]
             if leaf is not None:
                 filled = shadow(plan.definition, plan.server, held)
-                bindings[row.path] = InheritedField(row, leaf, places_in(held), filled)
+                places = places_in(held, plan.definition.profile)
+                bindings[row.path] = InheritedField(row, leaf, places, filled)
 
     def other(path: str) -> Any:
         return empty_workload_binding(plan, path)
@@ -377,4 +378,5 @@ def placed_binding(plan: Plan, row: Field, leaf: Leaf, held: FieldPlaces) -> Wor
         return WorkloadField(row, leaf, sum_of_scales(held.scale_of), write, filled, form)
     write = writes_in(held, plan.definition)
     unlimited = unlimited_in(held, plan.definition) if held.absent_is_unlimited else None
-    return WorkloadField(row, leaf, places_in(held), write, filled, form, unlimited)
+    places = places_in(held, plan.definition.profile)
+    return WorkloadField(row, leaf, places, write, filled, form, unlimited)

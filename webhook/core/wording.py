@@ -92,6 +92,10 @@ VIOLATIONS: dict[str, Sentence] = {
     "max/no limit is set": Sentence(
         "no limit is set, and the maximum is {allowed}", "Write at most {allowed}."
     ),
+    "max/no limit applies": Sentence(
+        "the operator ignores this number as the object is, and the maximum is {allowed}",
+        "Choose a setting under which it counts (for Spark, restartPolicy.type: OnFailure).",
+    ),
     "max/unlimited": Sentence(
         "the number is unlimited, and the maximum is {allowed}", "Write at most {allowed}."
     ),

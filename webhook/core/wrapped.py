@@ -22,7 +22,7 @@ from webhook.core.workload.definition import Definition
 from webhook.core.workload.foreign import Facts
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError
-from webhook.core.workload.locating.matching import matches
+from webhook.core.workload.operator_defaults import places_filled
 from webhook.core.workload.podspec import MalformedPod, pod_view
 from webhook.core.workload.restore import immutable_below, immutable_places
 from webhook.core.workload.typed import sort
@@ -203,13 +203,10 @@ def filled_in(
 ) -> dict[Path, list[Path]]:
     """The places of wrapped objects, by their own, that the schema of the one around fills in."""
     found: dict[Path, list[Path]] = {}
-    for default in definition.profile.shadow_defaults:
-        for match in matches((default.place,), document):
-            if match.path is None or match.value != default.value:
-                continue
-            for size in range(len(match.path) + 1):
-                if match.path[:size] in paths:
-                    found.setdefault(match.path[:size], []).append(match.path[size:])
+    for path in places_filled(definition.profile, document):
+        for size in range(len(path) + 1):
+            if path[:size] in paths:
+                found.setdefault(path[:size], []).append(path[size:])
     return found
 
 

@@ -17,7 +17,7 @@ from webhook.core.request import Immutable, Request, Stage, Treatment
 from webhook.core.wording import AGAIN
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.injected_items import Injected
-from webhook.core.workload.operator_defaults import places_filled
+from webhook.core.workload.operator_defaults import Filled, places_filled
 from webhook.core.workload.podspec import Container, PodView, refreshed
 from webhook.core.workload.scale import Scale, read_scales
 
@@ -337,19 +337,29 @@ class Evaluation:
     def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
         """Whether a present value counts as the user's (semantics §5); `native` is not None."""
         if self.is_filled_in(path, native, server_default):
-            return self.intent.stated(path)
+            return self.is_stated(path)
         return not self.is_filled_around(path)
+
+    def is_stated(self, path: Path) -> bool:
+        """Whether somebody wrote a value that others would fill in too."""
+        filled = self.filled_in(path)
+        return self.intent.stated(path, zero=filled is None or not filled.zero_too)
 
     def is_filled_in(self, path: Path, native: Any, server_default: Any) -> bool:
         """Whether a value is what the server, the schema or the operator fills in at its path."""
         if server_default is not None and native == server_default:
             return True
+        filled = self.filled_in(path)
+        return filled is not None and bool(filled.value == native)
+
+    def filled_in(self, path: Path) -> Filled | None:
+        """Return what the schema or the operator filled in at the path."""
         profile = self.definition.profile
         if not profile.shadow_defaults:
-            return False
+            return None
         filled = self.once("filled", lambda: places_filled(profile, self.request.object))
-        path = real(path)
-        return path in filled and bool(filled[path] == native)
+        found: Filled | None = filled.get(real(path))
+        return found
 
     def is_filled_around(self, path: Path) -> bool:
         """Whether the schema of the object around a wrapped one filled in this place."""

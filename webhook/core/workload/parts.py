@@ -218,7 +218,7 @@ class PodParts:
         piece = next(
             (each for each in reversed(self.pieces) if each.pod == at and each.given), None
         )
-        if piece is not None and piece.form == "same":
+        if piece is not None and piece.form in AS_THEY_ARE:
             self.overridden.append((at, piece.real, held))
 
     def item_at(
@@ -282,39 +282,49 @@ class PodParts:
     def real(self, path: Path) -> Path:
         """The place in the object; for what it cannot hold, where the object states the pod."""
         piece = self.piece(path)
-        if piece is None:
-            return self.root
-        rest = path[len(piece.pod) :]
-        if piece.before and rest and isinstance(rest[0], int):
-            rest = (rest[0] - piece.before, *rest[1:])
-        if piece.form in AS_THEY_ARE:
-            return (*piece.real, *rest)
-        if piece.form == "names":
-            return (*piece.real, *rest[:1])
-        return (*piece.real, "repository") if piece.form == "image" else piece.real
+        return self.root if piece is None else place_in(piece, path)
+
+    def writable(self, path: Path) -> Piece | None:
+        """Return the piece that a value is written to: `readOnly` leaves it to a "same" beside it."""
+        piece = self.piece(path)
+        if piece is None or piece.form not in READ_ONLY:
+            return piece
+        beside = (each for each in self.pieces if each.pod == piece.pod and each.form == "same")
+        return next(beside, None) if piece.form == "readOnly" else None
 
     def holds(self, path: Path) -> bool:
         """Whether the object has such a place."""
-        piece = self.piece(path)
-        return piece is not None and piece.form not in READ_ONLY
+        return self.writable(path) is not None
 
     def writes(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
         """What is set in the object for a value of the pod."""
-        piece = self.piece(path)
-        if piece is None or piece.form in READ_ONLY:
+        piece = self.writable(path)
+        if piece is None:
             return []
         if piece.form == "image":
             repository, tag = split_image(str(value))
             tagged = [((*piece.real, "tag"), tag)] if tag else []
             return [((*piece.real, "repository"), repository), *tagged]
         if piece.form == "names" and path[-1] != "name":
-            return [(self.real(path), named(value))]
-        return [(self.real(path), value)]
+            return [(place_in(piece, path), named(value))]
+        return [(place_in(piece, path), value)]
 
     def item(self, path: Path, value: Any) -> Any:
         """An item of a list, as the object writes it."""
         piece = self.piece(path)
         return named(value) if piece is not None and piece.form == "names" else value
+
+
+def place_in(piece: Piece, path: Path) -> Path:
+    """Return the place in the object that a path of the pod means in its piece."""
+    rest = path[len(piece.pod) :]
+    if piece.before and rest and isinstance(rest[0], int):
+        rest = (rest[0] - piece.before, *rest[1:])
+    if piece.form in AS_THEY_ARE:
+        return (*piece.real, *rest)
+    if piece.form == "names":
+        return (*piece.real, *rest[:1])
+    return (*piece.real, "repository") if piece.form == "image" else piece.real
 
 
 def step_of(name: str, parts: PodParts) -> Assembled:

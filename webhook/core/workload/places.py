@@ -11,7 +11,8 @@ from webhook.core.workload.definition import Definition
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.locating.matching import matches
 from webhook.core.workload.locating.varied import set_in
-from webhook.core.workload.profile import FieldPlaces, ScaleOf
+from webhook.core.workload.operator_defaults import is_zero
+from webhook.core.workload.profile import FieldPlaces, Profile, ScaleOf
 from webhook.core.workload.query import Match, Program
 from webhook.core.workload.scale import Scale
 from webhook.core.workload.written import Place
@@ -34,17 +35,27 @@ def place_of_every_kind(at: Path) -> Locate:
     return locate
 
 
-def places_in(held: FieldPlaces) -> Locate:
-    """The places of a field that rules look at."""
+def places_in(held: FieldPlaces, profile: Profile) -> Locate:
+    """Return the places of a field that rules look at; a 0 that the operator replaces is unset."""
     if held.first_counts:
         return first_of(held.places, held.places)
-    return places_of(held.places)
+    return without_zeros(places_of(held.places), held.places, profile)
+
+
+def without_zeros(locate: Locate, programs: Sequence[Program], profile: Profile) -> Locate:
+    """Return a field's places, where a 0 that the operator replaces counts as unset."""
+    replaced = {each.place.text for each in profile.shadow_defaults if each.zero_too}
+    if not replaced or not {each.text for each in programs} <= replaced:
+        return locate
+    return lambda ev, document: [
+        each._replace(value=None) if is_zero(each.value) else each for each in locate(ev, document)
+    ]
 
 
 def writes_in(held: FieldPlaces, definition: Definition) -> Locate:
     """The places that a default of a field goes to, none while the object forbids it."""
     locate = first_of(held.places, held.write) if held.first_counts else places_of(held.write)
-
+    locate = without_zeros(locate, held.write, definition.profile)
     lists = any(program.iterators for program in held.write)
 
     def allowed(ev: Evaluation, document: Any) -> Sequence[Place]:
@@ -71,12 +82,12 @@ def writes_in(held: FieldPlaces, definition: Definition) -> Locate:
 
 def unlimited_in(held: FieldPlaces, definition: Definition) -> Locate:
     """The places where the object sets no limit, and the operator then has none."""
-    locate, said = places_in(held), held.absent_is_unlimited
+    locate, said = places_in(held, definition.profile), held.absent_is_unlimited
     if said is None:
         return nowhere
 
     def unlimited(ev: Evaluation, document: Any) -> list[Place]:
-        found = [each for each in locate(ev, document) if each.value is None]
+        found = [each for each in locate(ev, document) if said.even_if_set or each.value is None]
         if found and said.needs_parent:
             found = [each for each in found if type(read(document, each.path[:-1])) is dict]
         if found and said.only_with is not None:
@@ -171,7 +182,7 @@ def shadow(definition: Definition, server: KindDefaults, held: FieldPlaces) -> A
         programs += filter(None, [replicas_of(definition, held.scale_of)])
     texts = {each.text for each in programs}
     for default in definition.profile.shadow_defaults:
-        if default.place.text in texts:
+        if default.place.text in texts and default.same_as is None:
             return default.value
     values = (server.workload(each.text) for each in programs if each.is_plain)
     return next((each for each in values if each is not None), None)

@@ -58,7 +58,8 @@ places are native jq paths from the object's root; a place may match several tim
         # enabledRoute (http or grpc by the switch that is on), unlimitedZero (0 breaks any max)
         workers: {places: [.spec.size], as: plusOne}
         # without a value there is no limit, by the operator's source, and `max` is broken; needsParent:
-        # only where the object around it is set; onlyWith: only while this is set and not false
+        # only where the object around it is set; onlyWith: only while this is set and not false;
+        # evenIfSet: the operator then ignores the number
         maxReplicas:
           places: [.spec.scaling.max]
           absentIsUnlimited: {source: "x v1, defaults.go", needsParent: true, onlyWith: .spec.scaling}
@@ -94,8 +95,15 @@ places are native jq paths from the object's root; a place may match several tim
       forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
       # what the CRD (by: crd) or the operator's webhook (by: operator) fills in where nothing is set:
       # written offline before anything is evaluated, and not taken for a user's value in a cluster;
-      # in this order, only into objects that exist, `{}` makes one
-      shadowDefaults: [{path: .spec.runPolicy.suspend, value: false, by: crd}]
+      # in this order, only into objects that exist, `{}` makes one; sameAs: the value of another place
+      # of the same element; zeroToo: the operator replaces 0 too, which then counts as unset
+      shadowDefaults:
+        - {path: .spec.runPolicy.suspend, value: false, by: crd}
+        - {path: .spec.runPolicy.retries, value: 3, by: operator, zeroToo: true}
+        - {path: '.spec.groups[].scaling.min', sameAs: '.spec.groups[].replicas', by: operator}
+      # the operator's webhook completes the object as the API server completes this built-in kind,
+      # after shadowDefaults
+      defaultsOf: {group: apps, kind: StatefulSet}
       immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
       # kinds between the workload and its pods; without a definition of each, all children are merged
       intermediateKinds: [{group: batch, kind: Job}]

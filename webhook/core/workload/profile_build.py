@@ -33,6 +33,7 @@ from webhook.core.workload.profile_model import (
     ComponentProfileModel,
     FieldModel,
     GroupsModel,
+    KindModel,
     MainContainerModel,
     ProfileSpec,
     ScaleOfModel,
@@ -92,6 +93,7 @@ class Builder:
             reserved=tuple(self.reserved(spec)),
             cluster_scoped=spec.cluster_scoped,
             adds=self.adds(spec),
+            defaults_of=group_and_kind(spec.defaults_of),
         )
 
     def place(self, at: Path, text: str | None) -> Program | None:
@@ -224,7 +226,7 @@ class Builder:
         if body is None:
             return None
         only_with = self.place((*at, "onlyWith"), body.only_with)
-        return AbsentIsUnlimited(body.source, body.needs_parent, only_with)
+        return AbsentIsUnlimited(body.source, body.needs_parent, only_with, body.even_if_set)
 
     def add(self, at: Path, found: str, fix: str, reason: str) -> None:
         """One error at a place of the spec."""
@@ -285,8 +287,13 @@ class Builder:
         """Values filled in by others."""
         made = []
         for index, each in enumerate(spec.shadow_defaults):
-            if found := self.place(("shadowDefaults", index, "path"), each.path):
-                made.append(ShadowDefault(found, each.value, each.by))
+            at: Path = ("shadowDefaults", index)
+            if (each.value is None) == (each.same_as is None):
+                told = "both value and sameAs" if each.same_as else "neither value nor sameAs"
+                self.add(at, told, "write one of them", "default-source")
+            same_as = self.place((*at, "sameAs"), each.same_as)
+            if found := self.place((*at, "path"), each.path):
+                made.append(ShadowDefault(found, each.value, each.by, same_as, each.zero_too))
         return made
 
     def immutable(self, spec: ProfileSpec) -> list[Immutable]:
@@ -359,6 +366,11 @@ def path_of_items(text: str) -> tuple[Path, int | None]:
     before, _, after = text.partition("[]")
     listed = tuple(before[1:].split("."))
     return (*listed, 0, *after[1:].split(".")) if after else (*listed, 0), len(listed)
+
+
+def group_and_kind(body: KindModel | None) -> tuple[str, str] | None:
+    """Return the group and the kind that a body names."""
+    return None if body is None else (body.group, body.kind)
 
 
 def scale_of(body: ScaleOfModel | None) -> ScaleOf | None:

@@ -104,12 +104,14 @@ class AbsentIsUnlimited:
     """A limit that, left out, does not exist, by the operator's `source`.
 
     It counts while `only_with` finds something; with `needs_parent` only where the object around it
-    is set, else wherever the component that it limits is.
+    is set, else wherever the component that it limits is. With `even_if_set` the operator does not
+    apply the limit then, whatever it is.
     """
 
     source: str
     needs_parent: bool = False
     only_with: Program | None = None
+    even_if_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +183,17 @@ class ForbiddenField:
 
 @dataclass(frozen=True, slots=True)
 class ShadowDefault:
-    """A value that the CRD's schema or the operator's webhook fills in."""
+    """A value that the CRD's schema or the operator's webhook fills in.
+
+    With `same_as` it is the value of that place, in the same element of a list. With `zero_too` the
+    operator also replaces 0, which its Go type cannot tell from absent.
+    """
 
     place: Program
     value: Any
     by: Literal["crd", "operator"]
+    same_as: Program | None = None
+    zero_too: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +263,8 @@ class Profile:
     `pod_texts` are texts that change pods, `cluster_scoped` kinds are in no namespace.
     `undefined_kinds` are intermediate kinds without a definition, known once all documents are
     there: with one of them, children of every component are merged.
-    `adds` is what the operator itself adds to the pods that it makes.
+    `adds` is what the operator itself adds to the pods that it makes. `defaults_of` is the built-in
+    kind whose defaults the operator's webhook fills in too.
     """
 
     group: str
@@ -294,6 +303,7 @@ class Profile:
     cluster_scoped: bool = False
     undefined_kinds: frozenset[tuple[str, str]] = frozenset()
     adds: Injected = field(default_factory=Injected)
+    defaults_of: tuple[str, str] | None = None
 
     def of_version(self, version: str) -> Profile:
         """What holds for the interface of a version: its own profile, or the rest of this one."""

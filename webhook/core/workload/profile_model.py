@@ -122,6 +122,7 @@ class AbsentIsUnlimitedModel(Model):
     source: str = Field(min_length=1)
     needs_parent: bool = False
     only_with: str | None = None
+    even_if_set: bool = False
 
 
 class FieldModel(Model):
@@ -175,7 +176,9 @@ class ShadowDefaultModel(Model):
     """A value that the CRD's schema or the operator's webhook fills in."""
 
     path: str
-    value: Any
+    value: Any = None
+    same_as: str | None = None
+    zero_too: bool = False
     by: Literal["crd", "operator"]
 
 
@@ -273,6 +276,7 @@ class ProfileSpec(Model):
         | None
     ) = None
     built_in: bool = False
+    defaults_of: KindModel | None = None
     uncovered: Literal["deny", "warn"] = "deny"
     components: dict[str, ComponentProfileModel] = Field(default_factory=dict)
     fields_: dict[str, FieldModel] = Field(default_factory=dict, alias="fields")

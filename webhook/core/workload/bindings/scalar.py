@@ -148,7 +148,7 @@ class ScalarRules:
         """
         old = None if before is None else before[1]
         if native is not None and not ev.is_filled_around(path):
-            if not ev.is_filled_in(path, native, server_default) or ev.intent.stated(path):
+            if not ev.is_filled_in(path, native, server_default) or ev.is_stated(path):
                 return None
             if before is not None and native != old and not ev.refilled(path, before[0]):
                 return None

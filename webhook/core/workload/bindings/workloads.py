@@ -17,6 +17,8 @@ from webhook.core.workload.written import Form, Place
 
 PRIORITY_LABEL: Path = ("metadata", "labels", "priorityClassName")
 NO_LIMIT = "no limit is set"
+NOT_APPLIED = "no limit applies"
+"""Of a number that the operator ignores as the object is."""
 SUM = "The sum of {} groups counts, and this is the first: change one of them."
 
 
@@ -174,7 +176,9 @@ class WorkloadField:
                 if place.key in before and ratchets(each):
                     continue
                 allowed = self.rules.show_argument(each)
-                ev.violate(self.field.path, place.path, NO_LIMIT, allowed, each)
+                ignored = place.value is not None and not self.form.unlimited
+                found = NOT_APPLIED if ignored else NO_LIMIT
+                ev.violate(self.field.path, place.path, found, allowed, each)
 
     def unlimited_before(self, ev: Evaluation) -> frozenset[str]:
         """Return the keys of the places that had no limit before the update: absent, or 0 for none."""
