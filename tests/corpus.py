@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -126,12 +125,6 @@ SAMPLED = frozenset(
 """Kinds and versions that the corpus has objects of."""
 
 
-def shared_data() -> Path | None:
-    """The folder of real input, next to the checkout or where PODGATE_SHARED says."""
-    place = Path(os.environ.get("PODGATE_SHARED") or ROOT.parent / "shared" / "data")
-    return place if place.is_dir() else None
-
-
 @dataclass(slots=True)
 class Corpus:
     """Objects of one origin with their sources; `unreadable` files are no YAML to anybody."""
@@ -167,7 +160,7 @@ def read_corpus(origin: str, folders: Iterable[Path]) -> Corpus:
 
 @cache
 def real_manifests(folder: Path) -> Corpus:
-    """The manifests of the shared folder."""
+    """Samples of many projects, a selection of each."""
     return read_corpus(MANIFESTS, [folder / "manifests"])
 
 
@@ -288,12 +281,7 @@ COLUMNS = (
 
 
 def corpora() -> Iterator[Corpus]:
-    """All that is to be had here; what is not is told."""
-    folder = shared_data()
-    if folder is not None:
-        yield real_manifests(folder)
-    else:
-        print("no real manifests: put the shared folder beside the checkout, or set PODGATE_SHARED")
+    """The samples of every archive that can be read here; the others are reported."""
     for project in PROJECTS:
         try:
             yield samples(project)

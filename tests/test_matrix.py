@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,6 +17,7 @@ import pytest
 import yaml
 
 from tests.core.building import catalog, policy, served
+from tests.upstream import data
 from webhook.admission.judge import judge_review
 from webhook.cases import reading
 from webhook.control.registration import Target, configurations
@@ -29,7 +29,6 @@ from webhook.core.workload.definition import Definition
 from webhook.loader import Sources, load
 
 GOLDEN = Path(__file__).parent / "golden"
-SHARED = Path(os.environ.get("PODGATE_SHARED") or Path(__file__).parents[2] / "shared" / "data")
 NOTHING_GOES = """
 rules:
   image: {options: [{value: none}]}
@@ -179,18 +178,18 @@ class Told:
     scaled: bool
 
 
-def told_by_crds(shared_data: Path) -> Iterator[tuple[Cell, Told]]:
+def told_by_crds(upstream_data: Path) -> Iterator[tuple[Cell, Told]]:
     """Every kind and version that we have a CRD of, beside what we say of it."""
-    told = dict(crds_of(shared_data))
+    told = dict(crds_of(upstream_data))
     for cell in matrix():
         group, kind = cell.kind
         if (cell.subresource, cell.verb) == ("", "CREATE") and (group, kind, cell.version) in told:
             yield cell, told[group, kind, cell.version]
 
 
-def test_kinds_are_called_and_scoped_here_as_their_crds_say(shared_data: Path) -> None:
+def test_kinds_are_called_and_scoped_here_as_their_crds_say(upstream_data: Path) -> None:
     """A rule for another plural, or for a kind that has no namespace, would never be asked."""
-    found = list(told_by_crds(shared_data))
+    found = list(told_by_crds(upstream_data))
     assert found
     for cell, told in found:
         profile = cell.definition.profile
@@ -200,10 +199,10 @@ def test_kinds_are_called_and_scoped_here_as_their_crds_say(shared_data: Path) -
 
 
 def test_a_kind_has_a_scale_here_exactly_where_the_api_server_serves_one(
-    shared_data: Path,
+    upstream_data: Path,
 ) -> None:
     """A scale that nobody judges would be a way round bounds on replicas."""
-    for cell, told in told_by_crds(shared_data):
+    for cell, told in told_by_crds(upstream_data):
         assert (cell.definition.profile.scale_subresource is not None) == told.scaled, cell
     for definition in definitions():
         if definition.profile.built_in:
@@ -212,9 +211,9 @@ def test_a_kind_has_a_scale_here_exactly_where_the_api_server_serves_one(
             assert ours == (kind in BUILT_IN_SCALES), kind
 
 
-def crds_of(shared_data: Path) -> Iterator[tuple[tuple[str, str, str], Told]]:
+def crds_of(upstream_data: Path) -> Iterator[tuple[tuple[str, str, str], Told]]:
     """What each CRD says, by group, kind and version."""
-    for file in sorted((shared_data / "crds").rglob("*.yaml")):
+    for file in sorted((upstream_data / "crds").rglob("*.yaml")):
         for crd in yaml.load_all(file.read_text("utf-8"), Loader=yaml.CSafeLoader):
             if not isinstance(crd, dict) or crd.get("kind") != "CustomResourceDefinition":
                 continue
@@ -237,7 +236,7 @@ def objects() -> Iterator[Any]:
     """Every object of the golden cases, then those that were recorded."""
     for case in reading.cases_in(GOLDEN):
         yield case.given.get("object") or (case.given.get("request") or {}).get("object")
-    for file in sorted((SHARED / "reviews").glob("*.json")):
+    for file in sorted((data.folder() / "reviews").glob("*.json")):
         yield json.loads(file.read_bytes())["request"]["object"]
 
 
@@ -286,8 +285,6 @@ def sample(definition: Definition, version: str) -> Any:
         found = samples().get((f"{group}/{each}" if group else each, kind))
         if found is not None:
             return {**found, "apiVersion": own}
-    if not SHARED.is_dir():
-        pytest.skip(f"no upstream data in {SHARED}: set PODGATE_SHARED to its folder")
     pytest.fail(f"neither a golden case nor a recording has a {kind}.{group} that breaks rules")
 
 

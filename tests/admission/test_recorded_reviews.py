@@ -50,8 +50,8 @@ POLICIES: dict[str, dict[str, Any] | str] = {
 
 
 @pytest.fixture(scope="module")
-def recorded(shared_data: Path) -> dict[str, bytes]:
-    found = {each.name: each.read_bytes() for each in sorted((shared_data / "reviews").glob("*"))}
+def recorded(upstream_data: Path) -> dict[str, bytes]:
+    found = {each.name: each.read_bytes() for each in sorted((upstream_data / "reviews").glob("*"))}
     assert found
     return found
 

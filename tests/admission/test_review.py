@@ -1,7 +1,6 @@
 """AdmissionReview in and out: what is read, what is refused with which words, what is answered."""
 
 import base64
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,6 @@ from webhook.core import decision, wording
 from webhook.core.decision import Allowed, Change, Denied, Source, Violation
 from webhook.core.request import Request, Stage
 
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
-SHARED = Path(os.environ.get("PODGATE_SHARED") or BESIDE)
-RECORDED = sorted((SHARED / "reviews").glob("*.json"))
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"
 SOURCE = Source("gpu-limits", "cluster", message="Ask the platform team")
 
@@ -114,9 +110,8 @@ def test_patches_of_kubectl_are_told_from_whole_objects_by_their_manager() -> No
         assert parsed(body(update)).replaces is replaces
 
 
-@pytest.mark.skipif(not RECORDED, reason="needs the recorded reviews")
-def test_every_recorded_review_is_read() -> None:
-    for path in RECORDED:
+def test_every_recorded_review_is_read(upstream_data: Path) -> None:
+    for path in (upstream_data / "reviews").glob("*.json"):
         data = path.read_bytes()
         request = parsed(data)
         original = orjson.loads(data)["request"]

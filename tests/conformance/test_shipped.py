@@ -13,7 +13,7 @@ import pytest
 
 from tests.conformance.fixtures import compile_jq, evaluator, pod
 from tests.core.definitions import POLICIES, read_file
-from tests.corpus import shared_data
+from tests.upstream import data
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
@@ -46,11 +46,8 @@ def definitions() -> dict[Kind, Definition]:
 @cache
 def objects() -> list[tuple[Definition, Any]]:
     """The real objects of shipped kinds."""
-    folder = shared_data()
-    if folder is None:
-        return []
     found = []
-    for path in sorted((folder / "manifests").rglob("*.y*ml")):
+    for path in sorted((data.folder() / "manifests").rglob("*.y*ml")):
         documents, _ = read_documents(path.read_bytes(), path.name)
         for each in documents:
             if isinstance(each.data, dict) and isinstance(each.data.get("apiVersion"), str):
@@ -88,7 +85,6 @@ def scales(bound: Bound) -> dict[tuple[str, str], Replicas]:
     }
 
 
-@pytest.mark.skipif(shared_data() is None, reason="no real manifests here")
 def test_components_are_what_admission_sees() -> None:
     assert len(objects()) > 100
     for definition, document in objects():
@@ -107,7 +103,6 @@ def test_components_are_what_admission_sees() -> None:
         assert bound.patch == []
 
 
-@pytest.mark.skipif(shared_data() is None, reason="no real manifests here")
 def test_parity_reads_every_real_object() -> None:
     for definition, document in objects():
         bound = bind(definition, document, evaluator(), "parity")
@@ -174,7 +169,6 @@ def use(bound: Bound, document: Any, mode: Mode) -> None:
                 call()
 
 
-@pytest.mark.skipif(shared_data() is None, reason="no real manifests here")
 @pytest.mark.parametrize("mode", ["parity", "admission"])
 def test_odd_objects_are_answered_or_refused_and_nothing_else(mode: Mode) -> None:
     choice = random.Random(5)

@@ -178,13 +178,13 @@ def is_half(name: str, spot: Spot) -> bool:
 @pytest.mark.parametrize("name", CUSTOM)
 @pytest.mark.parametrize("known", [False, True])
 def test_a_privileged_container_anywhere_is_refused(
-    name: str, known: bool, shared_data: Path
+    name: str, known: bool, upstream_data: Path
 ) -> None:
-    found = catalog(str(shared_data / "crds") if known else "")
+    found = catalog(str(upstream_data / "crds") if known else "")
     wrong = []
-    plain = attempts(name, shared_data, PLAIN)
+    plain = attempts(name, upstream_data, PLAIN)
     for (what, spot, body), (_, _, harmless) in zip(
-        attempts(name, shared_data, PRIVILEGED), plain, strict=True
+        attempts(name, upstream_data, PRIVILEGED), plain, strict=True
     ):
         if not carries(spot):
             continue
@@ -197,8 +197,8 @@ def test_a_privileged_container_anywhere_is_refused(
     assert wrong == [], "\n".join(wrong)
 
 
-def test_there_are_attempts_at_nearly_every_custom_kind(shared_data: Path) -> None:
-    tried = {name for name in CUSTOM for _ in attempts(name, shared_data, PRIVILEGED)}
+def test_there_are_attempts_at_nearly_every_custom_kind(upstream_data: Path) -> None:
+    tried = {name for name in CUSTOM for _ in attempts(name, upstream_data, PRIVILEGED)}
     assert set(CUSTOM) - tried <= WITHOUT_PLACES
 
 
@@ -211,8 +211,8 @@ def merged_places(folder: Path) -> Iterator[tuple[str, Spot]]:
                 yield from ((name, spot) for spot in spots(schema) if not carries(spot))
 
 
-def test_what_a_place_cannot_say_is_refused_at_the_pod(shared_data: Path) -> None:
-    names = {name for name, _ in merged_places(shared_data)}
+def test_what_a_place_cannot_say_is_refused_at_the_pod(upstream_data: Path) -> None:
+    names = {name for name, _ in merged_places(upstream_data)}
     assert len(names) >= 4
     wrong = []
     for name in sorted(names):

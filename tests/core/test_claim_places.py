@@ -85,17 +85,17 @@ def unknown(found: Definition, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_every_place_of_a_claim_is_known(name: str, shared_data: Path) -> None:
-    assert unknown(definition(name), shared_data) == []
+def test_every_place_of_a_claim_is_known(name: str, upstream_data: Path) -> None:
+    assert unknown(definition(name), upstream_data) == []
 
 
-def test_a_forgotten_claim_template_is_noticed(shared_data: Path) -> None:
+def test_a_forgotten_claim_template_is_noticed(upstream_data: Path) -> None:
     forgotten = {}
     for name in CUSTOM:
         found = definition(name)
         profile = replace(found.profile, claim_templates=())
         without = Definition(found.interface, profile, found.others, found.versions)
-        forgotten[name] = set(unknown(without, shared_data))
+        forgotten[name] = set(unknown(without, upstream_data))
     assert {name for name, places in forgotten.items() if places} >= {
         "jobset.jobset.x-k8s.io",
         "leaderworkerset.leaderworkerset.x-k8s.io",

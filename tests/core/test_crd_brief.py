@@ -44,9 +44,9 @@ def test_a_brief_says_what_is_served_and_whether_it_has_pods() -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_stored_is_small_and_says_the_same_as_the_whole(
-    name: str, shared_data: Path
+    name: str, upstream_data: Path
 ) -> None:
-    (document,) = read_all([str(shared_data / "crds" / f"{name}.yaml")], kubernetes=True)[0]
+    (document,) = read_all([str(upstream_data / "crds" / f"{name}.yaml")], kubernetes=True)[0]
     shapes = Shapes()
     whole, _ = read(document.data)
     found = brief_of(document.data)

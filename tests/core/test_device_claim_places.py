@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.locate import locate
@@ -78,12 +76,7 @@ def is_counted(found: Definition, steps: Steps) -> bool:
 
 def unknown(name: str, found: Definition, folder: Path) -> dict[str, bool]:
     """The paths of a kind's CRD that state claims, and whether each is unknown to its definition."""
-    try:
-        known = schemas(folder, found.profile)
-    except ValueError:
-        if folder.is_dir():
-            raise
-        return {}  # In no archive, and nothing is beside the project.
+    known = schemas(folder, found.profile)
     return {
         ".".join(map(str, steps)): not is_counted(found, steps)
         for schema in known.values()
@@ -92,19 +85,13 @@ def unknown(name: str, found: Definition, folder: Path) -> dict[str, bool]:
     }
 
 
-@pytest.fixture
-def crds() -> Path:
-    """A folder of CRDs beside the project, which may be missing: archives have most of them."""
-    return Path(os.environ.get("PODGATE_SHARED") or REPOSITORY.parent / "shared" / "data")
-
-
 @pytest.mark.parametrize("name", CUSTOM)
-def test_every_path_to_a_claim_of_devices_is_known(name: str, crds: Path) -> None:
-    found = unknown(name, definition(name), crds)
+def test_every_path_to_a_claim_of_devices_is_known(name: str, upstream_data: Path) -> None:
+    found = unknown(name, definition(name), upstream_data)
     assert [path for path, is_unknown in found.items() if is_unknown] == []
 
 
-def test_a_path_that_a_definition_does_not_know_is_noticed(crds: Path) -> None:
+def test_a_path_that_a_definition_does_not_know_is_noticed(upstream_data: Path) -> None:
     forgotten = {}
     for name in CUSTOM:
         found = definition(name)
@@ -114,9 +101,9 @@ def test_a_path_that_a_definition_does_not_know_is_noticed(crds: Path) -> None:
         }
         profile = replace(found.profile, pod_parts=parts)
         without = Definition(found.interface, profile, found.others, found.versions)
-        forgotten[name] = [path for path, lost in unknown(name, without, crds).items() if lost]
-    if not crds.is_dir():
-        pytest.skip(f"no CRD of Argo Workflows in {crds}: set PODGATE_SHARED to its folder")
+        forgotten[name] = [
+            path for path, lost in unknown(name, without, upstream_data).items() if lost
+        ]
     # Of the other kinds with pieces the interface names the path too.
     assert forgotten["workflow.argoproj.io"]
 
@@ -145,6 +132,6 @@ def test_every_path_to_a_claim_of_grove_is_known() -> None:
         assert located.spec.get("resourceClaims") or located.shared
 
 
-def test_enough_kinds_have_a_schema_here(crds: Path) -> None:
-    walked = {name for name in CUSTOM if unknown(name, definition(name), crds)}
-    assert len(walked) > (15 if crds.is_dir() else 5)
+def test_enough_kinds_have_a_schema_here(upstream_data: Path) -> None:
+    walked = {name for name in CUSTOM if unknown(name, definition(name), upstream_data)}
+    assert len(walked) > 15

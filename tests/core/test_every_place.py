@@ -255,17 +255,17 @@ def test_kinds_and_components_of_one_layout_have_the_same_pieces(name: str) -> N
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_a_definition_covers_every_place_of_its_crd(name: str, shared_data: Path) -> None:
-    assert name in WITHOUT_PLACES or any(schema.spots for schema, _ in seen(name, shared_data))
-    for proof in proofs(name, shared_data, definition(name)):
+def test_a_definition_covers_every_place_of_its_crd(name: str, upstream_data: Path) -> None:
+    assert name in WITHOUT_PLACES or any(schema.spots for schema, _ in seen(name, upstream_data))
+    for proof in proofs(name, upstream_data, definition(name)):
         assert [expression(each.steps) for each in proof.unknown] == []
 
 
 @pytest.mark.parametrize("name", CUSTOM)
 def test_every_field_of_pods_in_pieces_is_a_piece_or_told_why_not(
-    name: str, shared_data: Path
+    name: str, upstream_data: Path
 ) -> None:
-    assert loose_fields(name, shared_data, definition(name)) == set()
+    assert loose_fields(name, upstream_data, definition(name)) == set()
 
 
 def without(found: Definition) -> Iterator[tuple[str, str, Definition]]:
@@ -312,18 +312,18 @@ def found_in(found: Definition, every: list[Proof], place: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_a_definition_without_one_of_its_places_is_noticed(name: str, shared_data: Path) -> None:
+def test_a_definition_without_one_of_its_places_is_noticed(name: str, upstream_data: Path) -> None:
     complete = definition(name)
-    whole = list(proofs(name, shared_data, complete))
+    whole = list(proofs(name, upstream_data, complete))
     unnoticed = []
     silent = [expression(each) for proof in whole for each in proof.opened]
     for what, place, less in without(complete):
         if what.startswith("part ") and any(place.startswith(each) for each in silent):
             continue  # where a schema says nothing, containers are searched at run time
-        every = list(proofs(name, shared_data, less))
+        every = list(proofs(name, upstream_data, less))
         if (
             every == whole
-            and not loose_fields(name, shared_data, less)
+            and not loose_fields(name, upstream_data, less)
             and not unlike(name, less)
             and found_in(less, every, place) == found_in(whole_of(complete), whole, place)
         ):

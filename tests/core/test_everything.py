@@ -81,9 +81,9 @@ def texts_of(decision: Any) -> list[str]:
     return told
 
 
-def test_every_default_at_once_is_written_once(shared_data: Path) -> None:
+def test_every_default_at_once_is_written_once(upstream_data: Path) -> None:
     judged = written = 0
-    for source, request in requests(shared_data, writing()):
+    for source, request in requests(upstream_data, writing()):
         decision = decide(request, writing(), References())
         assert all(texts_of(decision)), source
         judged += 1
@@ -124,10 +124,10 @@ def test_work_can_be_called_off_before_each_field(catalog: Callable[[], Catalog]
     assert not [(one, two) for one, two in pairwise(seen) if "go_on" not in (one, two)]
 
 
-def test_every_rule_at_once_is_judged(shared_data: Path) -> None:
+def test_every_rule_at_once_is_judged(upstream_data: Path) -> None:
     reasons: set[str] = set()
     fields: set[str] = set()
-    for source, request in requests(shared_data, judging()):
+    for source, request in requests(upstream_data, judging()):
         for stage in Stage:
             decision = decide(replace(request, stage=stage), judging(), References())
             assert all(texts_of(decision)), source

@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import copy
-import os
 import random
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from tests.upstream import data
 from webhook.adapters import files
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.assemble import Choices, assemble
@@ -39,15 +38,13 @@ from webhook.loader import shipped_paths
 CONTAINER = CONTAINER_KEYS | {"image"}
 POD = CONTAINER_KEYS | POD_KEYS | {"labels", "annotations", "podAffinity", "nodeAffinity"}
 Definitions = dict[tuple[str, str], tuple[Definition, ...]]
-SHARED = Path(os.environ.get("PODGATE_SHARED") or Path(__file__).parents[3] / "shared" / "data")
-NAMES = sorted(each.name for each in (SHARED / "crds").glob("*.yaml"))
-needs_data = pytest.mark.skipif(not NAMES, reason="no upstream data: set PODGATE_SHARED")
+NAMES = sorted(f"{each}.yaml" for each in data.CRDS)
 
 
 @lru_cache
 def crd(name: str) -> Any:
     """The CRD of a file."""
-    documents, problems = files.read_all([str(SHARED / "crds" / name)], kubernetes=True)
+    documents, problems = files.read_all([str(data.folder() / "crds" / name)], kubernetes=True)
     assert not problems
     return documents[0].data
 
@@ -72,7 +69,6 @@ def schemas(body: Any) -> dict[str, Any]:
     }
 
 
-@needs_data
 @pytest.mark.parametrize("name", NAMES)
 def test_a_draft_loads_and_reaches_every_place_of_its_schema(name: str) -> None:
     body = crd(name)
@@ -86,7 +82,6 @@ def test_a_draft_loads_and_reaches_every_place_of_its_schema(name: str) -> None:
         assert unreached(schema, definition) == []
 
 
-@needs_data
 @pytest.mark.parametrize("name", NAMES)
 def test_paths_of_a_draft_are_in_its_schema(name: str) -> None:
     body = crd(name)
@@ -203,7 +198,6 @@ def beyond() -> Iterator[Beyond]:
                 yield Beyond(kind[1], place, reason_of(place, known[0]) or "")
 
 
-@needs_data
 def test_drafts_have_every_place_of_shipped_definitions_or_there_is_a_reason() -> None:
     rows = list(beyond())
     assert [each for each in rows if not each.reason] == []
@@ -212,7 +206,6 @@ def test_drafts_have_every_place_of_shipped_definitions_or_there_is_a_reason() -
     assert not with_whole_pods & {each.kind for each in rows}
 
 
-@needs_data
 def test_a_shape_that_is_left_out_would_be_a_fault() -> None:
     schema = schemas(crd("rayclusters.ray.io.yaml"))["v1"]
     assert reason_of(".spec.headGroupSpec.template", schema) is None
@@ -220,7 +213,6 @@ def test_a_shape_that_is_left_out_would_be_a_fault() -> None:
     assert reason_of(".spec.suspend", schema)
 
 
-@needs_data
 @pytest.mark.parametrize(
     "name", ["rayclusters.ray.io", "jobsets.jobset.x-k8s.io", "pytorchjobs.kubeflow.org"]
 )
@@ -375,7 +367,6 @@ def test_a_kind_of_our_own_is_drafted_whole() -> None:
     assert profile.scale_subresource.component == "gateway"
 
 
-@needs_data
 def test_a_pod_in_the_object_of_another_one_has_not_its_replicas() -> None:
     (definition,) = loaded(infer(crd("nimservices.apps.nvidia.com.yaml"))).popitem()[1]
     picker = definition.interface.component("container")

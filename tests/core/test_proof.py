@@ -392,19 +392,19 @@ def test_equal_parts_of_schemas_are_kept_once() -> None:
     assert spec.keys["a"] is spec.keys["b"]
 
 
-def test_the_shipped_definitions_cover_every_crd_that_is_at_hand(shared_data: Path) -> None:
-    found, problems = load(Sources(crds=(str(shared_data / "crds"),)))
+def test_the_shipped_definitions_cover_every_crd_that_is_at_hand(upstream_data: Path) -> None:
+    found, problems = load(Sources(crds=(str(upstream_data / "crds"),)))
     assert found is not None
     assert problems == ()
-    schemas, _ = schemas_of([str(shared_data / "crds")])
+    schemas, _ = schemas_of([str(upstream_data / "crds")])
     assert len(schemas) >= 28
     for each in schemas:
         definition = found.definition(each.group, each.kind, each.version)
         assert (definition is not None) == bool(each.spots), each.name
 
 
-def test_sixty_crds_are_compiled_in_two_seconds_and_kept_small(shared_data: Path) -> None:
-    documents, _ = read_all([str(shared_data / "crds")], kubernetes=True)
+def test_sixty_crds_are_compiled_in_two_seconds_and_kept_small(upstream_data: Path) -> None:
+    documents, _ = read_all([str(upstream_data / "crds")], kubernetes=True)
     own, _ = shipped_documents()
     bare, _ = assemble(own, (), Choices())
     assert bare is not None

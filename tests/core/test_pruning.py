@@ -68,11 +68,11 @@ def requests(folder: Path, definitions: Any) -> Iterator[tuple[str, Request, dic
                 yield f"{source} as {version}", request, schema
 
 
-def test_every_default_has_its_place_in_the_schema(shared_data: Path) -> None:
+def test_every_default_has_its_place_in_the_schema(upstream_data: Path) -> None:
     catalog = catalog_of(defaults=everything.telling_defaults())
     judged: set[tuple[str, str]] = set()
     problems: list[str] = []
-    for source, request, schema in requests(shared_data, catalog.definitions):
+    for source, request, schema in requests(upstream_data, catalog.definitions):
         decision = decide(request, catalog, References())
         if isinstance(decision, Allowed):
             judged.add((request.kind, request.version))

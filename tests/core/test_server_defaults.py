@@ -347,10 +347,10 @@ def test_what_did_not_change_is_shared() -> None:
 
 
 def test_recorded_objects_are_what_the_table_makes_of_what_users_applied(
-    shared_data: Path,
+    upstream_data: Path,
 ) -> None:
     compared = 0
-    for path in sorted(shared_data.joinpath("reviews").glob("*-create-*.json")):
+    for path in sorted(upstream_data.joinpath("reviews").glob("*-create-*.json")):
         request = json.loads(path.read_text("utf-8"))["request"]
         kind = DEFAULTS.kind(request["kind"]["group"], request["kind"]["kind"])
         shown = request["object"]

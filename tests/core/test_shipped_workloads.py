@@ -455,9 +455,9 @@ def test_every_path_of_a_built_in_kind_is_a_place_of_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_every_path_of_a_custom_kind_is_in_its_schema(name: str, shared_data: Path) -> None:
+def test_every_path_of_a_custom_kind_is_in_its_schema(name: str, upstream_data: Path) -> None:
     found = definition(name)
-    versions = schemas(shared_data, found.profile)
+    versions = schemas(upstream_data, found.profile)
     assert set(found.versions) == set(versions)
     paths = {path for text in texts(found) for path in simple_paths(text)}
     for version, schema in versions.items():
@@ -469,16 +469,18 @@ def test_every_path_of_a_custom_kind_is_in_its_schema(name: str, shared_data: Pa
 
 
 @pytest.mark.parametrize("stem", sorted({each.partition("@")[0] for each in CUSTOM}))
-def test_every_version_of_a_crd_has_a_definition(stem: str, shared_data: Path) -> None:
+def test_every_version_of_a_crd_has_a_definition(stem: str, upstream_data: Path) -> None:
     profile = read(stem)[1]
     for version in profile.versions:
-        body = crd(shared_data, profile.resource, profile.group, version)["spec"]
+        body = crd(upstream_data, profile.resource, profile.group, version)["spec"]
         assert {each["name"] for each in body["versions"]} <= set(profile.versions)
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_metadata_beside_pod_specs_has_labels_and_annotations(name: str, shared_data: Path) -> None:
-    for schema in schemas(shared_data, definition(name).profile).values():
+def test_metadata_beside_pod_specs_has_labels_and_annotations(
+    name: str, upstream_data: Path
+) -> None:
+    for schema in schemas(upstream_data, definition(name).profile).values():
         for component in definition(name).interface.components:
             if component.metadata is not None:
                 (path,) = simple_paths(component.metadata.text)
@@ -486,9 +488,9 @@ def test_metadata_beside_pod_specs_has_labels_and_annotations(name: str, shared_
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_names_and_the_scale_subresource_are_the_crds(name: str, shared_data: Path) -> None:
+def test_names_and_the_scale_subresource_are_the_crds(name: str, upstream_data: Path) -> None:
     profile = definition(name).profile
-    body = crd(shared_data, profile.resource, profile.group, profile.versions[0])["spec"]
+    body = crd(upstream_data, profile.resource, profile.group, profile.versions[0])["spec"]
     names = (body["group"], body["names"]["kind"], body["names"]["plural"])
     assert names == (profile.group, profile.kind, profile.resource)
     for version in body["versions"]:
@@ -506,7 +508,7 @@ def test_names_and_the_scale_subresource_are_the_crds(name: str, shared_data: Pa
 
 
 @pytest.mark.parametrize("name", CUSTOM)
-def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> None:
+def test_shadow_defaults_are_those_of_the_crd(name: str, upstream_data: Path) -> None:
     profile = definition(name).profile
     listed = {
         path: each.value
@@ -516,7 +518,7 @@ def test_shadow_defaults_are_those_of_the_crd(name: str, shared_data: Path) -> N
         if not any(re.search(pattern, path) for pattern in NOT_PINNED.get(name, ()))
         if path not in serving.NEWER_DEFAULTS.get(name, ())
     }
-    schema = schemas(shared_data, profile)[profile.versions[0]]
+    schema = schemas(upstream_data, profile)[profile.versions[0]]
     assert {path: at(schema, path)["default"] for path in listed} == listed
     for text in texts(definition(name)):
         for path in simple_paths(text):
@@ -555,9 +557,9 @@ def test_the_values_that_a_kind_takes_are_the_enum_of_its_crd(
 
 
 @pytest.mark.parametrize("name", sorted(SAME_LAYOUT))
-def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, shared_data: Path) -> None:
+def test_a_kind_without_a_crd_has_the_layout_of_its_like(name: str, upstream_data: Path) -> None:
     like, mine, theirs = SAME_LAYOUT[name]
-    (schema,) = schemas(shared_data, definition(like).profile).values()
+    (schema,) = schemas(upstream_data, definition(like).profile).values()
     whole = (".spec.workflowSpec", ".spec.template", ".spec.services", ".spec.suspend", ".status")
     whole = (*whole, ".spec.concurrencyPolicy", ".spec.jobTemplate.metadata", ".spec.enabled")
     # A spec as text stands where it stands as an object.
@@ -652,9 +654,9 @@ WITHOUT_MANIFESTS = (
 )
 
 
-def test_real_manifests_are_located_as_a_plain_walk_finds_them(shared_data: Path) -> None:
+def test_real_manifests_are_located_as_a_plain_walk_finds_them(upstream_data: Path) -> None:
     counts = dict.fromkeys(NAMES, 0)
-    for path in sorted((shared_data / "manifests").rglob("*.y*ml")):
+    for path in sorted((upstream_data / "manifests").rglob("*.y*ml")):
         documents, _ = read_documents(path.read_bytes(), path.name, kubernetes=True)
         for each in documents:
             if name := known(each.data):
@@ -663,9 +665,9 @@ def test_real_manifests_are_located_as_a_plain_walk_finds_them(shared_data: Path
     assert {name for name, count in counts.items() if not count} <= WITHOUT_MANIFESTS
 
 
-def test_recorded_reviews_are_located_as_a_plain_walk_finds_them(shared_data: Path) -> None:
+def test_recorded_reviews_are_located_as_a_plain_walk_finds_them(upstream_data: Path) -> None:
     seen = set()
-    for path in sorted((shared_data / "reviews").glob("*.json")):
+    for path in sorted((upstream_data / "reviews").glob("*.json")):
         request = json.loads(path.read_bytes())["request"]
         for data in (request.get("object"), request.get("oldObject")):
             if name := known(data):
@@ -1019,10 +1021,8 @@ def test_the_status_is_the_one_that_people_expect(
     assert status_of(definition(name), {"status": status}) == wanted
 
 
-def test_field_names_are_those_of_the_catalogue(shared_data: Path) -> None:
-    catalogue = shared_data.parent / "reference" / "policy-fields.json"
-    if not catalogue.is_file():
-        pytest.skip(f"no field catalogue at {catalogue}")
+def test_field_names_are_those_of_the_catalogue() -> None:
+    catalogue = Path(__file__).with_name("policy-fields.json")
     names = {each["path"] for each in json.loads(catalogue.read_text())}
     for name in NAMES:
         profile = definition(name).profile

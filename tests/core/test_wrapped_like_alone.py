@@ -120,7 +120,9 @@ def everything_of(section: str) -> Catalog:
 
 
 @pytest.mark.parametrize("section", ["defaults", "rules"])
-def test_real_manifests_are_decided_alike_when_wrapped(section: str, shared_data: FilePath) -> None:
+def test_real_manifests_are_decided_alike_when_wrapped(
+    section: str, upstream_data: FilePath
+) -> None:
     catalog = everything_of(section)
-    compared = [compare(raw, catalog, References(), Place()) for _, raw in manifests(shared_data)]
+    compared = [compare(raw, catalog, References(), Place()) for _, raw in manifests(upstream_data)]
     assert compared.count(True) > 100

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 
 SPACE = "corpus"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-ORIGINS = (corpus.MANIFESTS, *corpus.PROJECTS)
+ORIGINS = corpus.PROJECTS
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 PATIENCE = 240.0
 NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
@@ -41,7 +41,7 @@ OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def crd_files(folder: Path) -> Iterator[Path]:
-    """The files that may hold CRDs: of the shared folder, then of the archives."""
+    """The files that may hold CRDs: those selected for all tests, then of every archive."""
     yield from sorted((folder / "crds").glob("*.yaml"))
     for name, project in upstream.PROJECTS.items():
         yield from sorted((upstream.module_dir(name) / project.crds).rglob("*.yaml"))
@@ -122,12 +122,12 @@ def is_served(api: Api, place: str, plural: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def api(bare: Cluster, shared_data: Path) -> Iterator[Api]:
+def api(bare: Cluster, upstream_data: Path) -> Iterator[Api]:
     """The cluster, serving every custom kind that there is a CRD of."""
     definitions = [each for several in corpus.usual().definitions.values() for each in several]
     wanted = {f"{each.profile.resource}.{each.interface.group}" for each in definitions}
     with bed_or_skip():
-        crds = together(crds_of(shared_data, wanted))
+        crds = together(crds_of(upstream_data, wanted))
     bare.kubectl("create", "namespace", SPACE)
     # What the policies' defaults name has to be there.
     bare.kubectl("create", "priorityclass", "low", "--value=1")
@@ -162,10 +162,8 @@ def served(api: Api) -> dict[tuple[str, str], tuple[str, bool]]:
     return found
 
 
-def objects(origin: str, shared_data: Path) -> corpus.Corpus:
+def objects(origin: str) -> corpus.Corpus:
     with bed_or_skip():
-        if origin == corpus.MANIFESTS:
-            return corpus.real_manifests(shared_data)
         return corpus.samples(origin)
 
 
@@ -236,7 +234,6 @@ def test_what_a_kind_does_not_take_is_found(
 def test_what_is_written_is_what_the_api_server_takes(
     api: Api,
     served: dict[tuple[str, str], tuple[str, bool]],
-    shared_data: Path,
     origin: str,
     policy: str,
 ) -> None:
@@ -244,7 +241,7 @@ def test_what_is_written_is_what_the_api_server_takes(
     found: list[str] = []
     tried = 0
     unserved: set[str] = set()
-    for seen in corpus.judged(objects(origin, shared_data), catalog):
+    for seen in corpus.judged(objects(origin), catalog):
         if seen.verdict is None or not seen.verdict.allowed or not seen.verdict.patch:
             continue
         place, namespaced = served.get((seen.raw["apiVersion"], seen.raw["kind"]), ("", False))

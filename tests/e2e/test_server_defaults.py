@@ -173,10 +173,10 @@ def test_probing_again_gives_the_committed_table(cluster: Cluster, table: Json) 
 
 
 def test_defaults_are_what_the_server_stores(
-    client: Client, table: Json, shared_data: Path
+    client: Client, table: Json, upstream_data: Path
 ) -> None:
     problems, compared = [], 0
-    for name, kind, sent in documents(shared_data):
+    for name, kind, sent in documents(upstream_data):
         try:
             answer = client.create(kind, sent)
         except RefusedError:
@@ -188,7 +188,7 @@ def test_defaults_are_what_the_server_stores(
 
 
 def test_defaults_are_what_webhooks_see(
-    cluster: Cluster, client: Client, table: Json, shared_data: Path
+    cluster: Cluster, client: Client, table: Json, upstream_data: Path
 ) -> None:
     problems, compared = [], 0
     # The server counts the generations of a DaemonSet's template after it has asked webhooks.
@@ -202,7 +202,7 @@ def test_defaults_are_what_webhooks_see(
         assert len(late) == len(COMPLETED_LATE)
         pod["podSpecRules"] = [rule for rule in pod["podSpecRules"] if rule not in late]
     with webhook(cluster, client) as seen:
-        for name, kind, sent in [*documents(shared_data), *corner_cases()]:
+        for name, kind, sent in [*documents(upstream_data), *corner_cases()]:
             seen.clear()
             # Webhooks are asked before validation, so what is refused counts too.
             with contextlib.suppress(RefusedError):
@@ -278,13 +278,13 @@ def registered(cluster: Cluster, client: Client, port: int) -> Iterator[None]:
         client.request("DELETE", f"{collection}/server-defaults")
 
 
-def documents(shared_data: Path) -> Iterator[tuple[str, Kind, Json]]:
+def documents(upstream_data: Path) -> Iterator[tuple[str, Kind, Json]]:
     """Every upstream object of a built-in kind, in namespace `default`, with its file's name."""
-    for path in sorted(shared_data.joinpath("manifests").rglob("*.y*ml")):
+    for path in sorted(upstream_data.joinpath("manifests").rglob("*.y*ml")):
         with contextlib.suppress(yaml.YAMLError):
             for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader):
                 yield from _known(path.name, document)
-    for path in sorted(shared_data.joinpath("reviews").glob("*-create-*.json")):
+    for path in sorted(upstream_data.joinpath("reviews").glob("*-create-*.json")):
         request = json.loads(path.read_text("utf-8"))["request"]
         notes = (request["object"] or {}).get("metadata", {}).get("annotations", {})
         if LAST_APPLIED in notes:

@@ -115,10 +115,10 @@ class Story:
 
 @pytest.fixture(scope="module")
 def whole(
-    gate: Gate, shared_data: Path, tmp_path_factory: pytest.TempPathFactory
+    gate: Gate, upstream_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[w.Whole]:
     """podgate with a policy on every field, asked about namespaces of its own."""
-    crds = [shared_data / "crds" / f"{name}.yaml" for name in w.CRDS]
+    crds = [upstream_data / "crds" / f"{name}.yaml" for name in w.CRDS]
     with w.running(gate, tmp_path_factory.mktemp("whole"), crds) as whole:
         yield whole
 

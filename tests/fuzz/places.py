@@ -190,11 +190,9 @@ def rows_of(names: Iterable[str], folder: Path) -> list[dict[str, Any]]:
 def write() -> None:
     """Make the file of places again."""
     from tests.core.test_shipped_workloads import CUSTOM
-    from tests.corpus import shared_data
+    from tests.upstream import data
 
-    folder = shared_data()
-    assert folder is not None, "the CRDs of some kinds are in the shared folder"
-    lines = ",\n".join(json.dumps(row, sort_keys=True) for row in rows_of(CUSTOM, folder))
+    lines = ",\n".join(json.dumps(row, sort_keys=True) for row in rows_of(CUSTOM, data.folder()))
     FILE.write_text(f"[\n{lines}\n]\n")
 
 

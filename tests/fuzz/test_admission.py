@@ -98,8 +98,8 @@ def test_what_is_no_place_of_a_pod_says_why() -> None:
 
 
 @pytest.mark.parametrize("name", ["jobset.jobset.x-k8s.io", "pytorchjob.kubeflow.org"])
-def test_the_file_of_places_is_what_the_crds_give(name: str, shared_data: Path) -> None:
-    found = rows_of([name], shared_data)
+def test_the_file_of_places_is_what_the_crds_give(name: str, upstream_data: Path) -> None:
+    found = rows_of([name], upstream_data)
     assert found
     known = json.loads(FILE.read_text())
     assert [row for row in known if row["kind"] in {each["kind"] for each in found}] == found

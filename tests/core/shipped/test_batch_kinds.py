@@ -283,10 +283,10 @@ TRAIN_JOB = "trainjob.trainer.kubeflow.org"
 OVERRIDES = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches")
 
 
-def test_every_place_of_a_train_job_is_one_of_some_release(shared_data: Path) -> None:
+def test_every_place_of_a_train_job_is_one_of_some_release(upstream_data: Path) -> None:
     name = "trainjobs.trainer.kubeflow.org"
     found = [
-        crd(shared_data, "trainjobs", "trainer.kubeflow.org", "v1alpha1"),
+        crd(upstream_data, "trainjobs", "trainer.kubeflow.org", "v1alpha1"),
         crd_of("trainer-older", name),
         crd_of("trainer", name),
     ]
