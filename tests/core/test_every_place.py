@@ -42,11 +42,6 @@ OTHER_PODS: dict[str, dict[str, str]] = {
         for kind in ("livenessProbe", "readinessProbe", "startupProbe")
         for rest in ("", ".exec.command", ".terminationGracePeriodSeconds")
     },
-    "trainjob.trainer.kubeflow.org": {
-        ".spec.datasetConfig.env": "of the initializer, a pod that is judged",
-        ".spec.modelConfig.input.env": "of the initializer, a pod that is judged",
-        ".spec.modelConfig.output.env": "of the initializer, a pod that is judged",
-    },
 }
 """Places with a pod's names that are no pieces, with the reason."""
 ARGO = {
@@ -148,6 +143,7 @@ OVERRIDDEN = (
     "imagePullSecrets",
     "initContainers",
     "nodeSelector",
+    "schedulingGates",
     "serviceAccountName",
     "tolerations",
     "volumes",
@@ -196,6 +192,7 @@ BY_HEART = {
     "taskrun.tekton.dev@v1beta1": TASK_RUN | {".spec.sidecarOverrides", ".spec.stepOverrides"},
     "trainjob.trainer.kubeflow.org": {
         *(f".spec.trainer.{each}" for each in ("command", "args", "env", "resourcesPerNode")),
+        *(f".spec.initializer.{each}" for each in ("dataset", "model")),
         *(f".spec.podTemplateOverrides[].spec.{each}" for each in OVERRIDDEN),
         *(f"{PATCHED}.{each}" for each in (*OVERRIDDEN, "securityContext")),
     },

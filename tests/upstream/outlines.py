@@ -4,8 +4,7 @@ An outline (`outlines.yaml`) states facts only: the name of each field and its t
 in `!` is required, `type=value` is a default, `[x]` a list, `{'*': x}` a map. A type that begins with
 a capital is one of Kubernetes' own: its schema is read from the Pod template of a pinned CRD.
 `newer.yaml` has, in the same notation, what releases after the pinned ones add to a CRD; there
-`@PATH` is the schema that the CRD has at another path, `any` an object of unknown fields, and `-`
-removes a field that only some releases have.
+`@PATH` is the schema that the CRD has at another path and `any` an object of unknown fields.
 """
 
 from __future__ import annotations
@@ -76,11 +75,8 @@ def with_newer(file: str, crd: Any) -> Any:
         for path, outline in newer.get(version["name"], {}).items():
             *above, last = steps(path)
             holder = at(root, above)
-            if outline in ("-", "any"):
-                fields = holder["properties"]
-                fields[last] = {"x-kubernetes-preserve-unknown-fields": True}
-                if outline == "-":
-                    del fields[last]
+            if outline == "any":
+                holder["properties"][last] = {"x-kubernetes-preserve-unknown-fields": True}
                 continue
             found = schema_of(outline, root)
             if last in ("[]", "{}"):

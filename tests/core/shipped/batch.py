@@ -35,11 +35,7 @@ PINNED = {
 # All of these are newer than the release whose CRD is pinned.
 NOT_PINNED = {
     "clustertrainingruntime.trainer.kubeflow.org": (r"\.volumeClaimPolicies\[\]",),
-    "trainjob.trainer.kubeflow.org": (
-        r"\.podTemplateOverrides\[\]",
-        r"\.runtimePatches\[\]",
-        r"\.initializer\.",
-    ),
+    "trainjob.trainer.kubeflow.org": (r"\.podTemplateOverrides\[\]", r"\.runtimePatches\[\]"),
     "disaggregatedset.disaggregatedset.x-k8s.io": (r"^\.spec\.slices$",),
     "jobflow.flow.volcano.sh": (r"^\.spec\.flows\[\]\.patch\.",),
     "raycronjob.ray.io": (r"\.historyServerOptions\.", r"\.gcsFaultToleranceOptions\.(ba|st)"),
