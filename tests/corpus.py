@@ -16,6 +16,7 @@ from rich.table import Table
 from tests import everything
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
+from tests.upstream import data
 from webhook.adapters.files import read_all
 from webhook.core import wording
 from webhook.core.assemble import Choices, assemble
@@ -32,7 +33,7 @@ from webhook.offline import Place, Verdict, judge, manifests_of, references_of
 
 ROOT = Path(__file__).resolve().parent.parent
 POLICY = ROOT / "tests" / "corpus-policy.yaml"
-MANIFESTS = "manifests"
+MANIFESTS, OWN = "manifests", "own"
 Json = dict[str, Any]
 
 # Folders with samples beside the one that a project is pinned with.
@@ -45,6 +46,8 @@ PROJECTS = tuple(
     }.values()
 )
 """The projects whose samples are tried, the same samples once."""
+ORIGINS = (OWN, *PROJECTS)
+"""Of what there are samples: of our own objects, and of each project."""
 
 EXPLAINED = {
     (
@@ -166,7 +169,9 @@ def real_manifests(folder: Path) -> Corpus:
 
 @cache
 def samples(project: str) -> Corpus:
-    """The samples of a pinned archive; raises MissingTestbed where it cannot be had."""
+    """The samples of a pinned archive, or our own; raises MissingTestbed where there is no archive."""
+    if project == OWN:
+        return read_corpus(OWN, [data.OWN])
     root = upstream.module_dir(project)
     folders = (upstream.PROJECTS[project].samples, *FURTHER.get(project, ()))
     return read_corpus(project, [root / each for each in folders if (root / each).is_dir()])
@@ -281,8 +286,8 @@ COLUMNS = (
 
 
 def corpora() -> Iterator[Corpus]:
-    """The samples of every archive that can be read here; the others are reported."""
-    for project in PROJECTS:
+    """Our own samples and those of every archive that can be read here; the others are reported."""
+    for project in ORIGINS:
         try:
             yield samples(project)
         except MissingTestbed as error:

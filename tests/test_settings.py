@@ -119,7 +119,6 @@ def test_variables_of_other_commands_and_of_the_tests_may_be_set() -> None:
     read(
         PODGATE_CERTS_DIR="/c",
         PODGATE_CACHE_DIR="/c",
-        PODGATE_SHARED="/c",
         PODGATE_FUZZ_PAIRS="5",
         PODGATE_UPDATE_GOLDEN="1",
     )

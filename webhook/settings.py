@@ -31,7 +31,6 @@ OTHERS = frozenset(
         "PODGATE_CERTS_DIR",
         "PODGATE_FUZZ_PAIRS",
         "PODGATE_KUBERNETES",
-        "PODGATE_SHARED",
         "PODGATE_TRACEBACK",
         "PODGATE_UPDATE_GOLDEN",
     }

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.e2e
 
 SPACE = "corpus"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-ORIGINS = corpus.PROJECTS
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 PATIENCE = 240.0
 NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
@@ -230,7 +229,7 @@ def test_what_a_kind_does_not_take_is_found(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("origin", corpus.ORIGINS)
 def test_what_is_written_is_what_the_api_server_takes(
     api: Api,
     served: dict[tuple[str, str], tuple[str, bool]],

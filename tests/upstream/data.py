@@ -23,7 +23,8 @@ from webhook.adapters.yaml_source import read_documents
 from webhook.core.workload.coverage import pod_like
 
 TRAINING = ("jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")
-OWN = Path(__file__).with_name("own.yaml")
+OWN = Path(__file__).with_name("own")
+"""Objects of our own for kinds without samples."""
 CRDS = {
     **{f"{each}.kubeflow.org": ("training-operator", f"{each}.kubeflow.org") for each in TRAINING},
     "mpijobs.kubeflow.org.v2beta1": ("operators/mpi-operator", "mpijobs.kubeflow.org"),
@@ -91,7 +92,13 @@ def folder() -> Path:
 def _key() -> str:
     pins = (project.pins / "go.sum" for project in upstream.PROJECTS.values())
     modules = (__file__, outlines.__file__, upstream.__file__, samples.__file__)
-    own = (*map(Path, modules), outlines.FILE, outlines.NEWER, OWN, *samples.FOLDER.glob("*.json"))
+    own = (
+        *map(Path, modules),
+        outlines.FILE,
+        outlines.NEWER,
+        *OWN.iterdir(),
+        *samples.FOLDER.glob("*.json"),
+    )
     digest = hashlib.sha256()
     for file in sorted({*pins, *own}):
         digest.update(file.read_bytes())
@@ -123,7 +130,7 @@ def _write_crds(into: Path) -> None:
 
 def _write_samples(into: Path) -> None:
     into.mkdir()
-    shutil.copy(OWN, into)
+    shutil.copytree(OWN, into / OWN.name)
     for project, most in SAMPLES.items():
         root = upstream.module_dir(project)
         files = [(path, kept) for path in _files(root, project) if (kept := workloads(path))]
