@@ -130,6 +130,9 @@ class GitStore(VolumeStore):
             mount and self.mount_clashes(view, ev, new.row, new.item, mount)
         ):
             return
+        for part in (INIT, "volumes"):
+            if ev.held(new.row.path, (*view.spec_path, part)) is None:
+                return  # one without the other is a checkout that nobody makes or nobody sees
         container = sync_container(name, self.image, volume, new.attributes)
         if not ev.fits(new.row.path, (*view.spec_path, "volumes"), scratch(volume)):
             return  # a mount without its volume would be a pod that never starts
