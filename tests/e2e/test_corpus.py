@@ -26,7 +26,7 @@ SPACE = "corpus"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 PATIENCE = 240.0
-NAME = re.compile(r"^  name: (\S+)$", re.MULTILINE)
+NAME = re.compile(r"""^ +"?name"?: "?([^\s",]+)"?,?$""", re.MULTILINE)
 RUNTIME_CLASS = {
     "apiVersion": "node.k8s.io/v1",
     "kind": "RuntimeClass",

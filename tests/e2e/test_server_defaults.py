@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import corpus
 from tests.conftest import REPOSITORY
 from tests.e2e.testbed import releases
 from tests.e2e.testbed.cluster import Cluster
@@ -280,10 +281,9 @@ def registered(cluster: Cluster, client: Client, port: int) -> Iterator[None]:
 
 def documents(upstream_data: Path) -> Iterator[tuple[str, Kind, Json]]:
     """Every upstream object of a built-in kind, in namespace `default`, with its file's name."""
-    for path in sorted(upstream_data.joinpath("manifests").rglob("*.y*ml")):
-        with contextlib.suppress(yaml.YAMLError):
-            for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader):
-                yield from _known(path.name, document)
+    for origin in corpus.ORIGINS:
+        for source, document in corpus.samples(origin).objects:
+            yield from _known(source, document)
     for path in sorted(upstream_data.joinpath("reviews").glob("*-create-*.json")):
         request = json.loads(path.read_text("utf-8"))["request"]
         notes = (request["object"] or {}).get("metadata", {}).get("annotations", {})

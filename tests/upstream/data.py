@@ -64,6 +64,7 @@ SAMPLES = {
     "operators/lws": 20,
     "operators/mpi-operator": 10,
     "spark-operator": 20,
+    "tekton": 40,
     "trainer": 20,
     "training-operator": 30,
     "volcano": 30,
