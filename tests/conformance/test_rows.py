@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.missing import MISSING
 from tests.conformance.rows import ids_in, rows
-from tests.corpus import ROOT
 
 HERE = Path(__file__).parent
-PAGE = ROOT.parent / "shared" / "reference" / "ri-conformance.md"
 
 
 def test_every_row_has_a_test_or_a_reason(request: pytest.FixtureRequest) -> None:
@@ -25,9 +22,3 @@ def test_every_row_has_a_test_or_a_reason(request: pytest.FixtureRequest) -> Non
     tested = ids_in(here)
     assert [each for each in rows() if each not in tested | set(MISSING)] == []
     assert [each for each in MISSING if each in tested] == []
-
-
-@pytest.mark.skipif(not PAGE.exists(), reason="the shared pages are not here")
-def test_the_ids_are_those_of_the_page() -> None:
-    written = re.findall(r"^\| ([A-Z][0-9]+) \|", PAGE.read_text(), re.MULTILINE)
-    assert set(written) == set(rows())
