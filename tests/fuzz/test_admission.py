@@ -69,6 +69,8 @@ ELSEWHERE = {
     "artifact-gc-of-output": "the object states labels and annotations of these pods",
     "dummy": "an image alone, in a field of another name",
     "tool": "an image alone, in a field of another name",
+    "dataset-initializer": "variables alone; everything else is the runtime's",
+    "model-initializer": "variables alone; everything else is the runtime's",
     "run": "it names a Pipeline elsewhere; what it says of all tasks is in the places of tasks",
     "stored": "in the status, which only the controller writes",
     "stored-template": "in the status, which only the controller writes",
