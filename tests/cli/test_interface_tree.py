@@ -224,6 +224,43 @@ def test_an_instance_is_known_by_its_label_in_lower_case() -> None:
     ]
 
 
+def test_an_instance_that_only_jq_can_name(tmp_path: Path) -> None:
+    definition = {
+        "apiVersion": "run.ai/v1alpha1",
+        "kind": "Karta",
+        "metadata": {"name": "plans"},
+        "spec": {
+            "structureDefinition": {
+                "rootComponent": {
+                    "name": "plan",
+                    "kind": {"group": "example.com", "version": "v1", "kind": "Plan"},
+                    "statusDefinition": {"statusMappings": {}},
+                },
+                "childComponents": [
+                    {
+                        "name": "role",
+                        "ownerRef": "plan",
+                        "specDefinition": {"podTemplateSpecPath": ".spec as $s | $s.roles[].pod"},
+                        "instanceIdPath": ".spec as $s | $s.roles[].name",
+                        "podSelector": {
+                            "componentInstanceSelector": {"idPath": ".metadata.labels.role"}
+                        },
+                    }
+                ],
+            }
+        },
+    }
+    plan = owned("Plan", "a", spec={"roles": [{"name": "x", "pod": POD}]})
+    plan["apiVersion"] = "example.com/v1"
+    pod = owned("Pod", "p", "a", metadata={"labels": {"role": "x"}})
+    interface, objects = tmp_path / "interface.yaml", tmp_path / "objects.yaml"
+    interface.write_text(yaml.safe_dump(definition))
+    objects.write_text(yaml.safe_dump_all([plan, pod]))
+    result = podgate("interface", "tree", "plan/a", str(objects), "--interfaces", str(interface))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == ["Plan/a", "  Pod/p  Initializing  (role x)"]
+
+
 def test_an_object_without_a_status_is_at_its_start_and_templates_have_no_state() -> None:
     made = owned("JobSet", "training", spec={"replicatedJobs": [job("master")]})
     template = owned("PodTemplate", "a", template=POD, status={})

@@ -919,7 +919,7 @@ def with_conditions(*types: str) -> dict[str, Any]:
     ("name", "status", "wanted"),
     [
         ("pod", {"phase": "Running"}, {"running"}),
-        ("pod", {}, set()),
+        ("pod", {}, {"initializing"}),
         ("pod", {"phase": "Unknown"}, {"degraded"}),
         ("deployment.apps", with_conditions("Available", "Progressing"), {"running"}),
         ("deployment.apps", with_conditions("ReplicaFailure"), {"degraded", "initializing"}),

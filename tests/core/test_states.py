@@ -331,8 +331,8 @@ def shipped() -> list[Definition]:
     return [each for each in every if has_states(each)]
 
 
-# The API server writes the phase of a Pod. Slurm's operator has no condition in older versions.
-WITHOUT = {"Pod", "Accounting", "Controller", "RestApi"}
+# Slurm's operator has no condition in older versions.
+WITHOUT = {"Accounting", "Controller", "RestApi"}
 
 
 @pytest.mark.parametrize("definition", shipped(), ids=lambda each: str(each.interface.kind))

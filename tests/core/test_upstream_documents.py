@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.fixtures import evaluator
 from tests.core.definitions import children, document, root
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import bind
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.foreign import evaluate, given
 from webhook.core.workload.interface import Interface, parse_interface
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.scale import read_scales
@@ -251,3 +253,79 @@ def test_numbers_and_metadata_go_with_pods_where_ids_do_not(changes: dict[str, A
     assert interface is None
     assert {each.reason for each in problems} == {"not-paired"}
     assert {each.severity for each in problems} == {"warning", "error"}
+
+
+ALONE = (
+    ".spec.plan as $p | $p.roles[] "
+    "| select(.name as $n | ([$p.groups[]?.roles[]?] | index($n) | not))"
+)
+
+
+def test_instances_that_jq_chooses_are_paired_with_their_fragments_and_numbers() -> None:
+    role = {
+        "name": "role",
+        "ownerRef": "set",
+        "specDefinition": {
+            "fragmentedPodSpecDefinition": {
+                "containersPath": f"{ALONE} | .pod.containers",
+                "labelsPath": f"{ALONE} | .labels",
+            }
+        },
+        "instanceIdPath": f"{ALONE} | .name",
+        "scaleDefinition": {
+            "replicasPath": f".spec.copies as $c | {ALONE} | ($c // 1) * (.count // 1)"
+        },
+        "podSelector": {"componentInstanceSelector": {"idPath": ".metadata.labels.role"}},
+    }
+    group = {
+        "name": "group",
+        "ownerRef": "set",
+        "instanceIdPath": ".spec.plan.groups[].name",
+        "scaleDefinition": {
+            "replicasPath": "(.spec.copies // 1) * (.spec.plan.groups[].count // 1)"
+        },
+        "podSelector": {"componentInstanceSelector": {"idPath": ".metadata.labels.group"}},
+    }
+    interface = loaded(components(role, group))
+    roles = [
+        {"name": "a", "count": 3, "pod": {"containers": [{"name": "x"}]}},
+        {"name": "lead", "pod": {"containers": [{"name": "y"}]}},
+        {"name": "b", "labels": {"c": "d"}, "pod": {"containers": [{"name": "z"}]}},
+    ]
+    groups = [{"name": "g", "roles": ["lead"], "count": 4}]
+    body = {**jobset(), "spec": {"copies": 2, "plan": {"roles": roles, "groups": groups}}}
+    definition = Definition(interface)
+    with given(evaluate(definition.foreign, evaluator(), (body,)), body):
+        found = {each.instance: each for each in locate(definition, body)}
+        numbers = {each.instance: each.replicas for each in read_scales(definition, body)}
+    assert {name: each.spec["containers"] for name, each in found.items()} == {
+        "a": [{"name": "x"}],
+        "b": [{"name": "z"}],
+    }
+    assert found["b"].metadata["labels"] == {"c": "d"}
+    assert numbers == {"a": 6, "b": 2, "g": 8}
+
+
+def test_a_component_without_pods_between_two_others_and_a_key_from_a_list() -> None:
+    data = components(
+        {
+            "name": "group",
+            "ownerRef": "set",
+            "scaleDefinition": {"replicasPath": ".spec.size"},
+            "podSelector": {"replicaSelector": {"keyPath": ".metadata.labels.group"}},
+        },
+        {
+            "name": "leader",
+            "kind": {"group": "apps", "version": "v1", "kind": "StatefulSet"},
+            "ownerRef": "group",
+            "specDefinition": {"podTemplateSpecPath": ".spec.leader"},
+            "podSelector": {"componentTypeSelector": {"keyPath": ".metadata.labels.leads"}},
+        },
+    )
+    owner = '[.metadata.ownerReferences[]? | select(.kind == "JobSet") | .uid][0]'
+    member = {"componentName": "group", "groupByKeyPaths": [owner]}
+    data["spec"]["optimizationInstructions"] = {
+        "gangScheduling": {"podGroups": [{"name": "a", "members": [member]}]}
+    }
+    data["status"] = {}
+    assert [each.owner for each in loaded(data).components] == ["", "set", "group"]

@@ -118,7 +118,8 @@ def name_pods(root: Node, find: Find, evaluator: Evaluator) -> None:
         if node.body.get("kind") == "Pod":
             name_pod(node, above)
         definition = find(node.body)
-        inner = (bind(definition, node.body, evaluator), *above) if definition else above
+        # Parity follows ids that only jq can read; admission follows native ones.
+        inner = (bind(definition, node.body, evaluator, "parity"), *above) if definition else above
         stack.extend((each, inner) for each in node.children)
 
 
