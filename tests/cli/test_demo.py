@@ -62,7 +62,7 @@ def test_the_demo_tells_every_place_and_leaves_nothing_behind(tmp_path: Path) ->
         "spec.workerGroupSpecs[1].template",
         "spec.replicatedJobs[1].template.spec.template",
         "compute.cpuMemoryLimit: warn mode: would be refused",
-        "Everything went as told",
+        "Everything went as described",
     ):
         assert words in told, words
     assert "\x1b" not in told

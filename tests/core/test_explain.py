@@ -148,7 +148,7 @@ def test_a_default_that_lost_names_the_winner() -> None:
         "default",
         "/a",
         "wide",
-        "a closer scope says it",
+        "a closer scope sets it",
     )
     assert lost.to is not None
     assert lost.to.policy == "near"
@@ -265,7 +265,7 @@ def test_fields_that_the_kind_cannot_carry_are_told() -> None:
         "{rules: {backoffLimit: {max: 3}, autoscaling: {maxReplicas: {max: 3}}}}"
     )
     found = leaf(kind(rules, "Deployment"), "autoscaling.maxReplicas")
-    assert (found.reach, found.why) == ("unmapped", "Deployment has no place for it")
+    assert (found.reach, found.why) == ("unmapped", "Deployment has no path for it")
     found = leaf(kind(rules, "Deployment"), "backoffLimit")
     assert found.why == "for workloads of type workspace, training, distributed only"
     assert leaf(kind(rules, "Job"), "backoffLimit").reach == "mapped"
@@ -411,7 +411,7 @@ def test_a_field_that_the_kind_cannot_carry_is_unset_with_the_reason() -> None:
     assert entries(report, "backoffLimit") == []
     (entry,) = entries(report, "autoscaling.maxReplicas")
     assert (entry.value, entry.source) == (ABSENT, "unset")
-    assert entry.note == "Deployment has no place for it"
+    assert entry.note == "Deployment has no path for it"
     assert [each.reason for each in entry.warnings] == ["unmapped-default"]
 
 

@@ -378,7 +378,7 @@ def test_a_profile_beside_a_faulty_interface_is_not_said_to_lack_one() -> None:
     assert (faulty.origin, faulty.severity) == ("0.yaml", "error")
     assert follows.reason == "profile-without-interface"
     assert follows.found == "a profile of Fleet whose resource interface cannot be used"
-    assert follows.fix == "mend that one first"
+    assert follows.fix == "correct that one first"
 
 
 def test_a_profile_that_fits_no_interface_cannot_be_used() -> None:

@@ -142,7 +142,9 @@ def demo(out: Console) -> int:
             what = ", ".join(stopped) or "what was starting"
             say(out, f"Stopped {what}, and removed {folder}.")
     faults += [f"{name} still runs" for name in left]
-    verdict = "Everything went as told" if not faults else "Something went otherwise than told"
+    verdict = (
+        "Everything went as described" if not faults else "Something went otherwise than described"
+    )
     say(out, f"{verdict}, in {time.monotonic() - begun:.1f} s.", style="bold")
     for fault in faults:
         complain(f"error: {fault}")

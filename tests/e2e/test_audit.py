@@ -60,7 +60,7 @@ def test_what_breaks_a_rule_today_is_told(bare: Cluster, space: str) -> None:
     assert f"Pod {space}/bad" in found.stdout
     assert "cluster policy images" in found.stdout
     assert f"Pod {space}/good" not in found.stdout
-    assert found.stdout.splitlines()[-1].startswith("2 objects judged: 1 would be")
+    assert found.stdout.splitlines()[-1].startswith("2 objects evaluated: 1 would today be")
     rows = [json.loads(line) for line in audit(bare, "-o", "json").stdout.splitlines()]
     assert [(each["name"], each["violations"][0]["policy"]) for each in rows] == [("bad", "images")]
 

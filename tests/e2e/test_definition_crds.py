@@ -231,7 +231,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
         status(conditionsDefinition={}),
         "conditionsDefinition.path: Required",
     ),
-    "one matcher where a list belongs": (
+    "one matcher instead of a list": (
         changed(statusDefinition={"statusMappings": {"running": {"byPhase": "Running"}}}),
         'unknown field "spec.structureDefinition.rootComponent.statusDefinition.statusMappings.running',
     ),

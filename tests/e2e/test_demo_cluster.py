@@ -26,5 +26,5 @@ def test_the_story_goes_as_told() -> None:
     if done.returncode == MISSING and not os.environ.get("CI"):
         pytest.skip(f"no test bed: {done.stderr}")
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    assert "Everything went as told" in done.stdout
+    assert "Everything went as described" in done.stdout
     assert "Stopped podgate" in done.stdout

@@ -132,7 +132,11 @@ class Kubeconfig:
                 if isinstance(found, dict):
                     self.usable(found, f"{member} {name}")
                     return found
-        what = f"the {member} named {name!r}" if name else f"a {member} for the current context"
+        what = (
+            f"the {member} named {wording.quoted(name)}"
+            if name
+            else f"a {member} for the current context"
+        )
         raise AccessError(f"{self.path} does not hold {what}")
 
     def usable(self, entry: dict[str, Any], what: str) -> None:
@@ -150,7 +154,9 @@ class Kubeconfig:
                 return parts.hostname, parts.port or 443, parts.path.rstrip("/")
         except ValueError:
             pass
-        raise AccessError(f"{self.path}: server is {server!r}; write https://HOST:PORT")
+        raise AccessError(
+            f"{self.path}: server is {wording.quoted(server)}; write https://HOST:PORT"
+        )
 
     def bytes_of(self, entry: dict[str, Any], key: str) -> bytes | None:
         """What `KEY-data` holds, else the file at `KEY`; None when neither is written."""

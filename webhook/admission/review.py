@@ -107,7 +107,7 @@ def envelope(review: Any) -> dict[str, Any]:
         raise Malformed(f"kind is {shown(kind)}; send an {KIND} of {VERSION}")
     if version != VERSION:
         fix = "set admissionReviewVersions to [v1] in the webhook configuration"
-        raise Malformed(f"apiVersion is {shown(version)}, and only {VERSION} is spoken here; {fix}")
+        raise Malformed(f"apiVersion is {shown(version)}, and only {VERSION} is supported; {fix}")
     asked: dict[str, Any] = mapping(review, "request", required=True)
     return asked
 
@@ -307,7 +307,7 @@ def no_room(uid: str) -> ReviewFault:
 
 def waited_too_long(uid: str, seconds: float) -> ReviewFault:
     """The fault for a request whose caller has given up, or is about to."""
-    message = f"podgate is overloaded: this review waited {seconds:.1f} s and was not judged"
+    message = f"podgate is overloaded: this review waited {seconds:.1f} s and was not evaluated"
     return ReviewFault(uid, 503, message, "deadline")
 
 
@@ -461,7 +461,7 @@ REASONS = {
 
 def internal_error_response(uid: str) -> bytes:
     """The answer when judging failed by our own fault: it names no detail of the object."""
-    message = f"podgate failed to judge this review; its log has the stack under uid {uid}"
+    message = f"podgate failed to evaluate this review; its log has the stack under uid {uid}"
     return fault_response(ReviewFault(uid, 500, message, "internal"))
 
 

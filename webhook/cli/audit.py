@@ -51,7 +51,7 @@ Candidate = Annotated[
     typer.Option(
         "--candidate",
         metavar="FILE",
-        help="Policies that are not there yet: only what they would refuse or change is told.",
+        help="Policies that are not there yet: print only what they would refuse or change.",
     ),
 ]
 InjectedOnly = Annotated[

@@ -30,9 +30,9 @@ def show(
     if output == "json":
         return
     kinds = Counter("refused" if each.violations else "changed" for each in found if not each.fault)
-    word = "would be" if proposed else "would be, if they came today,"
+    word = "would be" if proposed else "would today be"
     print(
-        f"{total} objects judged: {kinds['refused']} {word} refused, {kinds['changed']} completed"
+        f"{total} objects evaluated: {kinds['refused']} {word} refused, {kinds['changed']} completed"
         " or noted"
     )
 

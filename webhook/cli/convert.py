@@ -10,6 +10,7 @@ import yaml
 
 from webhook.adapters.files import read_all
 from webhook.cli import loading, outcomes
+from webhook.core import wording
 from webhook.core.decision import Problem
 from webhook.core.policy.convert import INEXACT
 from webhook.core.policy.convert import convert as converted
@@ -69,7 +70,9 @@ def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         identity, sign, names = each.partition("=")
         found = tuple(filter(None, (name.strip() for name in names.split(","))))
         if not identity or not sign or not found:
-            loading.complain(f"error: --scope-name: found {each!r}; write ID=NAMESPACE,NAMESPACE")
+            loading.complain(
+                f"error: --scope-name: found {wording.quoted(each)}; write ID=NAMESPACE,NAMESPACE"
+            )
             raise loading.BadInput
         scopes[identity] = found
     return scopes

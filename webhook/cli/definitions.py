@@ -10,6 +10,7 @@ from typing import Any
 from webhook import jq
 from webhook.adapters.files import STDIN, read_all
 from webhook.cli import loading
+from webhook.core import wording
 from webhook.core.assemble import Choices, assemble
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
@@ -95,7 +96,9 @@ def several_named(found: Known, name: str) -> tuple[Definition, ...]:
     else:
         near = closest(name, names)
         fix = f"did you mean {near}?" if near else "name a shipped kind or a file"
-        loading.complain(f"error: no shipped definition of {name!r} and no such file; {fix}")
+        loading.complain(
+            f"error: no shipped definition of {wording.quoted(name)} and no such file; {fix}"
+        )
     raise loading.BadInput
 
 

@@ -121,7 +121,9 @@ def tell_story(out: Console) -> list[str]:
         pid, folder = webhook.process.pid, webhook.folder
     say(out, "")
     say(out, f"Stopped the webhook (process {pid}) and removed {folder}.")
-    verdict = "Everything went as told" if not faults else "Something went otherwise than told"
+    verdict = (
+        "Everything went as described" if not faults else "Something went otherwise than described"
+    )
     say(out, f"{verdict}, in {time.monotonic() - begun:.1f} s.", style="bold")
     return faults
 

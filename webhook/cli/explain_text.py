@@ -124,7 +124,7 @@ def kind_text(page: Page, told: KindReport) -> None:
     page.line(0, "workload", "bold")
     leaves_text(page, told.workload)
     if not told.workload:
-        page.line(2, "no policy says anything of it", "dim")
+        page.line(2, "no policy applies to it", "dim")
 
 
 def type_text(page: Page, told: TypeReport) -> None:
@@ -141,7 +141,7 @@ def type_text(page: Page, told: TypeReport) -> None:
             page.line(0, wording.clean(where), "bold")
         leaves_text(page, each.leaves)
         if not each.leaves:
-            page.line(2, "no policy says anything of it", "dim")
+            page.line(2, "no policy applies to it", "dim")
 
 
 def leaves_text(page: Page, leaves: Sequence[LeafReport]) -> None:

@@ -18,6 +18,7 @@ from webhook.cli import definitions, loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.interface_show import Branch, draw
 from webhook.cli.lint import write_json
+from webhook.core import wording
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.object_tree import KindName, Node, child_kinds, metadata_of, trees, walk
 
@@ -95,7 +96,9 @@ def parts_of(target: str) -> tuple[str, str]:
     """Kind and name of a target; BadInput once it is reported."""
     kind, slash, name = target.partition("/")
     if not slash or not kind or not name or "/" in name:
-        loading.complain(f"error: found {target!r}; write KIND/NAME, such as jobset/training")
+        loading.complain(
+            f"error: found {wording.quoted(target)}; write KIND/NAME, such as jobset/training"
+        )
         raise loading.BadInput
     return kind, name
 

@@ -89,7 +89,7 @@ Minor = Annotated[
     typer.Option(
         "--kubernetes",
         envvar="PODGATE_KUBERNETES_MINOR",
-        help="Minor version whose server defaults hold, such as 1.37.",
+        help="Minor version whose server defaults apply, such as 1.37.",
     ),
 ]
 
@@ -158,7 +158,7 @@ def tell(problems: Iterable[Problem]) -> None:
 def checked(value: str | None, known: Sequence[str], option: str) -> None:
     """Refuse a word that is not among the known ones."""
     if value is not None and value not in known:
-        complain(f"error: {option}: found {value!r}; write one of {', '.join(known)}")
+        complain(f"error: {option}: found {wording.quoted(value)}; write one of {', '.join(known)}")
         raise BadInput
 
 
@@ -169,7 +169,8 @@ def labels_of(text: str) -> dict[str, str]:
         key, sign, value = part.partition("=")
         if not sign or not key:
             complain(
-                f"error: --namespace-labels: found {part!r}; write key=value, with commas between"
+                f"error: --namespace-labels: found {wording.quoted(part)}; write key=value, separated by"
+                " commas"
             )
             raise BadInput
         labels[key] = value
@@ -247,6 +248,6 @@ def catalog_of(sources: Sources, tally: Counting | None = None) -> Catalog:
         tally.warnings += sum(each.severity == "warning" for each in problems)
     if catalog is None:
         count = sum(1 for each in problems if each.severity == "error")
-        complain(f"{count} problem{'s' if count != 1 else ''} found; nothing was judged")
+        complain(f"{count} problem{'s' if count != 1 else ''} found; nothing was evaluated")
         raise BadInput
     return catalog

@@ -414,6 +414,11 @@ def change_text(change: Change) -> str:
     return f"{clean(change.field)} at {place(change.path)}{value}: {why}{said}"
 
 
+def quoted(text: str) -> str:
+    """Text of a user in double quotes, cleaned and cut."""
+    return json.dumps(cut(text), ensure_ascii=False)
+
+
 def shown(value: Any) -> str:
     """A JSON value as short text."""
     return cut(

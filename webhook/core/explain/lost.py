@@ -28,9 +28,9 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, Default, Policy
 
 LOCK = "shut-out-by-lock"
-CLOSER = "a closer scope says it"
+CLOSER = "a closer scope sets it"
 REASONS: Mapping[str, str] = {
-    LOCK: "a lock of a broader scope holds its own default",
+    LOCK: "a lock of a broader scope keeps its own default",
     "shut-out-by-list": "a broader scope's list of images lacks it",
     "imposed-twice": "a broader scope imposes an item of that key",
 }
@@ -47,7 +47,7 @@ def explained(
         to = broadest.source if broadest is not None else None
     reason = REASONS.get(lost.reason, lost.reason)
     if lost.reason == CLOSER and to is not None and to.scope == lost.source.scope:
-        reason = "an older policy of the same scope says it"
+        reason = "an older policy of the same scope sets it"
     if lost.what == "default":
         return LostSaid("default", lost_default(lost, views), lost.source, reason, to)
     return LostSaid(f"item {lost.what}", None, lost.source, reason, to)
@@ -108,7 +108,7 @@ def why_lost(
         return "a prohibition of the system scope that another scope lifts", opener.source
     winner = kept[0].source if kept else None
     if combination == STRICTEST or winner is None:
-        return "another rule stands", winner
+        return "another rule applies", winner
     order = "broadest" if TABLE.owner(path).broadest_first else "closest"
     if winner.scope == SYSTEM or lost.policy.scope == SYSTEM:
         return "the system scope gives way to any other", winner

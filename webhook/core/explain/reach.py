@@ -78,7 +78,7 @@ STORED_AT: Final[dict[str, Path]] = {
     "tolerations": ("spec", "tolerations"),
 }
 """The same for items, which are volumes where they are not listed here."""
-NO_OBJECT: Final = "no native object has a place for it, so nothing enforces it"
+NO_OBJECT: Final = "no Kubernetes object has a path for it, so nothing enforces it"
 
 
 def is_of_workload(definition: Definition, row: Field) -> bool:
@@ -132,7 +132,7 @@ def refused(plan: Plan, row: Field) -> Reach | None:
 def carried(plan: Plan, component: str, row: Field) -> Reach:
     """Whether the kind has a place for a field that it does not refuse."""
     profile, interface = plan.definition.profile, plan.definition.interface
-    lacking = UNMAPPED, f"{interface.kind} has no place for it"
+    lacking = UNMAPPED, f"{interface.kind} has no path for it"
     if row.shape == SERVING_PORT or (row.shape == WORKLOAD and not row.at):
         held = profile.fields.get(row.path)
         if held is not None and held.main_port:
@@ -181,7 +181,7 @@ def of_pieces(plan: Plan, component: str, row: Field) -> Reach:
     if not forms:
         kind = plan.definition.interface.kind
         return UNMAPPED, f"{kind} states no such part of the pods of {component}"
-    return MAPPED, "" if forms - READ_FORMS else "judged, but a default has no place there"
+    return MAPPED, "" if forms - READ_FORMS else "evaluated, but a default has no path there"
 
 
 def told_from(parts: Iterable[Part], at: Path) -> int:

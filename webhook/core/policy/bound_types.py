@@ -45,9 +45,9 @@ def tell(
 ) -> None:
     """An error when none of the types can carry it, a note when some cannot."""
     if not types & carriers:
-        fix = f"remove it; only {', '.join(sorted(carriers))} can carry it"
+        fix = f"remove it; only {', '.join(sorted(carriers))} have it"
         report.error(path, "no-bound-type", f"{what} for {', '.join(sorted(types))}", fix)
     elif types - carriers:
         missing = ", ".join(sorted(types - carriers))
-        fix = f"nothing, if it is not meant for {missing}"
+        fix = f"leave {missing} out of the policy, or accept that it has no effect there"
         report.warn(path, "some-types-only", f"{what} for {missing}", fix)

@@ -276,7 +276,7 @@ def closest_default(
             chosen = EffectiveDefault(default.value, default.raw, each.policy.source, scope)
         else:
             lost.append(
-                Lost(path, "default", each.policy.source, "a closer scope says it", chosen.source)
+                Lost(path, "default", each.policy.source, "a closer scope sets it", chosen.source)
             )
     return chosen, lost
 
@@ -318,7 +318,7 @@ def union_of_items(
                 lost.append(Lost(path, item.key, source, "shut-out-by-lock"))
             elif item.key in chosen or item.key in excluded:
                 winner = excluded.get(item.key) or chosen[item.key].source
-                lost.append(Lost(path, item.key, source, "a closer scope says it", winner))
+                lost.append(Lost(path, item.key, source, "a closer scope sets it", winner))
             elif item.excluded:
                 excluded[item.key] = source
             else:

@@ -70,7 +70,7 @@ INCOMPLETE = (
     Condition(
         UID_SOURCE,
         lambda given: given[UID_SOURCE] == "custom" and UID not in given,
-        "give runAsUid too: custom ids have to come from somewhere",
+        "give runAsUid too: custom needs an id",
     ),
     Condition(
         AFFINITY_TYPE,

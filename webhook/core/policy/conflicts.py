@@ -62,10 +62,10 @@ def tell(older: Policy, newer: Policy, difference: Difference, common: Overlap) 
     other, other_line, _ = place_in(older, difference.place)
     where = f"{older.origin}:{other_line}" if other_line else older.origin
     found = (
-        f"{difference.what}, which {older.source.label()} says differently "
+        f"{difference.what}, which {older.source.label()} sets to another value "
         f"({where}, {other}) than {newer.source.label()}"
     )
-    fix = "say it in one of them, or give them reaches without a common part"
+    fix = "put it in one of them, or make their selectors disjoint"
     severity = "error" if certain else "warning"
     return Problem(newer.origin, path, found, fix, "conflict", line, column, severity)
 

@@ -55,8 +55,8 @@ def converted(report: Report) -> Sheet:
     if is_global:
         sheet.put(("spec", "scope"), "cluster", ("metadata", "namespace"))
     else:
-        fix = "exclude this namespace from the global policy if only one of them should hold"
-        found = "a policy of a project replaced the global one as a whole; now both hold"
+        fix = "exclude this namespace from the global policy if only one of them should apply"
+        found = "a policy of a project replaced the global one as a whole; now both apply"
         report.warn(("metadata", "namespace"), "converted-choice", found, fix)
     sheet.put(("spec", "workloadTypes"), [TYPES[data["kind"]]], ("kind",))
     if data["kind"] == "DeploymentPolicy":
@@ -105,7 +105,7 @@ class Converter:
                 self.fields(self.report.mapping(raw, here), role_level(key), here)
             elif not isinstance(raw, dict):
                 why = TABLE[key].why if key in TABLE else ""
-                self.lost(here, label(key), why or "no value, rules or items stand below it")
+                self.lost(here, label(key), why or "it has no value, rules or items")
             elif key == GPU:
                 self.gpu(raw, level, here)
             elif key == VOLUMES:
@@ -286,7 +286,7 @@ class Converter:
         attributes = self.report.mapping(raw.get("itemRules"), (*path, "itemRules"))
         for name, said in attributes.items():
             if name == "nfsServer" and isinstance(said, dict) and said.get("required"):
-                why = "it holds for NFS only now; forbid storage.hostPath beside it"
+                why = "it applies to NFS only now; forbid storage.hostPath too"
                 place = (*path, "itemRules", name, "required")
                 self.lost(place, "nfsServer required of every volume", why, "converted-inexactly")
             for field, own in self.shared({name: said}):
@@ -327,7 +327,7 @@ class Converter:
                 self.sheet.put(self.at("rules", level, field, "instances", name), said, here)
             elif said is not None:
                 what = f"{label(key)} of all {field}"
-                self.lost(here, what, "of a list of items only canAdd can be said today")
+                self.lost(here, what, "a list of items takes only canAdd today")
 
     def attribute_rules(self, field: str, key: Any, raw: Any, level: str, path: Path) -> None:
         """Rules of one attribute of the items."""

@@ -77,7 +77,7 @@ class Successor:
 
 
 WORKER = "role:worker"
-NO_POLICY = "it is said by the workload itself and never was a matter of policy"
+NO_POLICY = "the workload itself sets it; policies never could"
 ROWS = (
     Successor("allowPrivilegeEscalation", "security.allowPrivilegeEscalation"),
     Successor("annotations", "annotations"),
@@ -141,7 +141,7 @@ ROWS = (
     Successor("baseWorkload", why="there are no templates of workloads any more"),
     Successor("class", why="the class of the autoscaler cannot be chosen by policy"),
     Successor("ingressUrl", why="it was for internal use only"),
-    Successor("jupyter", why="the tool of a port is said in ports or exposedUrls today"),
+    Successor("jupyter", why="the tool of a port is set in ports or exposedUrls today"),
     Successor("metricName", why="write autoscaling.metric by hand"),
     Successor("mountPropagation", why="write storage.hostPath.attributes.mountPropagation by hand"),
     Successor("mpi", why="the framework is a property of the workload's kind today"),
@@ -149,12 +149,12 @@ ROWS = (
     Successor("name", why=NO_POLICY),
     Successor("namePrefix", why=NO_POLICY),
     Successor("notebookToken", why="it has no successor"),
-    Successor("podAffinity", why="podAffinity.type alone says whether there is one today"),
+    Successor("podAffinity", why="podAffinity.type alone decides whether there is one today"),
     Successor("processes", why="write worker.numWorkers by hand"),
     Successor("pyTorchJob", why="the framework is a property of the workload's kind today"),
     Successor("runPolicy", why="write cleanPodPolicy and backoffLimit by hand"),
-    Successor("serviceType", why="each port says its own serviceType today"),
-    Successor("tensorboard", why="the tool of a port is said in ports or exposedUrls today"),
+    Successor("serviceType", why="each port has its own serviceType today"),
+    Successor("tensorboard", why="the tool of a port is set in ports or exposedUrls today"),
     Successor("tensorboardLogdir", why="it has no successor"),
     Successor("usage", why=NO_POLICY),
     Successor("userId", why=NO_POLICY),

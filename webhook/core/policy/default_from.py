@@ -118,7 +118,7 @@ def unfit(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str,
         return "default-from-self", "name another field"
     if role and level != role_level(role):
         where = "outside all roles" if level == EVERYWHERE else "below another role"
-        return "default-from-elsewhere", f"this rule stands {where}: leave {role}. out"
+        return "default-from-elsewhere", f"this rule is {where}: write the field without {role}."
     if leaf.is_attribute != source.is_attribute or (
         leaf.is_attribute and leaf.row.path != source.row.path
     ):

@@ -110,13 +110,16 @@ def unwritable_values(policy: Policy, settings: Settings) -> Iterator[Problem]:
         given = holding(policy.body.defaults, level)
         source, devices, portion = (given.get(name) for name in (SOURCE, DEVICES, PORTION))
         if source is not None and source.value == FROM_TOKEN and not settings.identity_claims:
-            fix = "set identity-claims to where uid, gid and groups stand in a token"
+            fix = (
+                "set PODGATE_IDENTITY_CLAIMS (--identity-claims of podgate serve) to the claims of"
+                " uid, gid and groups"
+            )
             found = f"{SOURCE} {FROM_TOKEN}"
             yield problem(policy, placed(policy, level, SOURCE), "needs-settings", found, fix)
         if devices is None or portion is None or settings.several_devices:
             continue
         if devices.value > 1 and portion.value < NANO:
-            fix = "keep one of them, or set several-devices where the scheduler knows such shares"
+            fix = "keep one of them, or set PODGATE_SEVERAL_DEVICES (--several-devices of podgate serve)"
             found = f"{PORTION} below 1 beside {DEVICES} {devices.value}"
             place = placed(policy, level, PORTION)
             yield problem(policy, place, "needs-settings", found, fix, "error")

@@ -109,5 +109,5 @@ def check_propagation(here: Here) -> None:
         if len(spoken) > 1 and value != next(iter(spoken)):
             other, key = next(iter(spoken.items()))
             found = f"item {item.key} with {PROPAGATION} {value}, item {key} with {other}"
-            fix = "give all items one, best below attributes: other products refuse two"
+            fix = "give all items the same one, best below attributes: other products refuse two"
             here.warn(place_of(here, row, item, PROPAGATION), "mixed-propagation", found, fix)

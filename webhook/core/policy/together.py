@@ -154,7 +154,7 @@ def namespace_cells(policies: Sequence[Policy]) -> Iterator[list[Policy]]:
 
 
 LOST = {
-    "shut-out-by-lock": "a broader scope forbids changes; have it say this, or remove it",
+    "shut-out-by-lock": "a broader scope forbids changes; write it there, or remove it",
     "shut-out-by-list": "write an image that every broader scope's list has, or add it there",
     "imposed-twice": "remove one of the two assets",
 }
@@ -174,7 +174,7 @@ def lost_problems(
         if not is_default and not is_placed(policy, place):
             place = ("imposed", level, "", identity_of(policy, lost.what, assets))
         said = f"the default of {leaf.path}" if is_default else f"item {lost.what} of {leaf.path}"
-        found = f"{said} in {policy.source.label()} does not count"
+        found = f"{said} in {policy.source.label()} does not apply"
         yield problem(policy, place, lost.reason, found, LOST[lost.reason])
 
 

@@ -14,8 +14,8 @@ POLICY_ONLY = frozenset({EXCLUDE, "name", "description"})
 OUTDATED = {
     "compute.migProfile": ("bound compute.gpuDevicesRequest instead, which counts MIG devices too"),
 }
-KEPT = "know that it is only kept in a label or annotation, for others to act on"
-LOST = "remove it, unless a platform beside podgate reads the policy"
+KEPT = "podgate only writes it to a label or annotation; something else has to act on it"
+LOST = "remove it, unless another platform reads this policy too"
 
 
 def check(draft: Draft) -> None:

@@ -113,7 +113,7 @@ def check_coverage(
             fix = "add it to `openSubtrees`, or to `notPods` with the reason"
         if any(names_place(each.text, place) for each in definition.foreign):
             found = f"{found}, which a path that needs jq names, and no schema can prove it"
-            fix = "look whether jq finds it in every object that uses it, or give it a component"
+            fix = "check that jq finds it in every object that uses it, or give it a component"
             report.warn((), found, fix, "place-uncovered")
             continue
         report.add((), found, fix, "place-uncovered")
@@ -181,6 +181,6 @@ def counted(
         count = pods.count(component.name)
         if component.form in {"template", "spec"} and ids is not None and count < ids:
             found = f"component `{component.name}` has {ids} ids, but {count} pods"
-            report.warn((), found, "look whether the path to its pods is right", "ids-without-pods")
+            report.warn((), found, "check the path to its pods", "ids-without-pods")
         total = sum(numbers) if own and len(numbers) == len(own) else None
         yield Count(component.name, count, ids, len(own), total)

@@ -167,7 +167,7 @@ def without_interface(profile: Stated[Profile], faulty: bool) -> Problem:
     """A profile of a kind that no interface is of, or only a faulty one."""
     found, fix = "without a resource interface", "add the kind's ResourceInterface"
     if faulty:
-        found, fix = "whose resource interface cannot be used", "mend that one first"
+        found, fix = "whose resource interface cannot be used", "correct that one first"
     line, column = profile.document.position(("spec", "kind"))
     return Problem(
         profile.document.origin,

@@ -21,7 +21,7 @@ def corrected(spec: Any, report: Report) -> Any:
         "referencedComponents",
         STRUCTURE,
         report,
-        "say it in the workload profile: `references`",
+        "write it in the workload profile, as `references`",
     )
     for at, component in components(structure):
         mend_component(component, (*STRUCTURE, *at), report)
@@ -54,7 +54,7 @@ def mend_component(component: dict[str, Any], at: Path, report: Report) -> None:
         "referencedComponents",
         at,
         report,
-        "say it in the workload profile: `references`",
+        "write it in the workload profile, as `references`",
     )
     if isinstance(paths := component.get("specDefinition"), dict):
         component["specDefinition"] = paths = dict(paths)
@@ -108,5 +108,5 @@ def as_list(value: Any, at: Path, report: Report) -> Any:
     """One object where a list of matchers belongs counts as a list of one."""
     if not isinstance(value, dict):
         return value
-    report.warn(at, "one matcher where a list belongs", "write it as a list item", "not-a-list")
+    report.warn(at, "one matcher instead of a list", "write it as a list item", "not-a-list")
     return [value]

@@ -33,7 +33,7 @@ def uncovered_kinds(world: World, policy: Policy) -> Iterator[Problem]:
         if missed:
             name = next(iter(policy.body.rules[level][leaf]))
             found = f"a rule on {leaf} that leaves out {named_units(world, missed)}"
-            fix = "a user can choose one of these: say it for all, or there too"
+            fix = "users can choose one of these instead: write the rule for them too"
             yield problem(policy, ("rule", level, leaf, name), "kinds-not-covered", found, fix)
 
 

@@ -36,7 +36,7 @@ def unknown_kinds(world: World, policy: Policy) -> Iterator[Problem]:
             path = ("spec", "kinds", index)
             yield world.at_envelope(policy, path, "no-shipped-kind", found, fix)
     if policy.workload_types and not world.governed(policy):
-        found = f"{', '.join(sorted(policy.workload_types))}, of which no kind has a definition"
+        found = f"{', '.join(sorted(policy.workload_types))}, and no kind of these types has a definition"
         fix = "name other types, or add ResourceInterfaces (--interfaces)"
         yield world.at_envelope(policy, ("spec", "workloadTypes"), "no-shipped-kind", found, fix)
 
@@ -64,7 +64,7 @@ def uncarried(world: World, policy: Policy) -> Iterator[Problem]:
         if row.binding is not Binding.NOTHING and not any(each.carries(row) for each in kinds):
             told.add(row.path)
             carriers = [each.label for each in world.kinds if each.carries(row)]
-            fix = f"only {listed(carriers)} can carry it" if carriers else "remove it"
+            fix = f"only {listed(carriers)} have it" if carriers else "remove it"
             found = f"{row.path}, which no kind that the policy governs can carry"
             yield problem(policy, (what, level, leaf, word), "no-kind-carries", found, fix)
 
@@ -83,7 +83,9 @@ def without_value(world: World, policy: Policy) -> Iterator[Problem]:
                 yield problem(policy, ("rule", level, leaf, "options"), "single-option", found, fix)
             bounds = [name for name in bounds_of(leaf) if name in arguments]
             if bounds:
-                found = f"{' and '.join(bounds)} of {leaf}, which pass where no value is given"
+                found = (
+                    f"{' and '.join(bounds)} of {leaf}, which does not apply where no value is set"
+                )
                 fix = "write required: true beside it, or give a default"
                 place = ("rule", level, leaf, bounds[0])
                 yield problem(policy, place, "bound-without-value", found, fix)
@@ -104,9 +106,7 @@ def unknown_priorities(world: World, policy: Policy) -> Iterator[Problem]:
 def unknown_priority(policy: Policy, place: Place, name: str) -> Problem:
     """The warning on one of them."""
     meant = closest(name, PRIORITIES)
-    fix = (
-        f"did you mean {meant}?" if meant else "see to it that the cluster has such a PriorityClass"
-    )
+    fix = f"did you mean {meant}?" if meant else "make sure that the cluster has this PriorityClass"
     found = f"{name}, which is none of the platform's priority classes"
     return problem(policy, place, "unknown-priority-class", found, fix)
 
@@ -117,7 +117,7 @@ def required_without_effect(world: World, policy: Policy) -> Iterator[Problem]:
         for leaf, arguments in leaves.items():
             if arguments.get("required") is not True or not always_has_value(leaf):
                 continue
-            found = f"required of {leaf}, which always has a value: leaving it out means one"
+            found = f"required of {leaf}, which has a value even where it is left out"
             fix = "remove it; canEdit, blocked or options restrict the value"
             place = ("rule", level, leaf, "required")
             yield problem(policy, place, "required-without-effect", found, fix)

@@ -125,8 +125,8 @@ def lost_rule(each: Constraint, leaf: str, winner: str) -> Lost:
     reason = "prohibition-lost" if each.prohibits else "rules-lost"
     found = f"{each.rule} of {leaf}, which {winner or 'another policy'} decides instead"
     if TABLE.owner(leaf).broadest_first:
-        return Lost(reason, found, "the broader scope's rules hold: have it say this too")
-    return Lost(reason, found, "the closer scope's rules hold: say it there")
+        return Lost(reason, found, "the broader scope's rules apply: write it there too")
+    return Lost(reason, found, "the closer scope's rules apply: write it there")
 
 
 def lost_default(policy: Policy, leaf: str, effective: Leaf) -> Lost | None:

@@ -30,13 +30,15 @@ def selectors(world: World, policy: Policy) -> Iterator[Problem]:
     wanted = selector.requirements
     if any(contradict(a, b) for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a[0] == b[0]):
         fix = "remove one of the two requirements on one label"
-        yield world.at_envelope(policy, at, "selector-empty", "two that exclude each other", fix)
+        yield world.at_envelope(
+            policy, at, "selector-empty", "two requirements that exclude each other", fix
+        )
         return
     if all(operator in NEGATIVE for _, operator, _ in wanted):
         found = (
             f"only {' and '.join(each for each in OPERATORS if each in NEGATIVE)} in the selector"
         )
-        fix = "add a requirement that a namespace has to have"
+        fix = "add a requirement on a label that namespaces must have"
         yield world.at_envelope(policy, at, "selector-negative", found, fix)
     for key, _, _ in wanted:
         if key in NAME_LIKE or (key != NAME_LABEL and closest(key, [NAME_LABEL])):
