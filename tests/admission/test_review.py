@@ -170,7 +170,7 @@ def test_a_review_without_uid_cannot_be_answered_to_anybody() -> None:
 def test_any_version_but_v1_is_refused_by_naming_v1() -> None:
     for version in ("admission.k8s.io/v1beta1", "v1", "", None, 7):
         found = fault(body(asked(), apiVersion=version))
-        assert "only admission.k8s.io/v1 is spoken here" in found.message
+        assert "only admission.k8s.io/v1 is supported" in found.message
         assert (found.uid, found.code) == (UID, 400)
 
 

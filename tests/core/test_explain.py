@@ -545,8 +545,8 @@ def test_every_leaf_of_every_field_is_told_of_every_kind(name: str) -> None:
     [
         ("category", "not-native", 'kept in metadata.labels["podgate.dev/category"], for others'),
         ("exposedUrls", "not-native", 'kept in metadata.annotations["podgate.dev/exposed-urls"]'),
-        ("servingPort.authorizationType", "not-native", "no native object has a place for it"),
-        ("ports.toolType", "not-native", "no native object has a place for it"),
+        ("servingPort.authorizationType", "not-native", "no Kubernetes object has a path for it"),
+        ("ports.toolType", "not-native", "no Kubernetes object has a path for it"),
         ("numWorkers", "unmapped", "for workloads of type distributed only"),
         ("total.gpuDevices", "mapped", ""),
     ],
