@@ -67,6 +67,19 @@ def test_a_return_is_dropped_only_where_others_follow() -> None:
     assert len(mutants(source)) == 2
 
 
+def test_a_mutant_knows_its_line() -> None:
+    source = "x = 1\ny = [\n    a\n    for a in b\n    if a\n    if not a\n]\nwith a: c(a > b)"
+    found = {(site.line, site.change) for site in mutations.sites_of(source)}
+    assert found == {
+        (1, "1 → 2"),
+        (1, "1 → 0"),
+        (5, "if x → if not x"),
+        (6, "not x → x"),
+        (8, "Gt → GtE"),
+        (8, "statement dropped"),
+    }
+
+
 def test_lines_are_found_again_after_others_were_added() -> None:
     old, new = "a\nb\nc\n", "a\nnew\nb\nchanged\n"
     assert recorded_lines(old, new, 3, 3) == {2}

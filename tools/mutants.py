@@ -44,7 +44,13 @@ FOLDER = ROOT / ".mutants"
 EQUIVALENT = Path(__file__).parent / "equivalent_mutants.yaml"
 DECISION = ("webhook/core", "webhook/admission")
 TEXTS = ("webhook/core/policy/lint/", "webhook/core/explain/", "webhook/core/wording.py")
-TESTS = ("tests/test_golden.py", "tests/core", "tests/admission", "tests/test_cases.py")
+TESTS = (
+    "tests/test_golden.py",
+    "tests/core",
+    "tests/admission",
+    "tests/test_cases.py",
+    "tests/test_generated.py",
+)
 TABLE_TESTS = (
     "tests/test_generated.py",
     "tests/core/test_catalogue.py",
@@ -182,7 +188,7 @@ class Runner:
         tables = [each for each in self.items if each.startswith(TABLE_TESTS)]
         start = known if mutant.in_function else [*known, *tables]
         added = [each for each in self.items if each not in self.recording.seconds]
-        ordered = [*start, *added, *round_robin(found, self.recording.sizes)]
+        ordered = [*start, *round_robin(found, self.recording.sizes), *added]
         return list(dict.fromkeys(ordered))
 
     def run(
@@ -510,7 +516,7 @@ def run_all(recording: Recording, mutants: Sequence[Mutant], results: Path) -> N
     child = os.fork()
     if child == 0:
         runner = Runner(recording, mutants, results)
-        pytest.main([*QUIET, *TESTS, *TABLE_TESTS[:1]], plugins=[Sampled(), runner])
+        pytest.main([*QUIET, *TESTS], plugins=[Sampled(), runner])
         left.write_text(json.dumps([(asdict(each), tests) for each, tests in runner.left]))
         sys.stdout.flush()
         os._exit(0)

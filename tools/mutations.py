@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -82,7 +83,8 @@ def visit(node: ast.AST, *, in_function: bool) -> Iterator[Edit]:
                 continue
             place = (held, index) if isinstance(held, list) else (node, name)
             for change, make in edits(node, child, place):
-                line, column = getattr(child, "lineno", 0), getattr(child, "col_offset", 0)
+                at: Any = child.ifs[0] if isinstance(child, ast.comprehension) else child
+                line, column = at.lineno, at.col_offset
                 yield Edit(Site(line, column, change, inside), make)
             yield from visit(child, in_function=inside)
 

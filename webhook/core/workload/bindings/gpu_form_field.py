@@ -69,8 +69,6 @@ class GpuFormField(GpuField):
         for each in found:
             known = old.get(each.key)
             was = (known.path, known.native) if known is not None else None
-            if was is None and view.old is not None:
-                was = (each.path, None)
             self.rules.judge_intent(ev, each.path, each.native, was, None)
         if not found and not use.none:
             self.violate_form(view, ev, use, before)
