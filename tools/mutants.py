@@ -48,6 +48,7 @@ TESTS = (
     "tests/test_golden.py",
     "tests/core",
     "tests/admission",
+    "tests/conformance",
     "tests/test_cases.py",
     "tests/test_generated.py",
 )

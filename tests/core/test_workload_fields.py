@@ -11,10 +11,12 @@ import pytest
 
 from tests.core import building
 from tests.core.definitions import shipped
+from tests.core.test_scale import scaled
 from webhook.core.decide import decide
 from webhook.core.decision import Allowed, Denied
 from webhook.core.plan import compile_plan, component_roles
 from webhook.core.policy import values
+from webhook.core.policy.combine import STRICTEST
 from webhook.core.policy.fields import TABLE
 from webhook.core.references import References
 from webhook.core.request import Request
@@ -326,3 +328,38 @@ def nested(path: str) -> str:
     for step in reversed(("rules", *path.split("."))):
         found = {step: found}
     return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "defaults: {worker: {maxReplicas: 3}}",
+        "defaults: {worker: {minReplicas: 4}}",
+        "rules: {worker: {minReplicas: {max: 9}}}",
+        "rules: {worker: {maxReplicas: {required: true}}}",
+    ],
+)
+def test_bounds_that_disagree_are_told_with_the_policy_that_speaks_of_them(policy: str) -> None:
+    body = building.pytorchjob(workers=4)
+    body["spec"]["elasticPolicy"] = {"minReplicas": 4, "maxReplicas": 3}
+    if policy.startswith("defaults"):
+        missing = "maxReplicas" if "maxReplicas" in policy else "minReplicas"
+        del body["spec"]["elasticPolicy"][missing]
+    decision = building.mutated(building.catalog(policy), body)
+    assert isinstance(decision, Denied)
+    assert [each.source and each.source.policy for each in decision.violations] == ["rules-0"]
+
+
+def test_of_several_maxima_the_least_bounds_a_scale_review() -> None:
+    """Eight pods of one GPU at most cannot be too many, whatever else is allowed."""
+    for cluster, tenant in ((1, 2), (2, 1)):
+        rules = [
+            building.policy(
+                f"rules: {{compute: {{gpuDevicesRequest: {{max: {most}}}}}}}", scope, scope
+            )
+            for scope, most in (("cluster", cluster), ("tenant", tenant))
+        ]
+        rules.append(building.policy("rules: {total: {gpuDevices: {max: 8}}}", "total"))
+        decision = scaled(building.catalog(*rules, combination=STRICTEST), 8, 1)
+        assert isinstance(decision, Allowed)
+        assert decision.warnings == ()
