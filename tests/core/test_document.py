@@ -963,6 +963,37 @@ def test_a_kind_that_is_nearly_ours_is_told_as_that() -> None:
     assert [each.fix for each in problems] == ["did you mean WorkloadPolicy?"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "fix"),
+    [
+        ("spec: {}", "a mapping of another kind", "write "),
+        ("kind: ''\nspec: {}", "a mapping of another kind", "write "),
+        ("metadata: {name: a}\nspec: {}", "an object without kind", "write kind: "),
+        ("apiVersion: v1\nspec: {}", "an object without kind", "write kind: "),
+        (
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy",
+            "ClusterPolicy, a policy of Kyverno",
+            "",
+        ),
+        ("apiVersion: v1\nkind: List\nitems: []", "kind List", "give its items"),
+        ("apiVersion: v1\nkind: ConfigMap", "kind ConfigMap", "give the documents in its data"),
+        ("kind: WorkloadPolcy", "kind WorkloadPolcy", "did you mean WorkloadPolicy?"),
+        ("apiVersion: v1\nkind: WorkloadPolcy", "kind WorkloadPolcy of v1, which", "remove it"),
+        ("apiVersion: apps/v1\nkind: Deployment", "kind Deployment of apps/v1, which", "remove it"),
+        ("kind: Deployment", "kind Deployment", "write "),
+        ("kind: WorkloadPolicy", "WorkloadPolicy without apiVersion", "write apiVersion: "),
+        ("apiVersion: a/v1\nkind: WorkloadPolicy", "WorkloadPolicy with apiVersion a/v1", "write "),
+    ],
+)
+def test_a_document_of_something_else_is_told_as_what_it_is(
+    text: str, found: str, fix: str
+) -> None:
+    policy, (problem,) = parse(text)
+    assert policy is None
+    assert found in problem.found.replace('"', "")
+    assert problem.fix.startswith(fix)
+
+
 def test_a_value_where_rules_belong_is_answered_with_the_usual_rule() -> None:
     _, problems = parse("rules: {compute: {gpuDevicesRequest: 4}}")
     assert "{max: …}" in problems[0].fix

@@ -403,6 +403,25 @@ def test_versions_of_another_layout_have_an_interface_of_their_own() -> None:
     assert [each.name for each in former.interface.components] == ["fleet", "members", "odd-name"]
 
 
+def test_the_bounds_of_an_elastic_policy_are_fields() -> None:
+    body = own_crd()
+    schema = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    numbers = {name: {"type": "integer"} for name in ("minReplicas", "maxReplicas", "maxRestarts")}
+    schema["properties"]["spec"]["properties"]["elasticPolicy"] = {
+        "type": "object",
+        "properties": {**numbers, "minReplicas": {"type": "integer"}},
+    }
+    (definition,) = loaded(infer(body))["example.com", "Fleet"]
+    places = {
+        name: [each.text for each in field.places]
+        for name, field in definition.profile.fields.items()
+        if name.endswith("Replicas")
+    }
+    assert places == {
+        name: [f".spec.elasticPolicy.{name}"] for name in ("minReplicas", "maxReplicas")
+    }
+
+
 def test_equal_versions_share_one_interface() -> None:
     body = own_crd()
     body["spec"]["versions"].append({**copy.deepcopy(body["spec"]["versions"][0]), "name": "v2"})

@@ -8,6 +8,7 @@ import pytest
 
 from webhook.core.workload.query import Match, Program, QueryError, Unsupported, compile_query
 from webhook.core.workload.query_pairing import check_pairing, paired
+from webhook.core.workload.query_syntax import MAX_NESTING
 
 ROWS = [{"x": None}, {"x": 2}, {}]
 
@@ -448,3 +449,13 @@ def test_different_iterators_cannot_be_paired(values: str, ids: str, reason: str
     assert reason in (check_pairing(program(values), program(ids)) or "")
     with pytest.raises(QueryError, match=re.escape(reason)):
         paired(program(values), program(ids), {})
+
+
+@pytest.mark.parametrize("beside", ["", "(.a) + ", "(.a) + (.a) + ((.a)) + "])
+def test_parentheses_may_be_as_deep_as_the_limit_whatever_stands_beside(beside: str) -> None:
+    def deep(levels: int) -> str:
+        return beside + "(" * levels + ".a" + ")" * levels
+
+    count = beside.count(".a") + 1
+    assert values(deep(MAX_NESTING), {"a": 1}) == [count]
+    assert "levels of parentheses" in refused(deep(MAX_NESTING + 1)).reason
