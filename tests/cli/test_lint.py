@@ -35,6 +35,23 @@ def test_exit_codes(file: Path, text: str, relaxed: int, strict: int) -> None:
         assert podgate("lint", str(file), "-o", output, "--strict").exit_code == strict
 
 
+def test_a_claim_that_podgate_creates_is_a_note_and_fails_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = "{claimName: home, path: /home, claimInfo: {size: 1Gi}}"
+    file.write_text(f"{HEAD}  defaults: {{storage: {{pvc: {{instances: [{claim}]}}}}}}\n")
+    result = podgate("lint", str(file), "--strict")
+    assert result.exit_code == 1
+    assert "an administrator creates PersistentVolumeClaim home" in result.stdout
+    monkeypatch.setenv("PODGATE_CREATE_CLAIMS", "true")
+    result = podgate("lint", str(file), "--strict")
+    assert (result.exit_code, result.stderr) == (0, "1 note\n")
+    assert "note: found item home" in result.stdout
+    assert "podgate creates PersistentVolumeClaim home" in result.stdout
+    (found,) = json.loads(podgate("lint", str(file), "-o", "sarif").stdout)["runs"][0]["results"]
+    assert found["level"] == "note"
+
+
 def test_text_has_places_reasons_and_a_count(file: Path) -> None:
     file.write_text(BROKEN)
     result = podgate("lint", str(file))
