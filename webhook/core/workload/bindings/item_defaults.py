@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.core.pointer import ABSENT, read, real
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.model import Default
 from webhook.core.workload.bindings.item_reach import Reading
@@ -45,9 +46,13 @@ def mount_again(
     *,
     locked: bool,
 ) -> None:
-    """A volume is there without its mount, which a re-apply of the containers alone drops."""
+    """A volume is there without its mount, which a re-apply of the containers alone drops.
+
+    Pods that share a list of volumes each mount what was written for the first of them.
+    """
     assert isinstance(policy.store, VolumeStore)
-    if locked:
+    ours = read(ev.request.object, real(native.path)) is ABSENT
+    if locked or ours:
         policy.store.add_mount(view, ev, addition(policy, item), native.key)
         return
     known = reading.before_by_key().get(native.key, ())
