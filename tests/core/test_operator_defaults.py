@@ -70,6 +70,9 @@ POLICIES: dict[str, Json] = {
     },
     "fixed": {"defaults": VALUES, "rules": leaves(lambda value: {"canEdit": False})},
     "forbidden": {"rules": leaves(lambda value: {"blocked": True})},
+    "nothing added": {
+        "rules": {each: {"instances": {"canAdd": False}} for each in ("labels", "annotations")}
+    },
 }
 
 
@@ -170,3 +173,19 @@ def test_every_source_of_an_unlimited_field_is_named() -> None:
     assert all(
         any(word in source for word in ("v0", "v1", "v2", "v3", " 3.")) for *_, source in marked
     )
+
+
+def test_a_manifest_in_the_annotations_of_a_template_is_an_addition() -> None:
+    pod = {"containers": [{"name": "main", "image": "registry.example.com/app:1"}]}
+    template = {"metadata": {"annotations": {LAST_APPLIED: '{"kind": "Deployment"}'}}, "spec": pod}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {}}, "template": template},
+    }
+    found = in_cluster(catalog_of("nothing added"), deployment, applied(deployment, deployment))
+    assert isinstance(found, Denied)
+    assert [(each.field, each.value) for each in found.violations] == [
+        ("annotations", LAST_APPLIED)
+    ]

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from webhook.core import quantity
 from webhook.core.intent import LAST_APPLIED, last_applied
-from webhook.core.pointer import read
+from webhook.core.pointer import Path, read, real
 from webhook.core.request import Request
 
 
@@ -16,6 +16,7 @@ class Item(Protocol):
     """What is looked at of an item."""
 
     key: str
+    path: Path
     raw: Any
 
 
@@ -163,17 +164,22 @@ def token_volumes(spec: dict[str, Any]) -> Iterator[str]:
             yield each["name"]
 
 
-def is_own_annotation(key: str, value: Any, request: Request) -> bool:
-    """What kubectl keeps for itself, and what the API server notes on Pods, by their form."""
+def is_own_annotation(item: Item, request: Request) -> bool:
+    """What kubectl keeps for itself, and what the API server notes on Pods, by their form.
+
+    kubectl keeps the manifest with the object, whose metadata may be that of its pods.
+    """
+    key, value = item.key, item.raw
     if not isinstance(value, str):
         return False
     if key == RESTARTED:
         return TIME.fullmatch(value) is not None
-    if request.kind != "Pod" or request.group:
-        return False
     if key == LAST_APPLIED:
         manifest = last_applied(request.object)
-        return isinstance(manifest, dict) and manifest.get("kind") == request.kind
+        of_object = real(item.path) == ("metadata", "annotations", key)
+        return of_object and isinstance(manifest, dict) and manifest.get("kind") == request.kind
+    if request.kind != "Pod" or request.group:
+        return False
     return key == LIMIT_RANGER and FILLED_IN.fullmatch(value) is not None
 
 
@@ -182,7 +188,7 @@ def is_injected(store: str, item: Item, view: View, request: Request) -> bool:
     if store == "labels":
         return request.kind == "Job" and is_job_label(item.key, item.raw, request.object)
     if store == "annotations":
-        return is_own_annotation(item.key, item.raw, request)
+        return is_own_annotation(item, request)
     if request.kind != "Pod" or request.group:
         return False
     raw = item.raw

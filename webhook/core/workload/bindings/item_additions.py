@@ -15,6 +15,8 @@ def judge_additions(policy: PolicyItems, view: PodView, ev: Evaluation, reading:
             continue
         if policy.find(native) or reading.is_brought(native):
             continue
+        if not ev.set_by_user(native.path, native.raw, None):
+            continue
         old = reading.stood_before(native)
         for each in policy.can_add:
             if not (old and ratchets(each)) and reaches(policy, each, native, view):
