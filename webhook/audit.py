@@ -71,6 +71,11 @@ class Finding:
         return NOT_EVALUATED if self.reason else ALLOWED
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """What tells an object from all others; every version of its API lists it."""
+        return (self.uid,) if self.uid else (self.kind, self.namespace, self.name)
+
+    @property
     def subject(self) -> dict[str, str]:
         """The object as reports name it."""
         return {

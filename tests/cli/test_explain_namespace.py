@@ -155,3 +155,15 @@ def test_without_a_namespace_kind_or_manifest_it_is_bad_input() -> None:
     done = podgate("explain")
     assert done.exit_code == 2
     assert "--namespace" in done.stderr
+
+
+@pytest.mark.parametrize("rest", ["spec: {}\n", "spec: {defaults: null, rules: null}\n"])
+def test_a_policy_that_says_nothing_is_left_out(tmp_path: Path, rest: str) -> None:
+    file = tmp_path / "policies.yaml"
+    other = f"{CLUSTER}metadata: {{name: other}}\nspec: {{defaults: {{workingDir: /a}}}}\n"
+    file.write_text(f"{CLUSTER}metadata: {{name: empty}}\n{rest}---\n{other}")
+    for output in ("yaml", "json", "text"):
+        result = podgate("explain", "-p", str(file), "-n", "team-a", "-o", output)
+        assert result.exit_code == 0, result.stderr
+    names = [each["metadata"]["name"] for each in yaml.safe_load_all(of(file, "-o", "yaml").stdout)]
+    assert names == ["other"]

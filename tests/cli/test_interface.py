@@ -328,3 +328,38 @@ def test_every_command_has_help() -> None:
         result = podgate("interface", name, "--help")
         assert result.exit_code == 0
         assert "Exit code" in result.stdout
+
+
+def test_objects_that_cannot_be_read_leave_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(json.dumps(named_deployment("first")))
+    (tmp_path / "b.yaml").write_text("kind: [Deployment\n")
+    (tmp_path / "c.yaml").write_text("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
+    items = [named_deployment("in-a-list"), {"kind": None}, named_deployment("last")]
+    (tmp_path / "d.yaml").write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    )
+    result = podgate("interface", "extract", "deployments.apps", str(tmp_path), "-o", "json")
+    assert result.exit_code == 2
+    assert [each["name"] for each in json.loads(result.stdout)] == ["first", "in-a-list", "last"]
+    assert f"error: {tmp_path / 'b.yaml'}:2:" in result.stderr
+    assert f"note: {tmp_path / 'c.yaml'}: found v1 Service" in result.stderr
+    assert f"note: {tmp_path / 'd.yaml'}: found no object" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["suspend", "update"])
+def test_an_object_beside_one_that_cannot_be_read_is_not_changed(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "a.yaml").write_text(json.dumps(named_deployment("first")) + "\n---\n[\n")
+    more = ["-c", "deployment", "--set", "schedulerName=mine"] if command == "update" else []
+    result = podgate("interface", command, "deployments.apps", str(tmp_path / "a.yaml"), *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"error: {tmp_path / 'a.yaml'}:" in result.stderr
+
+
+def named_deployment(name: str) -> dict[str, Any]:
+    """A Deployment of this name."""
+    spec = {"containers": [{"name": "a", "image": "x"}]}
+    metadata = {"name": name}
+    body = {"template": {"spec": spec}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": body}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from webhook.cases import comparing, reading, running
+from webhook.cases.case import Case
 from webhook.cli.main import app
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -173,3 +175,54 @@ def test_it_says_of_golden_cases_what_pytest_says() -> None:
     lines = run(folder).stdout.splitlines()
     assert [each.startswith("passed") for each in lines[:-1]] == expected
     assert lines[-1] == f"{expected.count(True)} passed, {expected.count(False)} failed"
+
+
+REQUEST = "request: {object: {apiVersion: v1, kind: Pod, metadata: {name: p}}, MORE}\n"
+MISSHAPEN = {
+    CASE + "expect: {violations: true}\n": "expect.violations must be a list",
+    CASE + "expect: {audit: {a: 1}}\n": "expect.audit must be a list",
+    CASE + "expect: {allowed: true, changes: [1]}\n": "expect.changes must be a map",
+    CASE + "expect: {allowed: true, warnings: 1}\n": "expect.warnings must be a list",
+    CASE + "expect: {allowed: true, warnings: [{}]}\n": "expect.warnings must be a list",
+    CASE + "references: [1]\n" + GOOD: "references must be a map with apiVersion and kind",
+    CASE.replace("metadata: {name: p}", "metadata: [1]") + GOOD: "object must be a map with",
+    CASE + "crds: 1\n" + GOOD: "crds must be a list",
+    REQUEST.replace("MORE", "groups: a") + GOOD: "request.groups must be a list",
+    REQUEST.replace("MORE", "extra: {a: 1}") + GOOD: "request.extra.a must be a list",
+    REQUEST.replace("MORE", "cluster: [1]") + GOOD: "request.cluster must be a map with",
+    REQUEST.replace("MORE", "resource: a") + GOOD: "request.resource must be a map",
+    REQUEST.replace("MORE", "stage: later") + GOOD: "request.stage is one of mutate, validate",
+    CASE + VARIANT.replace("[{reason: canEdit}]", "1"): "variants[0].expect.violations must be",
+}
+
+
+@pytest.mark.parametrize("text", MISSHAPEN, ids=list(MISSHAPEN.values()))
+def test_a_part_of_another_type_is_named_and_other_cases_run(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, text, "broken")
+    written(tmp_path, CASE + GOOD, "sound")
+    result = run(tmp_path)
+    assert result.exit_code == 2
+    assert f"{file}: {MISSHAPEN[text]}" in result.stdout
+    assert result.stdout.splitlines()[-1] == "1 passed, 0 failed, 1 cannot be run"
+
+
+def test_a_fault_with_one_case_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = running.run
+
+    def failing(case: Case, *more: Any) -> Any:
+        if case.file.parent.name == "broken":
+            raise KeyError("a bug")
+        return whole(case, *more)
+
+    monkeypatch.setattr(running, "run", failing)
+    for name in ("a", "broken", "z"):
+        written(tmp_path, CASE + GOOD, name)
+    report = tmp_path / "report.xml"
+    result = run(tmp_path, "--junit", report)
+    assert result.exit_code == 70
+    assert "podgate has a fault: KeyError at " in result.stdout
+    assert "a bug" not in result.output
+    assert result.stdout.splitlines()[-1] == "2 passed, 0 failed, 1 cannot be run"
+    assert len(ElementTree.parse(report).findall(".//error")) == 1

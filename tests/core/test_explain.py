@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from webhook.core.explain.kinds import find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import Entry, KindReport, LeafReport, ObjectReport
 from webhook.core.explain.objects import explain_object
+from webhook.core.plan import Plan
 from webhook.core.pointer import ABSENT, display, read
 from webhook.core.policy.combine import COMBINATIONS, GUARDED, STRICTEST
 from webhook.core.policy.fields import TABLE
@@ -702,3 +704,19 @@ def test_the_pools_of_a_pod_in_fragments_without_metadata_are_unset(kind: str) -
         (ABSENT, "unset"),
         (["z"], "request"),
     ]
+
+
+@pytest.mark.parametrize("raw", [deployment(container()), pytorchjob(container(), container())])
+def test_policies_are_combined_once_for_each_component_and_not_for_each_field(
+    raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    whole = Plan.effective
+
+    def counted(plan: Plan, component: str, roles: tuple[str, ...]) -> Any:
+        asked.append(component)
+        return whole(plan, component, roles)
+
+    monkeypatch.setattr(Plan, "effective", counted)
+    explained(building.catalog(policy("rules: {image: {required: true}}")), raw)
+    assert max(Counter(asked).values()) < 20

@@ -8,7 +8,9 @@ from typing import Any
 
 from webhook.adapters.yaml_source import read_documents
 from webhook.cases.case import (
+    ANY,
     CASE_KEYS,
+    CRDS,
     DOCUMENTS,
     EXPECT_KEYS,
     FILE,
@@ -20,7 +22,9 @@ from webhook.cases.case import (
 )
 from webhook.cases.variants import with_places_set
 from webhook.core.pointer import Path
+from webhook.core.request import Stage
 from webhook.core.source import SourceDocument
+from webhook.offline import not_an_object
 
 
 def cases_in(folder: FilePath) -> list[Case]:
@@ -50,26 +54,76 @@ def cases_of(file: FilePath) -> list[Case]:
     return found
 
 
+LISTS = (*DOCUMENTS, CRDS, "references", "variants")
+MAPS = ("namespaceLabels", "settings", "request", "expect")
+"""Parts of a case that are lists and maps."""
+PARTS: Mapping[str, Mapping[str, type]] = {
+    "request": {
+        "resource": dict,
+        "groups": list,
+        "extra": dict,
+        "cluster": list,
+        "old": dict,
+        "stage": str,
+    },
+    "expect": {
+        "violations": list,
+        "audit": list,
+        "changes": dict,
+        "object": dict,
+        "patch": list,
+    },
+}
+"""What is in such a map has its own type."""
+WORDS: Mapping[type, str] = {list: "a list", dict: "a map", str: "text"}
+
+
 def refuse_misshapen(data: Mapping[str, Any], file: FilePath) -> None:
     """Parts that are no list, map or object where a case has one are mistakes too."""
-    wanted: list[tuple[str, Any, type]] = []
-    wanted += [(key, data.get(key), list) for key in (*DOCUMENTS, "references", "variants")]
-    wanted += [
-        (key, data.get(key), dict) for key in ("namespaceLabels", "settings", "request", "expect")
-    ]
-    variants = data.get("variants")
-    for index, each in enumerate(variants if isinstance(variants, list) else ()):
-        if isinstance(each, dict):
-            at = f"variants[{index}]"
-            wanted += [(f"{at}.{key}", each.get(key), dict) for key in ("set", "expect")]
-    for key, value, kind in wanted:
-        if value is not None and not isinstance(value, kind):
-            raise BadCase(f"{file}: {key} must be a {'list' if kind is list else 'map'}")
-    request = data.get("request")
-    submitted = data.get("object") if request is None else request.get("object")
-    named = isinstance(submitted, dict) and submitted.get("apiVersion") and submitted.get("kind")
-    if not named:
-        raise BadCase(f"{file}: object must be a map with apiVersion and kind")
+    refuse_parts(data, dict.fromkeys(LISTS, list) | dict.fromkeys(MAPS, dict), file, "")
+    refuse_others(data.get("references"), file, "references")
+    request = data.get("request") or {}
+    refuse_parts(request, PARTS["request"], file, "request.")
+    refuse_others(request.get("cluster"), file, "request.cluster")
+    refuse_parts(request.get("extra") or {}, dict.fromkeys(request.get("extra") or (), list), file,
+                 "request.extra.")  # fmt: skip
+    stages = [each.value for each in Stage]
+    if request.get("stage") not in (None, *stages):
+        raise BadCase(f"{file}: request.stage is one of {', '.join(stages)}")
+    submitted = data.get("object") if data.get("request") is None else request.get("object")
+    refuse_others([submitted], file, "object")
+    bodies = [("", data)]
+    for index, each in enumerate(data.get("variants") or ()):
+        at = f"variants[{index}]."
+        refuse_unknown(each, VARIANT_KEYS, file, at.rstrip("."))
+        refuse_parts(each, {"set": dict, "expect": dict}, file, at)
+        bodies.append((at, each))
+    for at, each in bodies:
+        refuse_parts(each.get("expect") or {}, PARTS["expect"], file, f"{at}expect.")
+        warnings = (each.get("expect") or {}).get("warnings")
+        if not is_words(warnings) and warnings != ANY:
+            raise BadCase(f"{file}: {at}expect.warnings must be a list of reasons, or {ANY}")
+
+
+def refuse_parts(data: Any, types: Mapping[str, type], file: FilePath, at: str) -> None:
+    """A part of another type is a mistake; one that is absent or null is none."""
+    for key, kind in types.items():
+        if data.get(key) is not None and not isinstance(data[key], kind):
+            raise BadCase(f"{file}: {at}{key} must be {WORDS[kind]}")
+
+
+def refuse_others(listed: Any, file: FilePath, at: str) -> None:
+    """Whatever is no object of Kubernetes among some is a mistake."""
+    for each in listed or ():
+        if why := not_an_object(each):
+            raise BadCase(f"{file}: {at} must be a map with apiVersion and kind: found {why}")
+
+
+def is_words(value: Any) -> bool:
+    """Whether a value is a list of texts, or none."""
+    return value is None or (
+        isinstance(value, list) and all(isinstance(each, str) for each in value)
+    )
 
 
 def one_document(file: FilePath, *, kubernetes: bool) -> SourceDocument:

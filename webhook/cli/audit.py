@@ -132,7 +132,7 @@ async def run(
     now, then = await catalogs(server, sources, candidate, own_namespace)
     spaces = await spaces_of(server, governed, namespace)
     skipped: Counter[str] = Counter()
-    before = {each.uid: each async for each in audited(server, now, spaces, skipped)}
+    before = {each.key: each async for each in audited(server, now, spaces, skipped)}
     found = [*before.values()]
     if then is not None:
         found = await beyond(server, then, spaces, before)
@@ -205,12 +205,12 @@ async def spaces_of(server: ApiServer, governed: str, namespace: str) -> dict[st
 
 
 async def beyond(
-    server: ApiServer, catalog: Catalog, spaces: Any, before: dict[str, Finding]
+    server: ApiServer, catalog: Catalog, spaces: Any, before: dict[tuple[str, ...], Finding]
 ) -> list[Finding]:
     """What a further policy brings: violations and changes that there are not today."""
     found = []
     async for each in audited(server, catalog, spaces):
-        known = before.get(each.uid)
+        known = before.get(each.key)
         found.append(each if known is None else without(each, known))
     return found
 

@@ -14,6 +14,7 @@ from webhook.core import wording
 from webhook.core.assemble import Choices, assemble
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
+from webhook.core.wording import clean
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
@@ -50,7 +51,8 @@ def from_file(path: str) -> list[Definition]:
         raise loading.BadInput
     definitions = [each for several in found.values() for each in several]
     if not definitions:
-        loading.complain(f"error: {path}: no ResourceInterface and no Karta in it")
+        fix = "write one, or name a shipped kind"
+        loading.complain(f"error: {clean(path)}: no ResourceInterface and no Karta in it; {fix}")
         raise loading.BadInput
     return definitions
 

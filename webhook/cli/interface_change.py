@@ -12,8 +12,9 @@ import yaml
 
 from webhook import jq
 from webhook.cli import definitions, loading
-from webhook.cli.interface_extract import Given, Manifest, objects_of
+from webhook.cli.interface_extract import CORRECT, Given, Manifest, objects_of
 from webhook.cli.lint import write_json
+from webhook.core import wording
 from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, BoundComponent, bind
@@ -132,21 +133,23 @@ def changed(given: str, manifest: str, output: str, write: Callable[[Bound], Non
     try:
         loading.checked(output, FORMATS, "--output")
         found = definitions.definitions_of(given)
-        body = one_of(manifest, objects_of(manifest, found))
+        body = one_of(manifest, *objects_of(manifest, found))
         definition = definitions.fitting(found, body)
         assert definition is not None
         bound = bind(definition, body, jq.evaluator())
         write(bound)
         show(bound, output)
     except (AccessError, JqError) as error:
-        loading.complain(f"error: {manifest}: {error}")
+        loading.complain(f"error: {wording.clean(manifest)}: {error}; {CORRECT}")
         raise typer.Exit(1) from None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
 
 
-def one_of(manifest: str, objects: list[SourceDocument]) -> Any:
-    """The one object of a manifest; BadInput once it is reported that there are several."""
+def one_of(manifest: str, objects: list[SourceDocument], unread: bool) -> Any:
+    """The one object of a manifest; BadInput where it is reported that there are more."""
+    if unread:
+        raise loading.BadInput
     if len(objects) > 1:
         loading.complain(f"error: {manifest}: found {len(objects)} objects; give one")
         raise loading.BadInput

@@ -10,6 +10,7 @@ from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
 from webhook.cli.lint import write_json
+from webhook.core import wording
 from webhook.core.pointer import display
 from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
@@ -28,6 +29,7 @@ Given = Annotated[
 ]
 Manifest = Annotated[str, typer.Argument(metavar="MANIFEST", help="The object; - is stdin.")]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
+CORRECT = "correct the object there, or the path in its definition"
 
 
 def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
@@ -39,7 +41,7 @@ def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
     try:
         loading.checked(output, ("text", "json"), "--output")
         found = definitions.definitions_of(given)
-        objects = objects_of(manifest, found)
+        objects, unread = objects_of(manifest, found)
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     faults = loading.Faults()
@@ -53,26 +55,32 @@ def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
     elif output == "text":
         for number, body in enumerate(bodies):
             as_text(body, first=not number)
-    code = loading.BAD_INPUT if len(bodies) < len(objects) else 0
+    code = loading.BAD_INPUT if unread or len(bodies) < len(objects) else 0
     raise typer.Exit(faults.code(code or int(any(body["uncovered"] for body in bodies))))
 
 
-def objects_of(manifest: str, found: list[Definition]) -> list[SourceDocument]:
-    """The objects of a manifest that the definitions are for."""
+def objects_of(manifest: str, found: list[Definition]) -> tuple[list[SourceDocument], bool]:
+    """The objects of a manifest that the definitions are for, and whether others are unreadable.
+
+    Objects of other kinds beside them are left out with a note. BadInput where there is none.
+    """
     documents, problems = read_all([manifest], kubernetes=True)
     loading.tell(problems)
-    if problems:
-        raise loading.BadInput
+    documents = definitions.unpacked(documents)
     fitting = [each for each in documents if definitions.fitting(found, each.data) is not None]
+    known = ", ".join(f"{definitions.label(each)} {'/'.join(each.versions)}" for each in found)
+    severity = "note" if fitting else "error"
+    for each in documents:
+        if definitions.fitting(found, each.data) is None:
+            kind = " ".join(filter(None, definitions.kind_of_object(each.data))) or "no object"
+            at = wording.clean(each.origin)
+            told = f"found {wording.cut(kind)}; the definition is of {known}"
+            loading.complain(f"{severity}: {at}: {told}")
+    if not (documents or problems):
+        loading.complain(f"error: {wording.clean(manifest)}: no object; write one of {known}")
     if not fitting:
-        kinds = [
-            " ".join(filter(None, definitions.kind_of_object(each.data))) for each in documents
-        ]
-        known = ", ".join(f"{definitions.label(each)} {'/'.join(each.versions)}" for each in found)
-        told = ", ".join(filter(None, kinds)) or "no object"
-        loading.complain(f"error: {manifest}: found {told}; the definition is of {known}")
         raise loading.BadInput
-    return fitting
+    return fitting, bool(problems)
 
 
 def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any] | None:
@@ -88,7 +96,8 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
             others = uncovered(document.data, pods, definition)
     except LocationError as error:
         line, column = document.position(error.path)
-        loading.complain(f"error: {document.origin}:{line}:{column}: {error.text} [{error.reason}]")
+        where = f"{wording.clean(document.origin)}:{line}:{column}"
+        loading.complain(f"error: {where}: {error.text}; {CORRECT} [{error.reason}]")
         return None
     metadata = document.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None

@@ -9,6 +9,7 @@ import typer
 
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
+from webhook.core import wording
 from webhook.core.decision import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import infer as drafting
@@ -45,7 +46,8 @@ def infer(files: Files, kind: Kind = None) -> None:
         raise typer.Exit(loading.BAD_INPUT)
     if not drafts:
         what = f"of kind {kind}" if kind else "at all"
-        loading.complain(f"error: {', '.join(files)}: no {CRD} {what}")
+        named = wording.clean(", ".join(files))
+        loading.complain(f"error: {named}: no {CRD} {what}; give one as the API server has it")
         raise typer.Exit(loading.BAD_INPUT)
     write(drafts)
 

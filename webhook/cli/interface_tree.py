@@ -82,7 +82,9 @@ def tree(
         if is_target(node.body, definition, name)
     ]
     if not found:
-        loading.complain(f"error: no {definitions.label(definition)} {name}")
+        where = ", ".join(files) if files else f"namespace {namespace}"
+        told = f"no {definitions.label(definition)} {name} in {where}"
+        loading.complain(f"error: {wording.clean(told)}; check kind and name")
         raise typer.Exit(1)
     if output == "json":
         bodies = [as_json(each) for each in found]

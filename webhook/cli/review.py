@@ -25,6 +25,7 @@ from webhook.core.request import Stage
 from webhook.loader import DEFAULT_MINOR
 from webhook.offline import policies_for
 
+SEND = "give an AdmissionReview of admission.k8s.io/v1 as the API server sends it"
 STAGES = tuple(each.value for each in Stage)
 File = Annotated[str, typer.Argument(metavar="FILE", help="The AdmissionReview, or - for stdin.")]
 StageName = Annotated[
@@ -66,7 +67,7 @@ def review(
             crds=crds,
         )
         catalog = loading.catalog_of(sources, tally)
-        code = answer(read_review(file), Stage(stage), catalog, labels, tally)
+        code = answer(read_review(file), origin_of(file), Stage(stage), catalog, labels, tally)
     except loading.BadInput:
         code = loading.BAD_INPUT
     raise typer.Exit(code)
@@ -96,13 +97,18 @@ def read_review(file: str) -> bytes:
 
 
 def answer(
-    body: bytes, stage: Stage, catalog: Catalog, labels: dict[str, str], tally: Tally
+    body: bytes,
+    origin: str,
+    stage: Stage,
+    catalog: Catalog,
+    labels: dict[str, str],
+    tally: Tally,
 ) -> int:
     """Print the response; the exit code."""
     request = parse_review(body, stage)
     if isinstance(request, ReviewFault):
         sys.stdout.write(fault_response(request).decode() + "\n")
-        loading.complain(f"error: {request.message}")
+        loading.complain(f"error: {wording.clean(f'{origin}: {request.message}')}; {SEND}")
         return 1 if request.denies else loading.BAD_INPUT
     references = References({request.namespace: labels})
     request = replace(request, time=clock.moment())

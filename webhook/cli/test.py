@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,8 @@ class Found:
 class Result:
     """What came of one case: `problems` are its differences, or why it cannot be run.
 
-    `reason` says why nobody evaluated the manifest, where the case does not expect that.
+    `reason` says why nobody evaluated the manifest, where the case does not expect that; `fault`
+    whether podgate itself failed on the case.
     """
 
     folder: str
@@ -93,6 +95,7 @@ class Result:
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
     reason: str = ""
+    fault: bool = False
 
     @property
     def title(self) -> str:
@@ -106,11 +109,11 @@ def files_in(folders: Sequence[str]) -> list[Found]:
     for given in folders:
         start = Path(given)
         if not start.exists():
-            loading.complain(f"error: {clean(given)}: no such file or folder")
+            loading.complain(f"error: {clean(given)}: no such file or folder; check the path")
             raise loading.BadInput
         listed = [start] if start.is_file() else sorted(start.rglob(FILE))
         if not listed:
-            loading.complain(f"error: {clean(given)}: no {FILE} in it")
+            loading.complain(f"error: {clean(given)}: no {FILE} in it; write one there")
             raise loading.BadInput
         for file in listed:
             found.setdefault(file.resolve(), Found(file, str(file.parent)))
@@ -146,6 +149,9 @@ def results_of(found: Found, schemas: Sequence[KindSchema], *, update: bool) -> 
     except (BadCase, OSError) as error:
         yield Result(found.label, "", ERROR, [str(error)])
         return
+    except Exception as error:
+        yield faulty(found.label, "", error)
+        return
     for case in listed:
         yield result_of(case, found.label, schemas, update=update)
 
@@ -164,11 +170,20 @@ def result_of(case: Case, folder: str, schemas: Sequence[KindSchema], *, update:
             rewriting.rewrite(case, outcome)
             state, problems = UPDATED, []
     except BadCase as error:
-        state, problems = ERROR, [str(error)]
-        return Result(folder, name, state, problems)
+        return Result(folder, name, ERROR, [str(error)])
+    except Exception as error:
+        return faulty(folder, name, error)
     expected = {"judged", "notEvaluated"} & set(case.expect or ())
     reason = "" if expected or not case.offline else why_not_evaluated(outcome.decision)
     return Result(folder, name, state, problems, time.perf_counter() - start, reason)
+
+
+def faulty(folder: str, name: str, error: Exception) -> Result:
+    """The result of a case that podgate itself fails on; PODGATE_TRACEBACK raises it instead."""
+    if os.environ.get("PODGATE_TRACEBACK"):
+        raise error
+    told = [loading.fault_text(error), loading.SEE_FAULT]
+    return Result(folder, name, ERROR, told, fault=True)
 
 
 def not_evaluated(result: Result) -> str:
@@ -211,7 +226,9 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def exit_code(results: Sequence[Result]) -> int:
-    """0 when all is as expected, 1 when a case failed, 2 when one cannot be run."""
+    """0 when all is as expected, 1 when a case failed, 2 when one cannot be run, 70 for a fault."""
+    if any(each.fault for each in results):
+        return loading.FAULT
     if count(results, ERROR):
         return loading.BAD_INPUT
     return 1 if count(results, FAILED) else 0

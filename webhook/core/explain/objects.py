@@ -6,6 +6,7 @@ The steps of a decision are taken once more, so that values can be told of a ref
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from webhook.core.catalog import Plans
@@ -147,6 +148,12 @@ class Explanation:
 
     # The workload
 
+    @cached_property
+    def effectives(self) -> list[Effective]:
+        """The effective policy of every component; each takes as long as all else in a report."""
+        pairs = component_roles(self.definition) or [("", ("worker",))]
+        return [self.plan.effective(*each) for each in pairs]
+
     def workload(self) -> list[FieldReport]:
         """The fields of the object as a whole, and the replicas of every component."""
         leaves = self.leaves.of_workload()
@@ -165,9 +172,7 @@ class Explanation:
 
     def of_workload(self, row: Field, said: tuple[LeafReport, ...]) -> list[FieldReport]:
         """One field of the object, unless neither the policies nor the object say anything."""
-        pairs = component_roles(self.definition) or [("", ("worker",))]
-        effectives = [self.plan.effective(*each) for each in pairs]
-        leaf = united(row.path, effectives) or Leaf(row.path)
+        leaf = united(row.path, self.effectives) or Leaf(row.path)
         asked = AskedOfWorkload(self.origins, self.ev, self.views, self.plan, row, leaf)
         entries = workload_entries(asked)
         told = said and concerns(self.plan, row)
