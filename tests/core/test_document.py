@@ -966,8 +966,8 @@ def test_a_kind_that_is_nearly_ours_is_told_as_that() -> None:
 @pytest.mark.parametrize(
     ("text", "found", "fix"),
     [
-        ("spec: {}", "a mapping of another kind", "write "),
-        ("kind: ''\nspec: {}", "a mapping of another kind", "write "),
+        ("spec: {}", "spec without apiVersion and kind", "write "),
+        ("kind: ''\nspec: {}", "spec without apiVersion and kind", "write "),
         ("metadata: {name: a}\nspec: {}", "an object without kind", "write kind: "),
         ("apiVersion: v1\nspec: {}", "an object without kind", "write kind: "),
         (

@@ -22,7 +22,7 @@ from webhook.core.policy.fields import TABLE
 from webhook.core.policy.strangers import VERSIONS
 from webhook.core.references import References
 from webhook.core.request import Stage
-from webhook.core.wording import AGAIN, NOTE, violation_text
+from webhook.core.wording import AGAIN, NOTE, problem_text, violation_text
 from webhook.settings import Settings
 
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]
@@ -351,6 +351,37 @@ def test_a_late_refusal_names_what_else_may_have_changed_the_object(
     assert message(stage=Stage.VALIDATE).endswith(f"\n{NOTE}") is noted
     assert NOTE not in message()
     assert NOTE not in message(stage=Stage.VALIDATE, subresource="resize")
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"rule": {"tty": {"canEdit": False}}}, 'found "rule"; did you mean rules?'),
+        ({"default": {"tty": True}}, 'found "default"; did you mean defaults?'),
+        ({"imagedAssets": ["a"]}, 'found "imagedAssets"; did you mean imposedAssets?'),
+        ({"spec": {"rules": {}}}, "found spec without apiVersion and kind; write kind: "),
+        (
+            {
+                "defaults": {
+                    "storage": {"secretVolume": {"instances": [{"secret": "s", "path": "/s"}]}}
+                }
+            },
+            "found path; did you mean mountPath?",
+        ),
+        (
+            {"rules": {"labels": {"attributes": {"value": {"regex": "a"}}}}},
+            'found "regex"; labels.value takes ',
+        ),
+        (
+            {"kind": "PolicyException", "apiVersion": "podgate.dev/v1alpha1", "spec": {}},
+            "spec: `until` is missing; add `until`",
+        ),
+    ],
+)
+def test_a_common_mistake_is_told_what_was_meant(document: Any, told: str) -> None:
+    found = [problem_text(each) for each in errors(document)]
+    assert any(told in each for each in found), found
+    assert not [each for each in found if each.endswith((" ", "takes", ";"))], found
 
 
 def test_braces_in_text_are_no_template() -> None:

@@ -16,7 +16,7 @@ LONGEST_ADVICE = 200
 MOST_VIOLATIONS = 50
 HIDDEN = "(not shown)"
 EMPTY = "an empty value"
-SENTENCES = frozenset({"bad-yaml", "unreadable"})
+SENTENCES = frozenset({"bad-yaml", "missing-field", "unreadable"})
 """Reasons whose `found` says by itself what is wrong."""
 
 

@@ -60,9 +60,8 @@ def rule_words(
 def tell_unknown_rule(draft: Draft, leaf: LeafType, key: Any, path: Path) -> None:
     """A word that is no rule."""
     meant = closest(str(key), rules.TABLE)
-    fix = (
-        f"did you mean {meant}?" if meant else f"{leaf.path} takes {', '.join(sorted(leaf.legal))}"
-    )
+    taken = ", ".join(sorted(leaf.legal))
+    fix = f"did you mean {meant}?" if meant else f"{leaf.path} takes {taken or 'no rules'}"
     draft.report.error((*path, key), "unknown-rule", shown(key), fix)
 
 

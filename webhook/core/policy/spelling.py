@@ -12,6 +12,8 @@ from webhook.core.policy import rules
 from webhook.core.policy.report import Report, label
 
 LONGEST_NAME = 64
+MEANT = {"path": "mountPath"}
+"""Names that mean another one than the most similar, where their own is not known."""
 MOST_SUGGESTIONS = 50
 """Looking for similar names costs time: documents with more faults get no suggestions for them."""
 
@@ -66,6 +68,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     if len(word) > LONGEST_NAME:
         return ""
     spelled = {each.lower(): each for each in known}
+    if (meant := MEANT.get(word.lower(), "").lower()) in spelled:
+        return spelled[meant]
     near = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.7)
     return spelled[near[0]] if near else ""
 

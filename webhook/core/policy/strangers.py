@@ -55,6 +55,11 @@ def found_and_fix(data: Mapping[Any, Any], kind: Any, version: Any, group: str) 
     if not kind:
         if "apiVersion" in data or "metadata" in data:
             return "an object without kind", f"write kind: {' or '.join(VERSIONS)}"
+        if "spec" in data:
+            return "spec without apiVersion and kind", f"write kind: {' or '.join(VERSIONS)}"
+        for key in data:
+            if meant := closest(str(key), BODY):
+                return shown(key), f"did you mean {meant}?"
         return "a mapping of another kind", ANY
     if group in OTHER_ENGINES:
         fix = "remove it; podgate reads its own policies, and the two can run side by side"
