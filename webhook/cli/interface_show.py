@@ -180,7 +180,7 @@ def add_other_objects(tree: Branch, profile: Profile) -> None:
     for reserved in profile.reserved:
         tree.add(f"only {reserved.writer} may write {reserved.place.text}")
     if profile.pod_texts:
-        branch = tree.add("text that changes pods, judged on the pods alone")
+        branch = tree.add("text that changes pods, evaluated on the pods alone")
         for text in profile.pod_texts:
             keys = f", keys {', '.join(f'{key}*' for key in text.keys)}" if text.keys else ""
             branch.add(f"{text.place.text}{keys}")

@@ -186,9 +186,9 @@ def first_of(texts: Iterable[str]) -> str:
 def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:
     """Reason and sentence of the condition Ready."""
     if not force.workers:
-        return "NoWorkers", "no webhook process has said what it judges by"
+        return "NoWorkers", "no webhook process has reported what it uses"
     if number == standing.seen:
-        return "InForce", f"all {force.workers} processes judge by it"
+        return "InForce", f"all {force.workers} webhook processes use it"
     if not standing.is_accepted and standing.in_force:
         return "LastGood", f"generation {standing.in_force} stays in force"
     if not standing.is_accepted:

@@ -250,7 +250,7 @@ def policy_spec(*, cluster: bool) -> Schema:
             },
         },
         "enforcement": choice(ENFORCEMENTS, "Warn and Audit refuse and write nothing."),
-        "existing": choice(EXISTING, "strict: what is unchanged is judged too."),
+        "existing": choice(EXISTING, "strict: what is unchanged is evaluated too."),
         "containers": choice(CONTAINERS, "Which containers prohibitions bind."),
         "message": {**TEXT, "description": "Shown with every refusal by this policy."},
         "docsURL": {
@@ -269,7 +269,7 @@ def policy_spec(*, cluster: bool) -> Schema:
         rules.append(rule(selected, "scope department needs a namespaceSelector"))
     return {
         "type": "object",
-        "description": "Whom the policy governs, how, and what it says.",
+        "description": "Whom the policy governs, how, and its defaults and rules.",
         "properties": properties,
         "x-kubernetes-validations": rules,
     }

@@ -182,7 +182,9 @@ class Converter:
             if name not in KEPT_RULES or name not in leaf.legal:
                 what = f"{label(key)} of {leaf.path}"
                 allowed = ", ".join(each for each in KEPT_RULES if each in leaf.legal)
-                self.lost(here, what, f"{f'only {allowed}' if allowed else 'nothing'} can be said")
+                self.lost(
+                    here, what, f"it takes {f'only {allowed}' if allowed else 'no rules'} today"
+                )
                 continue
             self.sheet.put((*at, name), self.argument(leaf, name, raw, here, rewrite), here)
 

@@ -29,7 +29,7 @@ from webhook.core.policy.tree import COMPONENTS
 
 BODY_TEXTS = {
     "defaults": "Values for what a workload leaves open.",
-    "rules": "What workloads may say; the same tree as defaults.",
+    "rules": "What workloads may set; the same tree as defaults.",
 }
 
 

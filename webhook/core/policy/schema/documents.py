@@ -42,7 +42,7 @@ def treatment() -> dict[str, Schema]:
         "workloadTypes": {"description": "The types it is for; absent: all kinds.", **types},
         "kinds": {"description": "The kinds it is for, instead of workloadTypes.", **kinds},
         "enforcement": choice(ENFORCEMENTS, "Warn and Audit refuse and write nothing."),
-        "existing": choice(EXISTING, "strict: what is unchanged is judged too."),
+        "existing": choice(EXISTING, "strict: what is unchanged is evaluated too."),
         "containers": choice(CONTAINERS, "Which containers prohibitions bind."),
         "message": {"description": "Shown with every refusal by this policy.", **TEXT},
         "docsURL": {"description": "Shown with every refusal by this policy.", **address},
