@@ -354,6 +354,17 @@ def test_a_late_refusal_names_what_else_may_have_changed_the_object(
 
 
 @pytest.mark.parametrize(
+    ("text", "write"),
+    [("2cores", "2"), ("2 Cores", "2"), ("0.5cpu", "0.5"), ("4 vCPUs", "4"), ("cores", "")],
+)
+def test_cores_are_a_plain_number(text: str, write: str) -> None:
+    (problem,) = errors({"defaults": {"compute": {"cpuCoreRequest": text}}})
+    assert problem.fix == f"write {write or 'a decimal number such as 0.5'}"
+    if write:
+        assert errors({"defaults": {"compute": {"cpuCoreRequest": write}}}) == []
+
+
+@pytest.mark.parametrize(
     ("document", "told"),
     [
         ({"rule": {"tty": {"canEdit": False}}}, 'found "rule"; did you mean rules?'),

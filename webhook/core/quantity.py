@@ -51,6 +51,7 @@ SMALL = ("", "m", "u")
 FAMILIES = (("E", "P", "T", "G", "M", "k", *SMALL), ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", *SMALL))
 
 LOOSE = re.compile(r"\s*+([+-]?[0-9_]*+[.,]?[0-9_]*+)\s*+([A-Za-z]*+)\s*+")
+CORES = re.compile(r" ?(?:v?cpu|core)s?\Z", re.IGNORECASE)
 THOUSANDS = re.compile(r",[0-9]{3}(?![0-9])")
 """1,000 may mean one or a thousand, so nothing is suggested."""
 LOOSE_SUFFIXES = {
@@ -248,7 +249,7 @@ def _decimal(numerator: int, denominator: int) -> str:
 def _plain(text: str) -> str:
     """The decimal number that text with a suffix, a comma or underscores stands for, or ""."""
     try:
-        nano = abs(parse_text(suggest(text)))
+        nano = abs(parse_text(suggest(CORES.sub("", text[:LONGEST_CACHED]))))
     except QuantityError:
         return ""
     number = f"{nano // NANO}.{nano % NANO:09d}".rstrip("0").rstrip(".")
