@@ -146,6 +146,36 @@ def in_cluster(catalog: Catalog, before: Json, found: Json) -> Any:
     return last if isinstance(last, Denied) else first
 
 
+def podgate_first(catalog: Catalog, before: Json) -> Any:
+    """Both passes where the operator's webhook runs after podgate, which is then called again."""
+    (definition,) = (
+        each
+        for several in catalog.definitions.values()
+        for each in several
+        if each.interface.kind == before["kind"]
+        and before["apiVersion"] in {f"{each.interface.group}/{one}" for one in each.versions}
+    )
+    first = decide(
+        replace(request_of(before, applied(before, before), TEAM), raw=None), catalog, References()
+    )
+    if isinstance(first, Denied):
+        return first
+    return in_cluster(catalog, before, catalog.completed(definition, first.object))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", PAIRS)
+def test_an_object_is_decided_alike_where_podgate_comes_first(name: str, policy: str) -> None:
+    before, _ = PAIRS[name]
+    catalog = catalog_of(policy)
+    offline = judge(before, "file.yaml", catalog, References(), TEAM)
+    cluster = podgate_first(catalog, before)
+    assert isinstance(offline.decision, Denied) == isinstance(cluster, Denied), (
+        outcome(offline.decision),
+        outcome(cluster),
+    )
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", PAIRS)
 def test_an_object_is_decided_alike_before_and_after_its_operator(name: str, policy: str) -> None:
