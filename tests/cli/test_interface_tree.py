@@ -196,6 +196,28 @@ def test_a_tree_of_a_cluster_lists_each_child_kind_once() -> None:
         asyncio.run(from_cluster(server, other, "a", "team", known))
 
 
+@pytest.mark.parametrize("code, rest", [(403, ["JobSet", "Job", "Pod"]), (500, None)])
+def test_what_may_not_be_listed_is_told_and_left_out(
+    capsys: pytest.CaptureFixture[str], code: int, rest: list[str] | None
+) -> None:
+    class Strict(Server):
+        async def ask(self, method: str, path: str, accept: str = "") -> dict[str, Any]:
+            if "/services?" in path:
+                raise ApiError(code, "services is forbidden")
+            return await super().ask(method, path, accept)
+
+    known = definitions.all_of([])
+    server: Any = Strict()
+    asked = from_cluster(server, definitions.one_named(known, "jobset"), "training", "team", known)
+    if rest is None:
+        with pytest.raises(ApiError):
+            asyncio.run(asked)
+        return
+    (root, *_) = trees(asyncio.run(asked), definitions.finder(known), Evaluator())
+    assert [each.body["kind"] for each in walk(root)] == rest
+    assert capsys.readouterr().err == "warning: Service: services is forbidden\n"
+
+
 def test_kinds_below_are_those_of_every_version() -> None:
     known = definitions.all_of([])
     below = {kind: child_kinds(kind, known) for kind in known}

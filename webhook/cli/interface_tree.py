@@ -42,6 +42,7 @@ Given = Annotated[
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 Json = dict[str, Any]
 PAGE = 500
+FORBIDDEN = 403
 MOST = 20_000
 
 
@@ -56,7 +57,7 @@ def tree(
     """Draw an object and all objects below it, by owner references, with the state of each.
 
     From files nothing is asked. From the cluster it needs `get` on the object and `list` on the
-    kinds that its definition names, in its namespace.
+    kinds that its definition names, in its namespace; what may not be listed is left out.
     Exit code 0: drawn, 1: no such object, 2: something cannot be read.
     """
     try:
@@ -118,7 +119,10 @@ def from_files(files: list[str]) -> list[Json]:
 async def from_cluster(
     server: ApiServer, definition: Definition, name: str, namespace: str, known: definitions.Known
 ) -> list[Json]:
-    """The object, and the objects of all kinds below it in its namespace; raises ApiError."""
+    """The object, and the objects of all kinds below it in its namespace; raises ApiError.
+
+    Kinds that may not be listed are told and left out: those who own a workload may seldom list all.
+    """
     served = kinds_served(await discovered(server))
     key = (definition.interface.group, definition.interface.kind)
     if key not in served:
@@ -128,8 +132,14 @@ async def from_cluster(
         return []
     found = [body]
     for kind in sorted(child_kinds(key, known)):
-        if kind in served:
+        if kind not in served:
+            continue
+        try:
             found += await listed(server, kind, path_of(kind, served[kind], namespace))
+        except ApiError as error:
+            if error.code != FORBIDDEN:
+                raise
+            loading.complain(f"warning: {'.'.join(filter(None, (kind[1], kind[0])))}: {error}")
     return found
 
 
