@@ -544,13 +544,13 @@ def test_the_fields_with_listed_values_are_those_of_an_enum() -> None:
 
 @pytest.mark.parametrize(("name", "field"), ENUMS)
 def test_the_values_that_a_kind_takes_are_the_enum_of_its_crd(
-    name: str, field: str, shared_data: Path
+    name: str, field: str, upstream_data: Path
 ) -> None:
     profile = definition(name).profile
     held = profile.fields[field]
     codec = form_of(TABLE.fields[field].reading(), held.written).codec
     written = {str(codec.write(each, each)) for each in held.allows}
-    schema = schemas(shared_data, profile)[profile.versions[0]]
+    schema = schemas(upstream_data, profile)[profile.versions[0]]
     places = [path for each in held.places for path in simple_paths(each.text)]
     found = [at(schema, path) for path in places]
     assert {frozenset(each["enum"]) for each in found if each is not None} == {frozenset(written)}
