@@ -474,7 +474,7 @@ def test_who_waited_too_long_is_answered_without_work(launch: Callable[..., Runn
     # While the first is judged the others come in; the next one is judged, and then they are late.
     assert late
     for answer in late:
-        assert "not judged" in answer["response"]["status"]["message"]
+        assert "not evaluated" in answer["response"]["status"]["message"]
         assert answer["response"]["uid"] not in seen
     assert len(seen) + len(late) == len(bodies)
     _, text = made.probe("/metrics")

@@ -179,6 +179,7 @@ def crd(kind: str, versions: list[str], group: str = "example.com", **containers
                 {
                     "name": each,
                     "served": True,
+                    "storage": each == versions[0],
                     "schema": {"openAPIV3Schema": {"type": "object", **schema}},
                 }
                 for each in versions

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
+from tests.cli.test_audit import CRDS, crd
 from tests.core.building import policy
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.served import Certificates
@@ -63,6 +64,36 @@ def test_what_breaks_a_rule_today_is_told(bare: Cluster, space: str) -> None:
     assert found.stdout.splitlines()[-1].startswith("2 objects evaluated: 1 would today be")
     rows = [json.loads(line) for line in audit(bare, "-o", "json").stdout.splitlines()]
     assert [(each["name"], each["violations"][0]["policy"]) for each in rows] == [("bad", "images")]
+
+
+def test_objects_of_a_kind_that_no_definition_covers_are_counted(
+    bare: Cluster,
+    api: Api,  # noqa: F811 - the fixture
+    space: str,
+) -> None:
+    definition = crd("Reactor", ["v1"])
+    name = definition["metadata"]["name"]
+    api.request("POST", CRDS, definition)
+    try:
+        made = {
+            "apiVersion": "example.com/v1",
+            "kind": "Reactor",
+            "metadata": {"name": "core"},
+            "spec": {"template": {"spec": {"containers": [{"name": "m", "image": B}]}}},
+        }
+
+        for _ in range(100):
+            # A kind that is not served yet is answered by a page of text.
+            with contextlib.suppress(StatusError, ValueError):
+                api.request("POST", f"/apis/example.com/v1/namespaces/{space}/reactors", made)
+                break
+            time.sleep(0.1)
+        told = "not evaluated: 1 object of Reactor.example.com/v1: no definition covers this kind"
+        found = audit(bare)
+        assert told in found.stderr.splitlines()
+        assert "1 unknown-kind" in found.stderr
+    finally:
+        api.request("DELETE", f"{CRDS}/{name}")
 
 
 def test_a_policy_that_is_not_there_yet_tells_what_it_would_bring(
