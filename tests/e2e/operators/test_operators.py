@@ -153,11 +153,12 @@ def test_it_scales(played: Played) -> None:
 
 @each_of([case for case in ASKED if case.suspends])
 def test_what_suspend_prints_suspends_it(played: Played, tmp_path: Path) -> None:
+    count = len(played.pods())
     printed(played, tmp_path, "suspend")
     wait_for(lambda: not played.pods(), f"its pods stay:\n{played.state()}", PATIENCE)
     wait_for(lambda: tree(played)["state"] == "Suspended", "its state stays", PATIENCE)
     printed(played, tmp_path, "suspend", "--resume")
-    played.running(played.case.pods)
+    played.running(count)
     wait_for(lambda: tree(played)["state"] == played.case.state, "it does not go on", PATIENCE)
     assert played.complaints() == []
     assert played.refusals() == []
