@@ -74,3 +74,21 @@ def test_text_stays_text_for_every_reader(text: str) -> None:
         (found,), _ = read_documents(written, "written", kubernetes=kubernetes)
         assert found.data == {"a": text, "b": [text, text]}
         assert not found.texts
+
+
+EMPTY = ("{}", "{defaults: null}", "{defaults: {}}", "{defaults: {modelStore: {pvc: {}}}}",
+         "{rules: {compute: {}}}", "{defaults: null, rules: null}")  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", EMPTY)
+def test_a_policy_that_says_nothing_is_converted_beside_others(tmp_path: Path, spec: str) -> None:
+    head = "apiVersion: podgate.dev/v1alpha1\nkind: WorkloadPolicy\n"
+    empty = f"{head}metadata: {{name: empty, namespace: a}}\nspec: {spec}\n"
+    file = tmp_path / "policies.yaml"
+    file.write_text(f"{empty}---\n{empty.replace('empty', 'other')}")
+    result = podgate("convert", str(file))
+    assert result.exit_code == 0, result.stderr
+    found = list(yaml.safe_load_all(result.stdout))
+    assert [each["metadata"]["name"] for each in found] == ["empty", "other"]
+    file.write_text(result.stdout)
+    assert podgate("lint", str(file)).exit_code == 0

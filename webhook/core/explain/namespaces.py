@@ -222,7 +222,7 @@ def less(policy: Policy, section: str, level: str, field: str) -> Any:
 def bound(written: dict[str, Any], namespace: str) -> dict[str, Any]:
     """A written policy that applies to one namespace alone."""
     document = copy.deepcopy(written)
-    spec = document["spec"] = document.get("spec") or {}  # an empty policy may lack it
+    spec = document["spec"]
     if not document["metadata"].get("namespace"):
         spec.pop("excludeNamespaces", None)
         spec["namespaceSelector"] = {"matchLabels": {NAME_LABEL: namespace}}

@@ -42,6 +42,7 @@ def written_anew(given: SourceDocument, context: Context) -> Sheet:
     assert envelope is not None
     sheet = Sheet()
     write_envelope(sheet, given, envelope)
+    sheet.data.setdefault("spec", {})  # a policy may say nothing
     draft = Draft(report, envelope.workload_types)
     for section in ("defaults", "rules"):
         found = envelope.body.get(section)
