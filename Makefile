@@ -16,7 +16,7 @@ LOCK ?= requirements-image.lock
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types imports fast test e2e test-minors \
-        test-operators fuzz fuzz-admission mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
+        test-operators fuzz fuzz-admission every-command mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -97,8 +97,12 @@ cluster-down: $(STAMP) ## stop what `make cluster` left running
 bench: $(STAMP) ## the performance gates, limit and figure side by side
 	@$(BIN)/python -m bench
 
-corpus: $(STAMP) ## real manifests through podgate apply: a table by kind
+corpus: $(STAMP) ## real manifests through podgate apply: a table by kind; then every document through every command
 	@$(BIN)/python -m tests.corpus
+	@$(BIN)/python -m tests.every --unbroken
+
+every-command: $(STAMP) ## every command over 20,000 documents broken by a fixed seed (SEED=, COUNT=): a table
+	@$(BIN)/python -m tests.every --seed $(if $(filter file,$(origin SEED)),14,$(SEED)) --count $(if $(filter file,$(origin COUNT)),20000,$(COUNT))
 
 docs: $(STAMP) ## generated files again: deploy/ and the pages made from the tables
 	@$(BIN)/python -m tests.generated --write

@@ -1,0 +1,1 @@
+"""Every command over everything there is, and over documents that are broken by a fixed seed."""
