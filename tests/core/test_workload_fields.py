@@ -331,20 +331,22 @@ def nested(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "policy",
+    ("policy", "missing"),
     [
-        "defaults: {worker: {maxReplicas: 3}}",
-        "defaults: {worker: {minReplicas: 4}}",
-        "rules: {worker: {minReplicas: {max: 9}}}",
-        "rules: {worker: {maxReplicas: {required: true}}}",
+        ("defaults: {worker: {maxReplicas: 3}}", "maxReplicas"),
+        ("defaults: {worker: {minReplicas: 4}}", "minReplicas"),
+        ("defaults: {worker: {maxReplicas: 9}}", ""),
+        ("defaults: {worker: {minReplicas: 1}}", ""),
+        ("rules: {worker: {minReplicas: {max: 9}}}", ""),
+        ("rules: {worker: {maxReplicas: {required: true}}}", ""),
     ],
 )
-def test_bounds_that_disagree_are_told_with_the_policy_that_speaks_of_them(policy: str) -> None:
+def test_bounds_that_disagree_are_told_with_the_policy_that_speaks_of_them(
+    policy: str, missing: str
+) -> None:
     body = building.pytorchjob(workers=4)
     body["spec"]["elasticPolicy"] = {"minReplicas": 4, "maxReplicas": 3}
-    if policy.startswith("defaults"):
-        missing = "maxReplicas" if "maxReplicas" in policy else "minReplicas"
-        del body["spec"]["elasticPolicy"][missing]
+    body["spec"]["elasticPolicy"].pop(missing, None)
     decision = building.mutated(building.catalog(policy), body)
     assert isinstance(decision, Denied)
     assert [each.source and each.source.policy for each in decision.violations] == ["rules-0"]
