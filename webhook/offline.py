@@ -125,6 +125,8 @@ def not_an_object(data: Any) -> str:
     metadata = data.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         return "metadata that is no map"
+    if not isinstance((metadata or {}).get("namespace") or "", str):
+        return "a metadata.namespace that is no text"
     return ""
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli import running
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "policies" / "examples" / "demo"
 KEYS = [
@@ -187,3 +189,19 @@ def test_what_is_no_review_is_bad_input(text: str) -> None:
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: "), done.stderr
+
+
+@pytest.mark.parametrize("namespace", ["1.5", "7", "true", "[a]", "{a: b}"])
+def test_a_namespace_that_is_no_text_is_an_error_of_its_document(
+    tmp_path: Path, namespace: str
+) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec: {containers: [{name: a}]}\n"
+    file = tmp_path / "pods.yaml"
+    broken = pod.replace("NAME", f"broken, namespace: {namespace}")
+    file.write_text("---\n".join((pod.replace("NAME", "first"), broken, pod.replace("NAME", "z"))))
+    for command in ("apply", "explain"):
+        done = running.podgate(command, str(file), "-o", "json")
+        assert done.exit_code == 2
+        assert f"error: {file}:6:1: " in done.stderr
+        assert "metadata.namespace that is no text" in done.stderr
+        assert [json.loads(each)["name"] for each in done.stdout.splitlines()] == ["first", "z"]

@@ -65,7 +65,9 @@ class Server:
             raise ApiError(404, "no such collection")
         return copy.deepcopy(self.collections[path]), "1"
 
-    async def pages(self, path: str, **query: str) -> AsyncIterator[tuple[list[Json], str]]:
+    async def pages(
+        self, path: str, accept: str = "", **query: str
+    ) -> AsyncIterator[tuple[list[Json], str]]:
         """A collection, a few objects a page."""
         found, version = await self.items(path)
         for start in range(0, len(found), 7):
