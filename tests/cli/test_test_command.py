@@ -226,3 +226,10 @@ def test_a_fault_with_one_case_leaves_the_others(
     assert "a bug" not in result.output
     assert result.stdout.splitlines()[-1] == "2 passed, 0 failed, 1 cannot be run"
     assert len(ElementTree.parse(report).findall(".//error")) == 1
+
+
+@pytest.mark.parametrize("key", ["violations", "audit", "warnings"])
+def test_null_where_an_expectation_has_a_list_expects_none(tmp_path: Path, key: str) -> None:
+    written(tmp_path, CASE + GOOD.replace("{allowed", f"{{{key}: null, allowed"))
+    result = run(tmp_path)
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed")

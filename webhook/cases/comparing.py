@@ -61,9 +61,8 @@ def compare(expect: Mapping[str, Any], outcome: Outcome) -> list[str]:
     """Every difference between what is expected and what came, readable; empty when none."""
     seen = facts(outcome)
     wanted = dict(expect)
-    wanted.setdefault("violations", [])
-    wanted.setdefault("audit", [])
-    wanted.setdefault("warnings", [])
+    for key in ("violations", "audit", "warnings"):
+        wanted[key] = wanted.get(key) or []
     if wanted["warnings"] == ANY:
         del wanted["warnings"]
     else:
