@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.side_by_side", description=__doc__)
     parser.add_argument("--minor", action="append", default=[], help="an older Kubernetes minor")
     parser.add_argument(
-        "--minors-within", type=float, default=22, help="minutes after which none is begun"
+        "--minors-within", type=float, default=26, help="minutes after which none is begun"
     )
     known, extra = parser.parse_known_args(arguments)
     started = time.monotonic()

@@ -325,9 +325,8 @@ def test_a_review_tells_no_value(
     for kind in KINDS:
         for stage in Stage:
             for _, document in planted.manifests(kind):
-                answer(
-                    json.dumps(review(document)).encode(), stage, catalog, {}, Tally(frozenset())
-                )
+                body, tally = json.dumps(review(document)).encode(), Tally(frozenset())
+                answer(body, "review.json", stage, catalog, {}, tally)
                 out, err = capsys.readouterr()
                 response = json.loads(out)["response"]
                 response.pop("patch", None)
