@@ -109,9 +109,9 @@ def is_non_root(pod: Any) -> bool:
     return (node_at(pod, path) is True or all(stated)) and False not in stated
 
 
-def always_pulls(pod: Any) -> bool:
-    """Whether the main container always pulls its image."""
-    return any(each.get("imagePullPolicy") == "Always" for each in pod.get("containers") or ())
+def never_pulls(pod: Any) -> bool:
+    """Whether the main container never pulls its image."""
+    return any(each.get("imagePullPolicy") == "Never" for each in pod.get("containers") or ())
 
 
 def ends_soon(pod: Any) -> bool:
@@ -134,9 +134,9 @@ BREACHES: tuple[Breach, ...] = (
     ),
     Breach(
         "imagePullPolicy",
-        fixed("imagePullPolicy", "Always"),
+        fixed("imagePullPolicy", "Never"),
         (leave_out("imagePullPolicy"),),
-        holds=always_pulls,
+        holds=never_pulls,
     ),
     Breach(
         "terminationGracePeriodSeconds",

@@ -68,6 +68,7 @@ def control(place: Place) -> Any:
     """A compliant object of the kind with pods in the place."""
     document = place.document()
     numbers.limit(place.kind, document)
+    numbers.pull(place.kind, document)
     node = places.at(document, place.slot)
     if place.what == "open":
         return document

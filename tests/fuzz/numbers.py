@@ -89,6 +89,16 @@ def can_state(place: Place, field: str) -> bool:
     return any(reaches(place.document(), each) for each in paths_of(place.kind).get(field, ()))
 
 
+def pull(kind: str, document: dict[str, Any]) -> None:
+    """State the pull policy beside images where the kind's own default would be another."""
+    for default in definition_of(kind).profile.shadow_defaults:
+        path = steps_of(default.place.text)
+        if path is not None and path[-1] == "imagePullPolicy":
+            for node in ends_in(document, path, make=False):
+                if "image" in node:
+                    node[path[-1]] = "Always"
+
+
 def limit(kind: str, document: dict[str, Any]) -> None:
     """Give limits a value that have none where they are left out, which no bound lets in."""
     rows = definition_of(kind).profile.fields
