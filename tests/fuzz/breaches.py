@@ -109,9 +109,9 @@ def is_non_root(pod: Any) -> bool:
     return (node_at(pod, path) is True or all(stated)) and False not in stated
 
 
-def never_pulls(pod: Any) -> bool:
-    """Whether the main container never pulls its image."""
-    return any(each.get("imagePullPolicy") == "Never" for each in pod.get("containers") or ())
+def always_pulls(pod: Any) -> bool:
+    """Whether the main container always pulls its image."""
+    return any(each.get("imagePullPolicy") == "Always" for each in pod.get("containers") or ())
 
 
 def ends_soon(pod: Any) -> bool:
@@ -134,9 +134,9 @@ BREACHES: tuple[Breach, ...] = (
     ),
     Breach(
         "imagePullPolicy",
-        fixed("imagePullPolicy", "Never"),
+        fixed("imagePullPolicy", "Always"),
         (leave_out("imagePullPolicy"),),
-        holds=never_pulls,
+        holds=always_pulls,
     ),
     Breach(
         "terminationGracePeriodSeconds",

@@ -295,6 +295,8 @@ def carries(place: Place, breach: Breach, way: Way) -> bool:
     if breach.holds is not None:
         if place.kind.endswith(" JobFlow"):
             return False  # what goes over a template may leave out what that has
+        if breach.field == "imagePullPolicy" and numbers.always_pulls(place.kind):
+            return False  # wrapped objects are decided as the operator will complete them
         return not place.subresource and {"env", CONTEXT} <= place.containers.get(
             "containers", NONE
         )

@@ -89,6 +89,14 @@ def can_state(place: Place, field: str) -> bool:
     return any(reaches(place.document(), each) for each in paths_of(place.kind).get(field, ()))
 
 
+def always_pulls(kind: str) -> bool:
+    """Whether a kind's operator fills in that images are always pulled."""
+    held = definition_of(kind).profile.shadow_defaults
+    return any(
+        each.value == "Always" and each.place.text.endswith(".imagePullPolicy") for each in held
+    )
+
+
 def pull(kind: str, document: dict[str, Any]) -> None:
     """State the pull policy beside images where the kind's own default would be another."""
     for default in definition_of(kind).profile.shadow_defaults:
