@@ -121,7 +121,7 @@ async def from_cluster(
 ) -> list[Json]:
     """The object, and the objects of all kinds below it in its namespace; raises ApiError.
 
-    Kinds that may not be listed are told and left out: those who own a workload may seldom list all.
+    Kinds that may not be listed are left out with a warning: few owners of a workload may list all.
     """
     served = kinds_served(await discovered(server))
     key = (definition.interface.group, definition.interface.kind)

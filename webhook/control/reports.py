@@ -76,6 +76,6 @@ def fault_of(api: str, subject: Mapping[str, str]) -> Json:
 
 
 def described(api: str, subject: Mapping[str, str], text: str) -> Json:
-    """What a result says of which object, in the form of the API."""
+    """Return the result of one object in the form of the API."""
     told, subjects = ("description", "subjects") if api == APIS[0] else ("message", "resources")
     return {told: wording.cut(text, LONGEST), subjects: [dict(subject)]}
