@@ -1,20 +1,22 @@
-"""What is already there, judged: every governed object of a cluster as if it came today."""
+"""What is already there: every governed object of a cluster, evaluated as if it came today."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook import clock, jq
 from webhook.adapters.api_server import METADATA_LIST, ApiError, ApiServer
+from webhook.adapters.discovery import discovered
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
 from webhook.claims import read_claims
 from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
+from webhook.control.served import LIST, listed_kinds
 from webhook.control.undefined import Undefined, undefined
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -34,7 +36,7 @@ from webhook.core.owners import controller_of
 from webhook.core.policy.selectors import NAME_LABEL
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
-from webhook.core.workload.crd_brief import Brief, brief_of
+from webhook.core.workload.crd_brief import Brief, brief_of, kinds_with_pods
 from webhook.core.workload.definition import Definition
 from webhook.crds import PATH as CRDS
 
@@ -42,6 +44,7 @@ log = logging.getLogger("podgate.audit")
 
 Json = dict[str, Any]
 Labels = Mapping[str, str]
+Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,14 @@ async def audited(
     catalog: Catalog,
     namespaces: Mapping[str, Labels],
     skipped: Counter[str] | None = None,
+    warn: Warn = log.warning,
 ) -> AsyncIterator[Finding]:
     """Every object of a governed kind in these namespaces, evaluated, kind by kind and page by page.
 
     What controllers make of a governed object is evaluated with it. Kinds that the cluster does not
-    serve have no objects. `skipped` counts objects that are not evaluated, by reason. A fault of
-    podgate is the finding on the object that leads to it.
+    serve have no objects. `skipped` counts objects that are not evaluated, by reason; `warn` gets a
+    text for each kind that may not be listed. A fault of podgate is the finding on the object that
+    leads to it.
     """
     skipped = Counter() if skipped is None else skipped
     claims = await read_claims(server)
@@ -125,7 +130,7 @@ async def audited(
         if not catalog.policies_of(*key):
             continue
         for definition in definitions:
-            async for body in objects_of(server, definition):
+            async for body in objects_of(server, definition, warn):
                 namespace = str(metadata_of(body).get("namespace") or "")
                 if namespace not in namespaces:
                     skipped[UNGOVERNED] += 1
@@ -142,13 +147,15 @@ async def audited(
 
 
 async def undefined_objects(
-    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Labels]
+    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Labels], warn: Warn = log.warning
 ) -> list[tuple[Undefined, int]]:
     """Kinds with pods, and versions, that no definition covers, with their objects in these namespaces.
 
-    Only CRDs are read, and of the objects only metadata. Kinds without objects are left out.
+    The schemas are those of CRDs, and of aggregated APIs what they publish. Of the objects only
+    metadata is read. Kinds without objects are left out.
     """
-    briefs = await briefs_of(server)
+    briefs = await briefs_of(server, warn)
+    briefs += await aggregated_briefs(server, catalog, briefs, warn)
     plurals = {(each.group, each.kind): each.plural for each in briefs}
     found: list[tuple[Undefined, int]] = []
     seen: set[tuple[str, str]] = set()
@@ -158,9 +165,9 @@ async def undefined_objects(
         if each.converted or key in seen or key not in plurals:
             continue
         seen.add(key)
-        path = f"/apis/{each.group}/{each.version}/{plurals[key]}"
+        path = f"{path_of_version(each.group, each.version)}/{plurals[key]}"
         number = 0
-        async for items in pages_of(server, path, each.text):
+        async for items in pages_of(server, path, each.text, warn):
             spaces = [metadata_of(item).get("namespace") for item in items]
             number += sum(space in namespaces for space in spaces)
         if number:
@@ -168,10 +175,10 @@ async def undefined_objects(
     return found
 
 
-async def briefs_of(server: ApiServer) -> list[Brief]:
+async def briefs_of(server: ApiServer, warn: Warn) -> list[Brief]:
     """The cluster's CRDs in brief, read one by one: each may be a megabyte."""
     found: list[Brief] = []
-    async for items in pages_of(server, CRDS, "CustomResourceDefinition"):
+    async for items in pages_of(server, CRDS, "CustomResourceDefinition", warn):
         for item in items:
             data = await server.find(f"{CRDS}/{metadata_of(item).get('name')}")
             made = brief_of(data)
@@ -180,14 +187,62 @@ async def briefs_of(server: ApiServer) -> list[Brief]:
     return found
 
 
-async def pages_of(server: ApiServer, path: str, name: str) -> AsyncIterator[list[Json]]:
+async def aggregated_briefs(
+    server: ApiServer, catalog: Catalog, briefs: Sequence[Brief], warn: Warn
+) -> list[Brief]:
+    """The kinds that discovery lists, and that neither a definition nor a CRD describes, in brief."""
+    try:
+        lists = await discovered(server)
+    except ApiError as error:
+        if error.code != 404:
+            warn(f"kinds of aggregated APIs are not counted: discovery failed: {error}")
+        return []
+    known = {*catalog.definitions, *((each.group, each.kind) for each in briefs)}
+    made: list[Brief] = []
+    for version in listed_kinds(each for each in lists if each.get("kind") == LIST):
+        name = f"{version.group or 'core'}/{version.name}"
+        if not version.is_current:
+            warn(f"kinds of {name} are not counted: the API that serves them does not answer")
+        plurals = {k: v for k, v in version.kinds.items() if (version.group, k) not in known}
+        if not plurals:
+            continue
+        path = f"/openapi/v3{path_of_version(version.group, version.name)}"
+        try:
+            pods = kinds_with_pods(await server.ask("GET", path), version.group, version.name)
+        except ApiError as error:
+            listed = ", ".join(sorted(plurals))
+            warn(f"objects of {name} ({listed}) are not counted: their schema is unknown: {error}")
+            continue
+        made += [
+            Brief(
+                f"{plural}.{version.group}",
+                version.group,
+                kind,
+                plural,
+                {version.name: False},
+                True,
+            )
+            for kind, plural in plurals.items()
+            if kind in pods
+        ]
+    return made
+
+
+def path_of_version(group: str, version: str) -> str:
+    """The path of a version of an API."""
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+async def pages_of(
+    server: ApiServer, path: str, name: str, warn: Warn
+) -> AsyncIterator[list[Json]]:
     """The metadata of a collection page by page; none where it is not served or may not be read."""
     try:
         async for items, _ in server.pages(path, METADATA_LIST):
             yield items
     except ApiError as error:
         if error.code == 403:
-            log.warning("%s is not looked over: %s", name, error)
+            warn(f"objects of {name} cannot be listed: {error}")
         elif error.code != 404:
             raise
 
@@ -203,21 +258,23 @@ def metadata_of(body: Json) -> Json:
     return metadata if isinstance(metadata, dict) else {}
 
 
-async def objects_of(server: ApiServer, definition: Definition) -> AsyncIterator[Json]:
+async def objects_of(
+    server: ApiServer, definition: Definition, warn: Warn = log.warning
+) -> AsyncIterator[Json]:
     """The objects of one kind, with their apiVersion and kind, which lists leave out."""
     interface, resource = definition.interface, definition.profile.resource
     if not resource:
         return
     group, version = interface.group, interface.version
     api_version = f"{group}/{version}" if group else version
-    path = f"/apis/{api_version}/{resource}" if group else f"/api/{version}/{resource}"
+    path = f"{path_of_version(group, version)}/{resource}"
     try:
         async for items, _ in server.pages(path):
             for each in items:
                 yield {**each, "apiVersion": api_version, "kind": interface.kind}
     except ApiError as error:
         if error.code == 403:
-            log.warning("%s is not looked over: %s", interface.kind, error)
+            warn(f"objects of {interface.kind} cannot be listed: {error}")
         elif error.code != 404:
             raise
 

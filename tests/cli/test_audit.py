@@ -243,3 +243,111 @@ def test_crds_that_may_not_be_read_leave_the_rest_of_the_audit(
     cluster.status[CRDS] = 403
     done = audit(api, tmp_path, "Enforce")
     assert closing(done.stderr).startswith("1 object: 0 allowed, 1 refused, 0 not evaluated")
+    assert "warning: objects of CustomResourceDefinition cannot be listed: GET " in done.stderr
+
+
+def test_a_kind_that_may_not_be_listed_is_a_warning(api: FakeApi, tmp_path: Path) -> None:
+    cluster = Cluster(api, [])
+    cluster.status["/api/v1/pods"] = 403
+    done = audit(api, tmp_path, "Enforce")
+    assert "warning: objects of Pod cannot be listed: GET /api/v1/pods" in done.stderr
+    assert done.exit_code == 0
+    assert audit(api, tmp_path, "Enforce", "--strict").exit_code == 1
+
+
+METRICS, APPS = "metrics.k8s.io", "apps.openshift.io"
+
+
+def listed(kind: str, resource: str, scope: str = "Namespaced") -> dict[str, Any]:
+    """A resource as aggregated discovery lists it."""
+    named = {"group": "", "version": "", "kind": kind}
+    return {"resource": resource, "responseKind": named, "scope": scope, "verbs": ["get", "list"]}
+
+
+def api_group(name: str, *resources: dict[str, Any], freshness: str = "Current") -> dict[str, Any]:
+    """A group with one version as aggregated discovery lists it."""
+    version = {"version": "v1", "resources": list(resources), "freshness": freshness}
+    return {"metadata": {"name": name}, "versions": [version]}
+
+
+def refer(name: str) -> dict[str, Any]:
+    """A reference as API servers publish one that has a default beside it."""
+    return {"default": {}, "allOf": [{"$ref": f"#/components/schemas/{name}"}]}
+
+
+def published(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI document of a version with one kind, whose template holds itself too."""
+    names = [{"group": group, "version": "v1", "kind": kind}]
+    template = {"properties": {"spec": spec, "again": refer("Template")}}
+    inside = {"spec": {"properties": {"template": refer("Template")}}}
+    whole = {"properties": inside, "x-kubernetes-group-version-kind": names}
+    text = {"properties": {"name": {"type": "string"}, "image": {"type": "string"}}}
+    return {"components": {"schemas": {"Whole": whole, "Template": template, "Container": text}}}
+
+
+def serve_apis(cluster: Cluster, *groups: dict[str, Any]) -> dict[str, Any]:
+    """Let the cluster have aggregated APIs; the answers by path, to which others can be added."""
+    discovery = {"kind": "APIGroupDiscoveryList", "items": []}
+    containers = {"type": "array", "items": refer("Container")}
+    usage = {"type": "array", "items": {"properties": {"usage": {"type": "object"}}}}
+    objects = {"items": [{"metadata": {"name": "a", "namespace": "team-a"}}]}
+    answers = {
+        "/api": discovery,
+        "/apis": {**discovery, "items": list(groups)},
+        f"/openapi/v3/apis/{APPS}/v1": published(
+            APPS, "DeploymentPlan", {"properties": {"containers": containers}}
+        ),
+        f"/openapi/v3/apis/{METRICS}/v1": published(
+            METRICS, "PodMetrics", {"properties": {"containers": usage}}
+        ),
+        f"/apis/{APPS}/v1/deploymentplans": objects,
+        f"/apis/{METRICS}/v1/pods": objects,
+    }
+    serve(cluster, [], {})
+    found = cluster.api.act
+
+    def answer(handler: Any) -> bool:
+        path = handler.path.partition("?")[0]
+        if path not in answers:
+            return found(handler)
+        reply(handler, 200, json.dumps(answers[path]).encode())
+        return True
+
+    cluster.api.act = answer
+    return answers
+
+
+def test_kinds_of_aggregated_apis_with_pods_are_counted(api: FakeApi, tmp_path: Path) -> None:
+    serve_apis(
+        Cluster(api, [pod("mine", "team-a")]),
+        api_group(APPS, listed("DeploymentPlan", "deploymentplans")),
+        api_group(METRICS, listed("PodMetrics", "pods"), listed("NodeMetrics", "nodes", "Cluster")),
+    )
+    done = audit(api, tmp_path, "Enforce")
+    lines = [each for each in done.stderr.splitlines() if each.startswith("not evaluated:")]
+    assert lines == [
+        f"not evaluated: 1 object of DeploymentPlan.{APPS}/v1: no definition covers this kind"
+    ]
+    assert "1 not evaluated (1 unknown-kind)" in closing(done.stderr)
+    assert "warning" not in done.stderr
+
+
+def test_what_is_not_known_of_an_aggregated_api_is_a_warning(api: FakeApi, tmp_path: Path) -> None:
+    cluster = Cluster(api, [])
+    answers = serve_apis(
+        cluster,
+        api_group(APPS, listed("DeploymentPlan", "deploymentplans")),
+        api_group("gone.example.com", freshness="Stale"),
+    )
+    del answers[f"/openapi/v3/apis/{APPS}/v1"]
+    done = audit(api, tmp_path, "Enforce")
+    path = f"/openapi/v3/apis/{APPS}/v1"
+    assert (
+        f"warning: objects of {APPS}/v1 (DeploymentPlan) are not counted:"
+        f" their schema is unknown: GET {path}: HTTP 404\n"
+    ) in done.stderr
+    assert (
+        "warning: kinds of gone.example.com/v1 are not counted:"
+        " the API that serves them does not answer\n"
+    ) in done.stderr
+    assert audit(api, tmp_path, "Enforce", "--strict").exit_code == 1

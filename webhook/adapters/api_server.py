@@ -175,7 +175,7 @@ def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
     text, reason = f"HTTP {status}", ""
     if is_status(answer):
         found = orjson.loads(answer)
-        text, reason = str(found.get("message")), str(found.get("reason") or "")
+        text, reason = str(found.get("message") or text), str(found.get("reason") or "")
     made = GoneError if status == 410 else ApiError
     return made(status, f"{method} {path.partition('?')[0]}: {text}", reason)
 

@@ -96,7 +96,8 @@ def audit(
     of controllers, --candidate included; what PODGATE_INJECTED lists is not lacking.
     A closing line on stderr counts objects that are allowed, refused and not evaluated: those in
     namespaces that are not governed, those that controllers made of evaluated ones, and those of
-    custom kinds with pods, or of versions, that no definition covers (a line for each kind).
+    kinds with pods, or of versions, that no definition covers (a line for each kind), be they from
+    a CRD or from an aggregated API.
     Exit code 0: nothing that --fail-on names, 1: something of it, which is a broken rule unless
     said otherwise, 2: bad input.
     """
@@ -132,7 +133,7 @@ async def run(
     now, then = await catalogs(server, sources, candidate, own_namespace)
     spaces = await spaces_of(server, governed, namespace)
     skipped: Counter[str] = Counter()
-    before = {each.key: each async for each in audited(server, now, spaces, skipped)}
+    before = {each.key: each async for each in audited(server, now, spaces, skipped, tally.warn)}
     found = [*before.values()]
     if then is not None:
         found = await beyond(server, then, spaces, before)
@@ -159,22 +160,20 @@ def count(tally: Tally, found: Iterable[Finding], skipped: Counter[str]) -> None
         audited_by = sum(outcomes.is_audited(one.source) for one in each.trial)
         tally.take(each.outcome, each.reason, len(each.trial) - audited_by, audited_by)
     for reason, number in skipped.items():
-        for _ in range(number):
-            tally.take(NOT_EVALUATED, reason)
+        tally.take(NOT_EVALUATED, reason, objects=number)
 
 
 async def count_undefined(
     tally: Tally, server: ApiServer, catalog: Catalog, spaces: dict[str, Labels]
 ) -> None:
     """Count the objects of kinds and versions that no definition covers, one line on stderr each."""
-    for each, number in await undefined_objects(server, catalog, spaces):
+    for each, number in await undefined_objects(server, catalog, spaces, tally.warn):
         known = (each.group, each.kind) in catalog.definitions
         reason = UNKNOWN_VERSION if known else UNKNOWN_KIND
         counted = outcomes.plural(number, "object")
         why = wording.not_evaluated_text(reason)
         loading.complain(f"not evaluated: {counted} of {wording.clean(each.text)}: {why}")
-        for _ in range(number):
-            tally.take(NOT_EVALUATED, reason)
+        tally.take(NOT_EVALUATED, reason, objects=number)
 
 
 async def list_injected(
@@ -209,7 +208,7 @@ async def beyond(
 ) -> list[Finding]:
     """What a further policy brings: violations and changes that there are not today."""
     found = []
-    async for each in audited(server, catalog, spaces):
+    async for each in audited(server, catalog, spaces, warn=lambda _: None):  # warned of already
         known = before.get(each.key)
         found.append(each if known is None else without(each, known))
     return found

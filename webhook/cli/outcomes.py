@@ -68,11 +68,13 @@ class Tally:
     audit: int = 0
     policies: dict[Source, Policy | None] = field(default_factory=dict)
 
-    def take(self, outcome: str, reason: str = "", warnings: int = 0, audit: int = 0) -> None:
-        """Count one object."""
-        self.outcomes[outcome] += 1
-        if outcome == NOT_EVALUATED:
-            self.reasons[reason] += 1
+    def take(
+        self, outcome: str, reason: str = "", warnings: int = 0, audit: int = 0, objects: int = 1
+    ) -> None:
+        """Count objects of one outcome, and the warnings and audit entries on all of them."""
+        self.outcomes[outcome] += objects
+        if outcome == NOT_EVALUATED and objects:
+            self.reasons[reason] += objects
         self.warnings += warnings
         self.audit += audit
 
@@ -86,8 +88,7 @@ class Tally:
 
     def take_faults(self, number: int) -> None:
         """Count objects that podgate itself failed on."""
-        for _ in range(number):
-            self.take(NOT_EVALUATED, FAULT)
+        self.take(NOT_EVALUATED, FAULT, objects=number)
 
     def warn(self, text: str) -> None:
         """One warning on stderr that concerns no single object."""

@@ -16,6 +16,16 @@ SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
+class ServedVersion:
+    """One version of a group: its kinds with objects in namespaces that can be listed, by plural."""
+
+    group: str
+    name: str
+    kinds: Mapping[str, str]
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
     """Resources with their subresources; of groups `in_doubt` more may be served than is known."""
 
@@ -58,6 +68,20 @@ def served_of(lists: Iterable[Json]) -> Served | None:
                 for plural, below in resources_of(version):
                     found[group, str(version.get("version")), plural] = below
     return Served(found, frozenset(in_doubt))
+
+
+def listed_kinds(lists: Iterable[Json]) -> Iterator[ServedVersion]:
+    """Every version that aggregated lists of discovery name."""
+    for item in (item for body in lists for item in body.get("items") or ()):
+        group = str((item.get("metadata") or {}).get("name") or "")
+        for version in item.get("versions") or ():
+            kinds = {
+                str((each.get("responseKind") or {}).get("kind")): str(each.get("resource"))
+                for each in version.get("resources") or ()
+                if each.get("scope") == "Namespaced" and "list" in (each.get("verbs") or ())
+            }
+            current = version.get("freshness", "Current") == "Current"
+            yield ServedVersion(group, str(version.get("version")), kinds, current)
 
 
 def resources_of(version: Json) -> Iterator[tuple[str, frozenset[str]]]:

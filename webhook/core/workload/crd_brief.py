@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from webhook.core.source import SourceDocument
-from webhook.core.workload.infer_schema import Spot, What
+from webhook.core.workload.infer_schema import Spot, What, spots
 from webhook.core.workload.kept_shape import ANYTHING, NOTHING, Shape, Shapes
 from webhook.core.workload.kind_schema import KindSchema, is_crd, read_schemas
 from webhook.core.workload.schema_places import properties
@@ -61,6 +61,42 @@ def served(spec: Json) -> Iterator[tuple[str, bool]]:
     for each in spec.get("versions") or ():
         if isinstance(each, dict) and each.get("served"):
             yield str(each.get("name")), bool((each.get("subresources") or {}).get("scale"))
+
+
+def kinds_with_pods(document: Any, group: str, version: str) -> frozenset[str]:
+    """The kinds of one API version with a place for pods, by the OpenAPI document of the version."""
+    components = document.get("components") if isinstance(document, dict) else None
+    schemas = components.get("schemas") if isinstance(components, dict) else None
+    named = schemas if isinstance(schemas, dict) else {}
+    wanted = {"group": group, "version": version}
+    inlined: Json = {}
+    return frozenset(
+        str(name["kind"])
+        for schema in named.values()
+        if isinstance(schema, dict)
+        for name in schema.get("x-kubernetes-group-version-kind") or ()
+        if {key: name.get(key) for key in wanted} == wanted
+        and any(each.what != "open" for each in spots(inline(schema, named, inlined, frozenset())))
+    )
+
+
+def inline(node: Any, named: Json, inlined: Json, trail: frozenset[str]) -> Any:
+    """A schema with those that it refers to in place; a reference back to itself is left open."""
+    if isinstance(node, list):
+        return [inline(each, named, inlined, trail) for each in node]
+    if not isinstance(node, dict):
+        return node
+    # Where a reference has a default or a description beside it, it is written below allOf.
+    parts = node.get("allOf")
+    target = parts[0] if isinstance(parts, list) and len(parts) == 1 else node
+    name = str(target.get("$ref") or "").rpartition("/")[2]
+    if not name:
+        return {key: inline(each, named, inlined, trail) for key, each in node.items()}
+    if name in trail:
+        return {}
+    if name not in inlined:
+        inlined[name] = inline(named.get(name), named, inlined, trail | {name}) or {}
+    return inlined[name]
 
 
 @dataclass(slots=True)
