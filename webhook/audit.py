@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook import clock, jq
-from webhook.adapters.api_server import METADATA_LIST, ApiError, ApiServer
+from webhook.adapters.api_server import METADATA_LIST, ApiError, ApiServer, metadata_of
 from webhook.adapters.discovery import discovered
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
@@ -250,12 +250,6 @@ async def pages_of(
 def faulty(found: Finding, error: Exception) -> Finding:
     """The finding on an object that podgate itself fails on."""
     return replace(found, reason=FAULT, fault=error)
-
-
-def metadata_of(body: Json) -> Json:
-    """The metadata of an object; empty where it is no map."""
-    metadata = body.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 async def objects_of(

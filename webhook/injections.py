@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook import jq
-from webhook.adapters.api_server import ApiError, ApiServer
+from webhook.adapters.api_server import ApiError, ApiServer, metadata_of
 from webhook.adapters.lookups import PATH
 from webhook.admission.exemptions import is_made_verbatim
 from webhook.admission.facts import facts_of_all
-from webhook.audit import Finding, faulty, finding_of, metadata_of, objects_of, request_for
+from webhook.audit import Finding, faulty, finding_of, objects_of, request_for
 from webhook.claims import read_claims
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide

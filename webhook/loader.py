@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 
 import yaml
 
@@ -46,8 +47,22 @@ class Sources:
 
 
 def server_defaults(minor: str) -> ServerDefaults | Problem:
-    """The shipped table of what the API server of this minor version fills in."""
-    path = files.shipped_folder() / "server-defaults" / f"{minor}.yaml"
+    """The shipped table of what the API server of this minor version fills in.
+
+    It is read again only when its file has changed.
+    """
+    return read_table(minor, files.fingerprint([str(table_path(minor))]))
+
+
+def table_path(minor: str) -> Path:
+    """Where the table for a minor version is, if there is one."""
+    return files.shipped_folder() / "server-defaults" / f"{minor}.yaml"
+
+
+@lru_cache(maxsize=2)
+def read_table(minor: str, mark: object) -> ServerDefaults | Problem:
+    """The same for one state of the file, which `mark` stands for."""
+    path = table_path(minor)
     if not path.is_file():
         known = sorted(each.stem for each in path.parent.glob("*.yaml"))
         fix = f"choose one of {', '.join(known)}"

@@ -18,7 +18,7 @@ from tests.adapters.test_http import ca  # noqa: F401 - a fixture
 from tests.adapters.test_kubernetes import FakeApi, reply
 from webhook.adapters import api_server
 from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
-from webhook.adapters.kubernetes import Credentials, ServiceAccount
+from webhook.adapters.kubernetes import LONGEST_ANSWER, Credentials, ServiceAccount
 
 PATH = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
 Json = dict[str, Any]
@@ -39,11 +39,15 @@ class Objects:
         self.asked: list[dict[str, str]] = []
         self.page = 0
         self.silence = 3.0
+        self.body: bytes | None = None
+        self.limited = False
 
     def act(self, handler: BaseHTTPRequestHandler) -> bool:
         query = {key: each[0] for key, each in parse_qs(urlsplit(handler.path).query).items()}
         self.asked.append(query)
-        if self.status != 200:
+        if self.body is not None:
+            reply(handler, 200, self.body)
+        elif self.status != 200:
             body = {"kind": "Status", "code": self.status, "message": "no such thing"}
             reply(handler, self.status, json.dumps(body).encode())
         elif "watch" in query:
@@ -54,7 +58,7 @@ class Objects:
 
     def list(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
         start = int(query.get("continue") or 0)
-        size = self.page or len(self.items) or 1
+        size = int(query["limit"]) if self.limited else self.page or len(self.items) or 1
         rest = self.items[start + size :]
         metadata: Json = {"resourceVersion": self.version}
         if rest:
@@ -214,6 +218,76 @@ def test_a_refusal_is_told_with_what_the_server_says(server: ApiServer, objects:
         asyncio.run(server.ask("GET", PATH))
     assert error.value.code == 403
     assert str(error.value) == f"GET {PATH}: no such thing"
+
+
+DEEP = b'{"items": ' + b"[" * 3000 + b"]" * 3000 + b"}"
+UNREADABLE = {
+    "no JSON": b"<html>",
+    "nothing": b"",
+    "half of it": b'{"items": [{"metadata"',
+    "no UTF-8": b'{"items": ["\xff"]}',
+    "a surrogate": b'{"items": ["\\ud800"]}',
+    "nested too deep": DEEP,
+    "a list": b"[]",
+    "null": b"null",
+    "a text": b'"ok"',
+}
+
+
+@pytest.mark.parametrize("body", [*UNREADABLE.values(), b'{"items": 1}', b'{"items": {"a": 1}}'])
+def test_an_answer_that_cannot_be_read_is_an_error_that_names_the_request(
+    body: bytes, server: ApiServer, objects: Objects
+) -> None:
+    objects.body = body
+    with pytest.raises(ApiError, match=f"^GET {PATH}: the API server's answer ") as error:
+        asyncio.run(server.items(PATH))
+    assert error.value.code == 0
+
+
+@pytest.mark.parametrize("metadata", [1, [1], "a", None])
+def test_metadata_that_is_no_map_is_empty(
+    metadata: Any, server: ApiServer, objects: Objects
+) -> None:
+    objects.body = json.dumps({"metadata": metadata, "items": [{"metadata": metadata}]}).encode()
+    collection = Collection(PATH)
+    assert asyncio.run(collection.listed(server)) == ""
+    assert collection.objects == {("", ""): {"metadata": metadata}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<html>",
+        "[]",
+        "1",
+        '{"type": "ADDED", "object": [1]}',
+        '{"type": "ERROR", "object": {"code": "many"}}',
+        '{"type": "ADDED", "object": ' + "[" * 3000 + "]" * 3000 + "}",
+    ],
+)
+def test_an_event_that_cannot_be_read_is_a_failure_after_which_the_watch_goes_on(
+    line: str, server: ApiServer, objects: Objects
+) -> None:
+    objects.items = [item("a", 1)]
+    objects.watches = [line + "\n", [event("ADDED", item("b", 2))]]
+    collection, _ = followed(server, lambda each: names(each) == {"a", "b"})
+    assert collection.trouble == ""
+
+
+def test_pages_get_smaller_where_objects_are_large(server: ApiServer, objects: Objects) -> None:
+    objects.items = [item(f"{n}", 1, text="x" * 100_000) for n in range(100)]
+    objects.limited = True
+    found, _ = asyncio.run(server.items(PATH))
+    assert [each["metadata"]["name"] for each in found] == [f"{n}" for n in range(100)]
+    asked = [(each.get("continue", "0"), each["limit"]) for each in objects.asked]
+    assert asked == [("0", "250"), ("0", "62"), *((str(n), "15") for n in range(0, 100, 15))]
+
+
+def test_an_object_that_is_too_large_is_an_error(server: ApiServer, objects: Objects) -> None:
+    objects.items, objects.limited = [item("a", 1, text="x" * LONGEST_ANSWER)], True
+    with pytest.raises(ApiError, match=f"^GET {PATH}: .*the answer is longer than"):
+        asyncio.run(server.items(PATH))
+    assert [each["limit"] for each in objects.asked] == ["250", "62", "15", "3", "1"]
 
 
 def test_nobody_there_is_an_error_without_a_code(tmp_path: Path, server: ApiServer) -> None:

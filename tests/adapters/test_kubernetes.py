@@ -468,7 +468,10 @@ def test_every_way_to_log_in_that_needs_no_program_works(api: FakeApi, ca: KeyPa
         ({"username": "x", "password": "y"}, {}, "user u has username"),
         ({"token": "a b"}, {}, "no readable token"),
         ({"tokenFile": "none"}, {}, "none cannot be read"),
+        ({"tokenFile": "a\0b"}, {}, "cannot be read"),
+        ({"token": "\u1234"}, {}, "no readable token"),
         ({"client-certificate-data": "!", "client-key-data": "e30="}, {}, "no base64"),
+        ({"client-certificate-data": "\u1234", "client-key-data": "e30="}, {}, "no base64"),
         ({"client-certificate-data": "e30=", "client-key-data": "e30="}, {}, "no usable pair"),
         (None, {"insecure-skip-tls-verify": True}, "write certificate-authority"),
         (None, {"proxy-url": "http://p"}, "cluster c has proxy-url"),
@@ -488,11 +491,18 @@ def test_a_kubeconfig_that_cannot_be_used_says_why(
     assert TOKEN not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["", "[", "[]", "current-context: x", "contexts: {}"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[", "[]", "current-context: x", "contexts: {}", "a: 2026-02-31", "a: !!bool b"),
+        *("a: !!timestamp b", "a: " + "9" * 5000, "[" * 900 + "]" * 900, "a: &a [*a]", "a: *b"),
+        *("{? [a]: b}", "a: \udc80", "a: \0", "a: 1\n---\nb: 1", "a: !!python/x b", "\ta: b"),
+    ],
+)
 def test_what_is_no_kubeconfig_says_so(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
-    path.write_text(content)
-    with pytest.raises(AccessError, match="config"):
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(AccessError, match=r"config.*; "):
         Kubeconfig(path).read()
     with pytest.raises(AccessError, match="cannot be read"):
         Kubeconfig(tmp_path / "none").read()

@@ -351,3 +351,24 @@ def test_what_is_not_known_of_an_aggregated_api_is_a_warning(api: FakeApi, tmp_p
         " the API that serves them does not answer\n"
     ) in done.stderr
     assert audit(api, tmp_path, "Enforce", "--strict").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"items": ' + b"[" * 3000 + b"]" * 3000 + b"}", b"<html>", b"1"]
+)
+@pytest.mark.parametrize("more", [(), ("--injected",), ("-o", "json")], ids=" ".join)
+def test_a_list_that_cannot_be_read_is_an_error_that_names_it(
+    body: bytes, more: tuple[str, ...], api: FakeApi, tmp_path: Path
+) -> None:
+    found = Cluster(api, []).answer
+
+    def answer(handler: Any) -> bool:
+        if not handler.path.startswith("/api/v1/pods?"):
+            return found(handler)
+        reply(handler, 200, body)
+        return True
+
+    api.act = answer
+    done = audit(api, tmp_path, "Enforce", *more)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: GET /api/v1/pods: the API server's answer ")

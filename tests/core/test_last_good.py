@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import random
 from typing import Any
 
@@ -52,7 +54,13 @@ def test_documents_come_out_of_the_config_map_as_they_went_in() -> None:
     assert left_out == ()
     assert last_good.documents_of(body) == documents
     assert last_good.written("podgate-system", dict(reversed(documents.items())))[0] == body
-    for broken in (None, {}, {"binaryData": {last_good.FILE: "AAAA"}}, {"binaryData": {}}):
+    packed = base64.b64decode(body["binaryData"][last_good.FILE])
+    deep = gzip.compress(b"[" * 100_000)
+    torn = packed[:20] + b"\xff\xff\xff" + packed[23:]
+    for data in (b"\0\0\0", packed[:30], torn, deep, gzip.compress(b"[[[], 1, 1, 1]]")):
+        text = base64.b64encode(data).decode()
+        assert last_good.documents_of({"binaryData": {last_good.FILE: text}}) == {}
+    for broken in (None, {}, {"binaryData": {last_good.FILE: "A"}}, {"binaryData": {}}):
         assert last_good.documents_of(broken) == {}
 
 

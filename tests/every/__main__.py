@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import sys
 import tempfile
 import time
@@ -18,20 +19,27 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--sort", action="append", choices=list(SORTS))
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--folder", type=Path, help="What is done in it already is not run again.")
     parser.add_argument("--unbroken", action="store_true", help="All documents as they are.")
     given = parser.parse_args()
+    faulthandler.enable()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="podgate-every-"))
+    folder.mkdir(parents=True, exist_ok=True)
     table = Table(folder)
     with shipped_once():
         for sort in given.sort or SORTS:
             begun, count = time.monotonic(), share_of(sort, given.count)
+            name = f"{sort}-unbroken" if given.unbroken else f"{sort}-{given.seed}-{count}"
             parts = unbroken(sort) if given.unbroken else batches(sort, count, given.seed)
             done = 0
             for done, work in enumerate(parts, 1):
-                before = len(table.wrong)
-                work(table)
-                for each in table.wrong[before : before + 5]:
+                part = Table.read(folder, f"{name}-{done:03}")
+                if part is None:
+                    part = Table(folder, f"{name}-{done:03}")
+                    work(part)
+                    part.write()
+                table.add(part)
+                for each in part.wrong[:5]:
                     print(f"WRONG: {each.command}: {each.document}: {each.what}", flush=True)
                 if done % 10 == 0:
                     spent = time.monotonic() - begun

@@ -50,9 +50,13 @@ class Wrong(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """What was run: documents by command, exit codes, and what is wrong."""
+    """What was run: documents by command, exit codes, and what is wrong.
+
+    `name` is the file below `folder` that keeps it, so that a run that was stopped can go on.
+    """
 
     folder: Path
+    name: str = "all"
     documents: Counter[str] = field(default_factory=Counter)
     codes: dict[str, Counter[int]] = field(default_factory=dict)
     wrong: list[Wrong] = field(default_factory=list)
@@ -66,6 +70,33 @@ class Table:
     def complain(self, command: str, document: str, what: str) -> None:
         """Keep what is wrong."""
         self.wrong.append(Wrong(command, document, what[-3000:]))
+
+    def add(self, other: Table) -> None:
+        """Take in what another table has."""
+        self.documents.update(other.documents)
+        self.uncovered.update(other.uncovered)
+        for command, codes in other.codes.items():
+            self.codes.setdefault(command, Counter()).update(codes)
+        self.wrong += other.wrong
+
+    def write(self) -> None:
+        """Keep this table as a file."""
+        codes = {command: list(found.items()) for command, found in self.codes.items()}
+        row = {"documents": self.documents, "uncovered": self.uncovered, "codes": codes}
+        text = json.dumps({**row, "wrong": self.wrong})
+        (self.folder / f"{self.name}.json").write_text(text, "utf-8")
+
+    @classmethod
+    def read(cls, folder: Path, name: str) -> Table | None:
+        """The table that was kept; None without one."""
+        file = folder / f"{name}.json"
+        if not file.exists():
+            return None
+        row = json.loads(file.read_text("utf-8"))
+        codes = {command: Counter(dict(found)) for command, found in row["codes"].items()}
+        wrong = [Wrong(*each) for each in row["wrong"]]
+        documents, uncovered = Counter(row["documents"]), Counter(row["uncovered"])
+        return cls(folder, name, documents, codes, wrong, uncovered)
 
 
 def title_of(arguments: Sequence[str]) -> str:
@@ -197,7 +228,7 @@ def unnamed(places: Sequence[Place], result: Result) -> Iterator[str]:
 
 def keep(table: Table, places: Sequence[Place]) -> None:
     """Keep the files of a wrong answer beside the table."""
-    folder = table.folder / "wrong" / f"{len(table.wrong):04}"
+    folder = table.folder / "wrong" / f"{table.name}-{len(table.wrong):04}"
     shutil.copytree(places[0].file.parent, folder, dirs_exist_ok=True)
 
 
@@ -278,7 +309,7 @@ def check_live(table: Table, several: Sequence[tuple[str, Any]], turn: int) -> N
             folder = table.folder / "wrong"
             folder.mkdir(parents=True, exist_ok=True)
             text = json.dumps(several, default=str)
-            (folder / f"{len(table.wrong):04}.json").write_text(text, "utf-8")
+            (folder / f"{table.name}-{len(table.wrong):04}.json").write_text(text, "utf-8")
 
 
 def batches(sort: str, count: int, seed: int) -> Iterator[Callable[[Table], None]]:

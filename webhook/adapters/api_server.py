@@ -18,6 +18,7 @@ from webhook.adapters.kubernetes import (
     Access,
     AccessError,
     Credentials,
+    TooLongError,
     head_of,
     is_status,
     opened,
@@ -51,6 +52,10 @@ class ApiError(Exception):
         self.reason = reason
 
 
+class LongPageError(ApiError):
+    """The answer is longer than this process reads at once: ask for fewer objects."""
+
+
 class GoneError(ApiError):
     """The version to watch from is too old: list again."""
 
@@ -72,6 +77,7 @@ class ApiServer:
     ) -> Json:
         """The object in the answer."""
         data = b"" if body is None else orjson.dumps(body)
+        asked = name_of(method, path)
         try:
             async with asyncio.timeout(PATIENCE):
                 access = await asyncio.to_thread(self.credentials.current)
@@ -79,15 +85,17 @@ class ApiServer:
                     access, method, path, data, content=content, accept=accept
                 )
         except TimeoutError:
-            raise ApiError(0, f"the API server did not answer in {PATIENCE:g} s") from None
+            text = f"{asked}: the API server did not answer in {PATIENCE:g} s"
+            raise ApiError(0, text) from None
         except AccessError as error:
             raise ApiError(0, str(error)) from error
         except (OSError, ValueError, httptools.HttpParserError) as error:
-            raise ApiError(0, f"asking the API server failed: {reason_of(error)}") from error
+            text = f"{asked}: asking the API server failed: {reason_of(error)}"
+            made = LongPageError if isinstance(error, TooLongError) else ApiError
+            raise made(0, text) from error
         if not 200 <= status < 300:
             raise refusal(status, method, path, answer)
-        found = orjson.loads(answer)
-        return found if isinstance(found, dict) else {}
+        return object_in(answer, asked)
 
     async def find(self, path: str) -> Json | None:
         """The object at a path, None when there is none of that name."""
@@ -132,13 +140,23 @@ class ApiServer:
     async def pages(
         self, path: str, accept: str = JSON, **query: str
     ) -> AsyncIterator[tuple[list[Json], str]]:
-        """The objects of a collection page by page, each with the version of the list."""
-        token = ""
+        """The objects of a collection page by page, each with the version of the list.
+
+        Where objects are so large that a page is longer than is read at once, pages get smaller.
+        """
+        token, limit = "", PAGE
         while True:
-            more = {**query, "limit": str(PAGE), **({"continue": token} if token else {})}
-            page = await self.ask("GET", f"{path}?{urlencode(more)}", accept=accept)
-            items = page.get("items") or ()
-            metadata = page.get("metadata") or {}
+            more = {**query, "limit": str(limit), **({"continue": token} if token else {})}
+            try:
+                page = await self.ask("GET", f"{path}?{urlencode(more)}", accept=accept)
+            except LongPageError:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 4)
+                continue
+            items, metadata = page.get("items") or (), metadata_of(page)
+            if not isinstance(items, list | tuple):
+                raise ApiError(0, f"{name_of('GET', path)}: the API server's answer is no list")
             token = str(metadata.get("continue") or "")
             yield (
                 [each for each in items if isinstance(each, dict)],
@@ -162,12 +180,38 @@ class ApiServer:
         )
         access = await asyncio.to_thread(self.credentials.current)
         async for line in lines(access, f"{path}?{asked}", accept):
-            event = orjson.loads(line)
+            event = object_in(line, name_of("GET", path))
             kind, item = str(event.get("type")), event.get("object") or {}
+            if not isinstance(item, dict):
+                raise ApiError(0, f"{name_of('GET', path)}: an event has no object")
             if kind == "ERROR":
-                code, text = int(item.get("code") or 0), str(item.get("message"))
+                number, text = item.get("code"), str(item.get("message"))
+                code = number if isinstance(number, int) else 0
                 raise (GoneError if code == 410 else ApiError)(code, text)
             yield kind, item
+
+
+def name_of(method: str, path: str) -> str:
+    """A request as errors name it."""
+    return f"{method} {path.partition('?')[0]}"
+
+
+def object_in(answer: bytes, asked: str) -> Json:
+    """The object in an answer; ApiError, which names the request, where none can be read."""
+    try:
+        found = orjson.loads(answer)
+    except ValueError as error:
+        text = f"{asked}: the API server's answer cannot be read as JSON ({error})"
+        raise ApiError(0, text) from error
+    if not isinstance(found, dict):
+        raise ApiError(0, f"{asked}: the API server's answer is no object")
+    return found
+
+
+def metadata_of(body: Json) -> Json:
+    """The metadata of an object or a list; empty where it is no map."""
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
@@ -177,7 +221,7 @@ def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
         found = orjson.loads(answer)
         text, reason = str(found.get("message") or text), str(found.get("reason") or "")
     made = GoneError if status == 410 else ApiError
-    return made(status, f"{method} {path.partition('?')[0]}: {text}", reason)
+    return made(status, f"{name_of(method, path)}: {text}", reason)
 
 
 async def lines(access: Access, path: str, accept: str = JSON) -> AsyncIterator[bytes]:
@@ -302,7 +346,7 @@ class Collection:
 
 def key_of(item: Json) -> Key:
     """Namespace and name of an object."""
-    metadata = item.get("metadata") or {}
+    metadata = metadata_of(item)
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
@@ -381,7 +425,7 @@ async def watch(
     accept = METADATA if collection.only_metadata else JSON
     asked = collection.path, collection.version, accept
     async for kind, item in server.events(*asked, **collection.query):
-        version = str((item.get("metadata") or {}).get("resourceVersion") or "")
+        version = str(metadata_of(item).get("resourceVersion") or "")
         if version:
             collection.version = version
         collection.trouble, collection.heard = "", time.time()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import logging
 import os
@@ -28,8 +27,8 @@ from urllib.parse import quote, urlsplit
 
 import httptools
 import orjson
-import yaml
 
+from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
 from webhook.core.policy.selectors import NAME_LABEL
 
@@ -53,6 +52,10 @@ NO_ACCESS = (
     " with; set --kubeconfig (PODGATE_KUBECONFIG), or run in a Pod that mounts its service account"
 )
 MAY_NOT = "grant `get` on `namespaces` in a ClusterRole"
+
+
+class TooLongError(ValueError):
+    """An answer is longer than LONGEST_ANSWER."""
 
 
 class AccessError(Exception):
@@ -109,10 +112,10 @@ class Kubeconfig:
     def read(self) -> Access:
         """The access as it is now; AccessError when there is none that can be used here."""
         self.files = [self.path]
-        try:
-            document = yaml.load(content(self.path), Loader=yaml.CSafeLoader)
-        except yaml.YAMLError as error:
-            raise AccessError(f"{self.path} is no YAML") from error
+        documents, problems = read_documents(content(self.path), str(self.path), kubernetes=True)
+        for each in problems:
+            raise AccessError(f"{self.path}, line {each.line}: {each.message}; {each.fix}")
+        document = documents[0].data if len(documents) == 1 else None
         context = self.named(document, "contexts", "context", text(document, "current-context"))
         cluster = self.named(document, "clusters", "cluster", text(context, "cluster"))
         user = self.named(document, "users", "user", text(context, "user"))
@@ -137,7 +140,8 @@ class Kubeconfig:
             if name
             else f"a {member} for the current context"
         )
-        raise AccessError(f"{self.path} does not hold {what}")
+        fix = "write the names in current-context and in its context as the lists have them"
+        raise AccessError(f"{self.path} does not hold {what}; {fix}")
 
     def usable(self, entry: dict[str, Any], what: str) -> None:
         """Refuse what would need a program, a proxy, or faith."""
@@ -164,31 +168,37 @@ class Kubeconfig:
         if data:
             try:
                 return base64.b64decode(data, validate=True)
-            except binascii.Error as error:
-                raise AccessError(f"{self.path}: {key}-data is no base64") from error
+            except ValueError as error:
+                fix = "write the base64 of PEM text on one line"
+                raise AccessError(f"{self.path}: {key}-data is no base64; {fix}") from error
         return self.beside(path) if path else None
 
     def beside(self, path: str) -> bytes:
         """A file that the kubeconfig names, from its own folder unless it is absolute."""
         place = self.path.parent / path
         self.files.append(place)
-        return content(place)
+        try:
+            return content(place)
+        except AccessError as error:
+            raise AccessError(f"{self.path}: {error}") from error
 
     def identify(self, user: dict[str, Any], context: ssl.SSLContext) -> str:
         """Put the user's client certificate into the context, or give the user's token."""
         file, token = text(user, "tokenFile"), text(user, "token")
         if file or token:
-            return token_of(self.beside(file) if file else token.encode(), self.path)
+            data = self.beside(file) if file else token.encode("utf-8", "replace")
+            return token_of(data, self.path)
         chain, key = (self.bytes_of(user, f"client-{each}") for each in ("certificate", "key"))
         if not chain or not key:
-            raise AccessError(f"{self.path}: the user has neither a token nor a client certificate")
+            what = "the user has neither a token nor a client certificate; write one of them"
+            raise AccessError(f"{self.path}: {what}")
         with as_file(chain) as chain_path, as_file(key) as key_path:
             try:
                 context.load_cert_chain(chain_path, key_path, password=no_password)
             except (ssl.SSLError, ValueError) as error:
-                raise AccessError(
-                    f"{self.path}: the client certificate and its key are no usable pair"
-                ) from error
+                what = "the client certificate and its key are no usable pair"
+                fix = "give both as PEM text, the key without a password"
+                raise AccessError(f"{self.path}: {what}; {fix}") from error
         return ""
 
 
@@ -202,26 +212,29 @@ def content(path: Path) -> bytes:
     """The bytes of a small file; AccessError when it cannot be read."""
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise AccessError(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        shown = wording.clean(str(path))
+        what = f"{shown} cannot be read: {reason_of(error)}"
+        raise AccessError(f"{what}; check its path and permissions") from error
 
 
 def token_of(data: bytes, path: Path) -> str:
     """A bearer token; AccessError, without it, when it cannot stand in a header."""
     token = data.decode("ascii", "replace").strip()
     if TOKEN.fullmatch(token) is None:
-        raise AccessError(f"{path} holds no readable token")
+        raise AccessError(f"{path} holds no readable token; write it on one line without spaces")
     return token
 
 
 def verifying(authority: bytes | None, path: Path) -> ssl.SSLContext:
     """A client's context that trusts `authority` alone; without one what the system trusts."""
     if authority is not None and not authority.strip():
-        raise AccessError(f"{path} holds an empty CA certificate")
+        raise AccessError(f"{path} holds an empty CA certificate; give its PEM text")
     try:
         context = ssl.create_default_context(cadata=authority and authority.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
-        raise AccessError(f"{path} holds no usable CA certificate") from error
+        what = f"{path} holds no usable CA certificate; give its PEM text"
+        raise AccessError(what) from error
     # Python 3.13 is strict by default, and many a cluster's CA has no key identifier.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
@@ -454,7 +467,7 @@ async def request(
                 raise ValueError("the connection ended before the answer did")
             parser.feed_data(data)
             if len(response.body) > LONGEST_ANSWER:
-                raise ValueError(f"the answer is longer than {LONGEST_ANSWER} bytes")
+                raise TooLongError(f"the answer is longer than {LONGEST_ANSWER} bytes")
         return parser.get_status_code(), bytes(response.body)
     finally:
         writer.transport.abort()

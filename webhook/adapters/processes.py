@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import logging
 import urllib.request
 from collections.abc import Iterable
@@ -75,9 +76,9 @@ def ask(url: str) -> Said:
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - of our own Pods
             found = orjson.loads(answer.read())
-    except (OSError, ValueError) as error:
+        workers = found.get("workers") or ()
+        rows = tuple(each for each in workers if isinstance(each.get("in_force"), list))
+    except (OSError, ValueError, TypeError, AttributeError, http.client.HTTPException) as error:
         log.warning("asking %s failed: %s", url, type(error).__name__)
         return Said(({"in_force": []},), frozenset({""}))
-    workers = found.get("workers") or ()
-    rows = tuple(each for each in workers if isinstance(each.get("in_force"), list))
     return Said(rows, frozenset({str(found.get("leaf") or "")}))

@@ -142,7 +142,10 @@ async def asked(access: Access, method: str, path: str, body: Json | None = None
         return None
     if status not in {200, 201}:
         raise Refused(f"the API server answered {status} to {method} {path}: {message_of(answer)}")
-    found = orjson.loads(answer)
+    try:
+        found = orjson.loads(answer)
+    except ValueError:
+        found = None
     if not isinstance(found, dict):
         raise Refused(f"the API server answered {method} {path} with no object")
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,5 +55,5 @@ def documents_of(found: Json | None) -> dict[Key, Any]:
     try:
         rows = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
         return {(kind, namespace, name): body for kind, namespace, name, body in rows}
-    except (OSError, EOFError, ValueError, TypeError, binascii.Error):
+    except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error):
         return {}
