@@ -26,7 +26,6 @@ import resource
 import signal
 import sys
 import time
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -57,8 +56,6 @@ TABLE_TESTS = (
     "tests/core/test_catalogue.py",
     "tests/core/test_schema.py",
 )
-PER_FILE = 25  # tests of one file, golden cases aside; more of the same kind catch little more
-GOLDEN = 10_000  # all of them
 SWAPS = 0.2  # swapped arguments are a quarter of all mutants, and nearly all raise at once
 MEMORY = 2 << 30  # bytes on top of what the process has
 BUDGET = 20.0  # seconds of CPU time for one mutant
@@ -406,30 +403,19 @@ def run_fresh(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> tu
     signal.setitimer(signal.ITIMER_PROF, 120)
     runner = FreshRunner(tests, seconds)
     files = list(dict.fromkeys(each.partition("::")[0] for each in tests))
-    pytest.main([*QUIET, *files], plugins=[Sampled(), runner])
+    pytest.main([*QUIET, *files], plugins=[Undisturbed(), runner])
     return runner.result
 
 
 QUIET = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-m", "not e2e"]
 
 
-class Sampled:
-    """The pytest plugin that keeps all golden cases and some tests of each other file."""
+class Undisturbed:
+    """The pytest plugin that keeps time and chance out of generated examples."""
 
     def pytest_collection(self) -> None:
         """Before the tests are imported."""
-        forget_deadlines()
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """The same tests in each run: those of which a digest of the name is least."""
-        by_file: dict[str, list[pytest.Item]] = defaultdict(list)
-        for item in items:
-            by_file[item.path.name].append(item)
-        for name, held in by_file.items():
-            most = GOLDEN if name == "test_golden.py" else PER_FILE
-            held.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
-            del held[most:]
-        items[:] = [item for held in by_file.values() for item in held]
+        settle_examples()
 
 
 class Recorded:
@@ -454,7 +440,7 @@ def record(recording: Recording) -> None:
     if child == 0:
         recorder = Recorder(recording, sources())
         recorder.start()
-        pytest.main([*QUIET, *TESTS], plugins=[recorder, Sampled(), Recorded(recorder)])
+        pytest.main([*QUIET, *TESTS], plugins=[recorder, Undisturbed(), Recorded(recorder)])
         sys.stdout.flush()
         os._exit(0)
     os.waitpid(child, 0)
@@ -491,13 +477,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return report(options.seed, mutants, read_results(results))
 
 
-def forget_deadlines() -> None:
-    """Generated examples are the same in each run, and none fails because the machine is busy."""
+def settle_examples() -> None:
+    """Generated examples are the same in each run, without a time limit; a failing one stays as it is."""
     import hypothesis  # pytest wants to be the first to import it
 
     health = list(hypothesis.HealthCheck)
     hypothesis.settings.register_profile(
-        "mutants", deadline=None, derandomize=True, database=None, suppress_health_check=health
+        "mutants",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=health,
+        phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
     )
     hypothesis.settings.load_profile("mutants")
 
@@ -517,7 +508,7 @@ def run_all(recording: Recording, mutants: Sequence[Mutant], results: Path) -> N
     child = os.fork()
     if child == 0:
         runner = Runner(recording, mutants, results)
-        pytest.main([*QUIET, *TESTS], plugins=[Sampled(), runner])
+        pytest.main([*QUIET, *TESTS], plugins=[Undisturbed(), runner])
         left.write_text(json.dumps([(asdict(each), tests) for each, tests in runner.left]))
         sys.stdout.flush()
         os._exit(0)
