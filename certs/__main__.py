@@ -16,7 +16,7 @@ DEFAULT_DNS, DEFAULT_IPS = ("localhost",), ("127.0.0.1", "::1")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise CertificateProblem(f"{message} (--help tells more)")
+        raise CertificateProblem(f"{message} (see --help)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

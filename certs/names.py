@@ -41,7 +41,7 @@ class Names:
         except x509.ExtensionNotFound:
             return cls()
         except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
-            raise CertificateProblem("holds a certificate with broken extensions") from None
+            raise CertificateProblem("has a certificate with broken extensions") from None
         found = extension.value
         dns = {name.lower() for name in found.get_values_for_type(x509.DNSName)}
         ips = {str(ip) for ip in found.get_values_for_type(x509.IPAddress)}

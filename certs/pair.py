@@ -27,7 +27,7 @@ class Certificate:
         try:
             return x509.load_pem_x509_certificate(self.pem)
         except (ValueError, x509.InvalidVersion):
-            raise CertificateProblem("holds no readable PEM certificate") from None
+            raise CertificateProblem("has no readable PEM certificate") from None
 
     @property
     def canonical_pem(self) -> bytes:
@@ -40,7 +40,7 @@ class Certificate:
         try:
             return self.x509.public_key().public_bytes(DER, SPKI)
         except (ValueError, UnsupportedAlgorithm):
-            raise CertificateProblem("holds a certificate with an unknown kind of key") from None
+            raise CertificateProblem("has a certificate with an unknown kind of key") from None
 
     @property
     def not_before(self) -> datetime:
@@ -122,7 +122,7 @@ class KeyPair:
         except TypeError:
             raise CertificateProblem("is protected by a password") from None
         except (ValueError, UnsupportedAlgorithm):
-            raise CertificateProblem("holds no readable PEM private key") from None
+            raise CertificateProblem("has no readable PEM private key") from None
 
     @property
     def belongs_together(self) -> bool:
@@ -143,5 +143,5 @@ def certificates_in(pem: bytes) -> tuple[Certificate, ...]:
     try:
         found = x509.load_pem_x509_certificates(pem)
     except (ValueError, x509.InvalidVersion):
-        raise CertificateProblem("holds no readable PEM certificate") from None
+        raise CertificateProblem("has no readable PEM certificate") from None
     return tuple(Certificate(each.public_bytes(serialization.Encoding.PEM)) for each in found)

@@ -216,8 +216,8 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             {"": "time() - max(podgate_reconcile_timestamp_seconds > 0)"},
             "s",
         ),
-        Panel("Webhook processes that were asked", {"": "max(podgate_processes)"}),
-        Panel("Objects at the last look", {"{{result}}": "max by (result) (podgate_scan_objects)"}),
+        Panel("Webhook processes", {"": "max(podgate_processes)"}),
+        Panel("Objects at the last scan", {"{{result}}": "max by (result) (podgate_scan_objects)"}),
         Panel("Created claims", {"{{state}}": "max by (state) (podgate_created_claims)"}),
         Panel("Where reports go", {"{{api}}": "max by (api) (podgate_scan_reports)"}),
         Panel(

@@ -73,7 +73,7 @@ def made(catalog: Catalog) -> str:
         " of any kind. Of the rest each kind has *mapped*\nones, which it carries, *unmapped* ones,"
         " for which it has no place or which are for other workload types, and\n*forbidden* ones,"
         " which it refuses; `podgate explain --kind KIND` names each with its reason. Components"
-        " that are\n*merged* leave something to their operator, and its pods are judged again;"
+        " that are\n*merged* leave something to their operator, and its pods are evaluated again;"
         " *derived* pods are what the object says.\n*Made from* is what the definition's paths are"
         " checked against, or *facts* where no CRD was at hand. *Tried*: on\nreal manifests"
         " (`make corpus`), and with the kind's own controller on a real API server"

@@ -375,7 +375,7 @@ def test_a_claim_that_somebody_deletes_is_created_again_but_not_in_a_tight_loop(
     look(made)
     server.claims["a", "home"]["metadata"]["deletionTimestamp"] = "now"
     look(made)
-    assert "somebody is deleting it" in ready(made)[2]
+    assert "it is being deleted" in ready(made)[2]
     server.claims.clear()
     look(made)
     assert not server.claims

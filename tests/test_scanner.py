@@ -135,7 +135,7 @@ def test_an_api_that_goes_during_a_look_ends_no_look(caplog: pytest.LogCaptureFi
     cluster = Cluster()
     cluster.apis, cluster.error = {OLD: ["policyreports"]}, 404
     assert 'podgate_scan_objects{result="fail"} 1.0' in look(scanner(cluster))
-    assert any("has no place any more" in each for each in caplog.messages)
+    assert any("cannot be written any more" in each for each in caplog.messages)
     cluster.error = 403
     with pytest.raises(ApiError):
         look(scanner(cluster))

@@ -40,7 +40,7 @@ from webhook.core.policy.selectors import NAME_LABEL
 log = logging.getLogger("podgate.claims")
 
 Json = dict[str, Any]
-AGAIN = 15.0  # seconds between two looks at a claim that is not there: quotas, and somebody who deletes it
+AGAIN = 15.0  # seconds between two tries to create a claim: quotas, and clients that delete it
 BUDGET = (
     2.0  # seconds that one round spends on claims; the registration does not wait for thousands
 )

@@ -115,7 +115,7 @@ class Registrar:
     def note(self, found: tuple[Undefined, ...]) -> None:
         """Tell what nobody has defined, once."""
         for each in set(found) - set(self.undefined):
-            then = "are judged as another version" if each.converted else "are not judged"
+            then = "are evaluated as another version" if each.converted else "are not evaluated"
             log.warning(
                 "%s is served and has no definition: its objects %s; draft one with"
                 " `podgate interface infer`",

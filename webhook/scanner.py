@@ -44,7 +44,7 @@ class Found:
             if self.api:
                 self.results[each.namespace].append(reports.fault_of(self.api, each.subject))
             return
-        self.verdicts["fail" if each.violations else "trial" if each.trial else "pass"] += 1
+        self.verdicts["fail" if each.violations else "warn" if each.trial else "pass"] += 1
         clean = not each.violations and not each.trial
         self.passed[each.namespace] += clean
         if self.api:
@@ -93,9 +93,9 @@ class Scanner:
             log.info("reports are written as %s", api)
         else:
             log.warning(
-                "%s is installed, so no reports are written: what a look finds is in the metric"
-                " podgate_scan_objects, and `podgate audit` tells it; install one of them and"
-                " reports follow at the next look",
+                "%s is installed, so no reports are written: what a scan finds is in the metric"
+                " podgate_scan_objects, and `podgate audit` reports it; install one of them and"
+                " reports follow at the next scan",
                 reports.NONE_OF_THEM,
             )
 
@@ -110,7 +110,7 @@ class Scanner:
         except ApiError as error:
             if error.code != 404:
                 raise
-            log.warning("the report of %s has no place any more: %s", name, error)
+            log.warning("the report of %s cannot be written any more: %s", name, error)
 
 
 async def api_of_reports(server: ApiServer) -> str:

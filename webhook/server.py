@@ -576,9 +576,9 @@ def log_review(seen: Observation, outcome: str) -> None:
     """Log a review that was not simply allowed, with its reason; no value of the object."""
     message, error = outcome, seen.error
     if error is not None:
-        level, message = logging.ERROR, "judging failed"
+        level, message = logging.ERROR, "evaluation failed"
     elif seen.fault:
-        level, message = logging.WARNING, "a review was not judged"
+        level, message = logging.WARNING, "a review was not evaluated"
     elif isinstance(seen.decision, Denied) or (seen.decision and seen.decision.audit):
         level = logging.INFO
     elif reason := not_evaluated(seen):

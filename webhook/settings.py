@@ -87,7 +87,7 @@ class Settings(BaseModel):
     own_namespace: str = setting(
         "",
         "the namespace that podgate runs in, where ConfigMaps with the label podgate.dev/documents"
-        " hold documents, and where the controller remembers the last good version of each",
+        " have documents, and where the controller remembers the last good version of each",
     )
     kubeconfig: Path | None = setting(
         None,
@@ -110,7 +110,7 @@ class Settings(BaseModel):
         7 * 1024 * 1024, "a number of bytes from 1024 to 67108864"
     )
     deadline: Annotated[float, Field(gt=0, le=30)] = setting(
-        1.0, "seconds up to 30 that a review may wait before it is judged"
+        1.0, "seconds up to 30 that a review may wait before it is evaluated"
     )
     drain: Annotated[float, Field(ge=0, le=300)] = setting(
         5.0, "seconds up to 300 to go on answering after SIGTERM"
@@ -127,7 +127,7 @@ class Settings(BaseModel):
     )
     bytes_in_flight: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024 * 1024)] = setting(
         64 * 1024 * 1024,
-        "a number of bytes that a worker holds of the bodies of all reviews together",
+        "a number of bytes that the bodies of all reviews in a worker may have together",
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "debug, info, warning or error"
@@ -140,7 +140,7 @@ class Settings(BaseModel):
     )
     gpu_devices: tuple[Name, ...] = setting(
         ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu"),
-        "resource names separated by commas; a * at the end stands for any rest",
+        "resource names separated by commas; a * at the end matches any rest",
         listed=NAMES,
     )
     gpu_device_classes: tuple[Name, ...] = setting(

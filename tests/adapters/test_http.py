@@ -375,7 +375,7 @@ def test_a_bug_is_500_with_the_uid_and_tells_nothing_of_the_object(
     status, answer = running.post(review(object=named("bug")))
     assert status == 500
     assert (answer["response"]["uid"], answer["response"]["status"]["code"]) == (UID, 500)
-    record = next(each for each in caplog.records if each.getMessage() == "judging failed")
+    record = next(each for each in caplog.records if each.getMessage() == "evaluation failed")
     for formatter in (telemetry.JsonLines(), telemetry.TextLines()):
         line = formatter.format(record)
         assert UID in line

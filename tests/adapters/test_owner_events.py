@@ -157,7 +157,7 @@ async def test_a_refusal_is_posted_once(posted: Posted) -> None:
     await settle(events)
     assert len(posted.events) == 1
     assert posted.api.paths == ["/api/v1/namespaces/team/events"]
-    assert posted.counted == {"told": 1}
+    assert posted.counted == {"posted": 1}
 
 
 @in_loop
@@ -178,12 +178,12 @@ async def test_many_refusals_are_told_within_bounds_and_the_rest_is_counted(post
         events.tell(asked(), refusal(number))
         await settle(events)
     assert len(posted.events) == owner_events.BURST
-    assert posted.counted == {"told": 20, "dropped": 40}
+    assert posted.counted == {"posted": 20, "dropped": 40}
     clock.now += 2
     for number in range(60, 70):
         events.tell(asked(), refusal(number))
         await settle(events)
-    assert posted.counted["told"] == 22
+    assert posted.counted["posted"] == 22
 
 
 @in_loop
@@ -192,7 +192,7 @@ async def test_no_more_than_a_few_are_under_way(posted: Posted) -> None:
     for number in range(owner_events.RUNNING + 3):
         events.tell(asked(), refusal(number))
     await settle(events)
-    assert posted.counted == {"told": owner_events.RUNNING, "dropped": 3}
+    assert posted.counted == {"posted": owner_events.RUNNING, "dropped": 3}
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(409, "known"), (403, "failed"), (500, "failed")])

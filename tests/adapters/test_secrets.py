@@ -52,7 +52,7 @@ def test_answers_logs_and_metrics_tell_no_value(
             answer["response"].pop("patch", None)
             silent(orjson.dumps(answer).decode())
     messages = {each.getMessage() for each in caplog.records}
-    assert "judging failed" in messages
+    assert "evaluation failed" in messages
     assert "denied" in messages
     for form in (telemetry.JsonLines(), telemetry.TextLines()):
         silent(*(form.format(each) for each in caplog.records if each.name == "podgate"))

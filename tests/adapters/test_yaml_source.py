@@ -196,7 +196,7 @@ def test_standard_tags_are_followed() -> None:
         ("a: !!int x\n", 1, 4, "the value is not of type !!int"),
         ("? [a]\n: 1\n", 1, 3, "a key is a list or a mapping"),
         ("a: &a [*a]\n", 1, 8, "alias *a contains itself"),
-        ("a: *b\n", 1, 4, "of which no anchor is defined"),
+        ("a: *b\n", 1, 4, "without an anchor"),
         ("a: \x00\n", 1, 4, "character U+0000 is not allowed"),
         ("b: 1\na: \ud800\n", 2, 4, "character U+D800 is not allowed"),
         ("a: b: c\n", 1, 5, "mapping values are not allowed"),

@@ -151,13 +151,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_a_certificate_that_is_none_is_named(text: bytes, tmp_path: Path) -> None:
     plain(tmp_path, {**of(FIRST), "tls.crt": text})
-    assert problem(tmp_path).startswith(f"{tmp_path}/tls.crt holds no readable PEM certificate: ")
+    assert problem(tmp_path).startswith(f"{tmp_path}/tls.crt has no readable PEM certificate: ")
 
 
 @pytest.mark.parametrize("text", [b"", b"x", FIRST.certificate_pem, FIRST.key_pem[:80]])
 def test_a_key_that_is_none_is_named(text: bytes, tmp_path: Path) -> None:
     plain(tmp_path, {**of(FIRST), "tls.key": text})
-    assert problem(tmp_path).startswith(f"{tmp_path}/tls.key holds no readable PEM private key: ")
+    assert problem(tmp_path).startswith(f"{tmp_path}/tls.key has no readable PEM private key: ")
 
 
 def test_a_key_with_a_password_is_told(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_problem_in_a_linked_folder_names_the_file_people_see(tmp_path: Path) 
 
 def test_an_empty_bundle_is_told(tmp_path: Path) -> None:
     plain(tmp_path, {"ca.crt": b""})
-    with pytest.raises(CertificateProblem, match=r"ca\.crt holds no readable PEM certificate"):
+    with pytest.raises(CertificateProblem, match=r"ca\.crt has no readable PEM certificate"):
         files.load_bundle(tmp_path)
 
 

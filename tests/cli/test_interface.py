@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,7 @@ def test_keys_of_a_sample_that_the_schema_lacks_are_told(
     ]
     text = podgate("interface", "check", str(draft), "--crd", crd, "--sample", sample).stdout
     assert (
-        "spec.gatway: warning: found the schema of v1 has no `gatway` here; did you mean `gateway`?"
+        "spec.gatway: warning: the schema of v1 has no `gatway` here; did you mean `gateway`?"
         in text
     )
 
@@ -363,3 +364,48 @@ def named_deployment(name: str) -> dict[str, Any]:
     metadata = {"name": name}
     body = {"template": {"spec": spec}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": body}
+
+
+FAULTY = """\
+apiVersion: optimization.nvidia.com/v1alpha1
+kind: ResourceInterface
+metadata: {name: fleet}
+spec:
+  structureDefinition:
+    rootComponent:
+      name: root
+      kind: {group: example.com, version: v1, kind: Fleet}
+      ownerRef: worker
+    childComponents:
+      - {name: worker, ownerRef: roots, specDefinition: {podTemplateSpecPath: '.spec.groups[].template'}}
+      - {name: head, specDefinition: {podTemplateSpecPath: .spec.head, podSpecPath: 'PATH'}}
+      - {name: NAME, ownerRef: root, specDefinition: {metadataPath: .spec.metadata}}
+    additionalChildKinds:
+      - {group: apps, version: v1, kind: Deployment}
+      - {group: apps, version: v1, kind: Deployment}
+---
+apiVersion: podgate.dev/v1alpha1
+kind: WorkloadProfile
+metadata: {name: fleet}
+spec:
+  group: example.com
+  kind: Fleet
+  versions: [v2]
+  resource: fleets
+  components: {wroker: {role: worker}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "least"), [(".spec.pod", "tail", 7), ("del(.spec)", "root", 2)]
+)
+def test_a_message_about_a_definition_has_found_before_names_only(
+    tmp_path: Path, path: str, name: str, least: int
+) -> None:
+    file = tmp_path / "fleet.yaml"
+    file.write_text(FAULTY.replace("PATH", path).replace("NAME", name))
+    lines = podgate("interface", "check", str(file)).stdout.splitlines()
+    said = [line for line in lines if ": spec" in line]
+    assert len(said) >= least, lines
+    clause = re.compile(r"found [^;,]*\b(is|are|has|have|names|selects|gives|iterates|goes)\b")
+    assert [line for line in said if clause.search(line)] == []

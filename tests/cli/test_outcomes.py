@@ -66,12 +66,12 @@ def verdicts(folder: Path, manifest: str, *more: str, policy: str | None = EVERY
 
 
 NOT_EVALUATED = [
-    (TRAINER, "unknown-kind", "nobody evaluates the pods"),
+    (TRAINER, "unknown-kind", "seems to have are not evaluated"),
     (CLAIM, "unknown-kind", "only for the workloads that refer to it"),
     (CLASS, "unknown-kind", "only for the workloads that refer to it"),
     (MISSPELT, "unknown-kind", "no definition covers this kind"),
     (OLD, "unknown-version", "known are v1"),
-    (SERVICE, "no-pods", "holds no pods"),
+    (SERVICE, "no-pods", "has no pods"),
     (pod(namespace="kube-system"), "ungoverned-namespace", "does not govern its namespace"),
 ]
 
@@ -127,7 +127,7 @@ def test_an_object_that_no_policy_reaches_is_not_evaluated(tmp_path: Path) -> No
 
 NO_EFFECT = [
     (None, (), "no policy is given"),
-    ("# nothing yet\n", (), "is empty: it holds no policy"),
+    ("# nothing yet\n", (), "is empty: it has no policy"),
     (SERVICE.replace("Service", "ConfigMap"), (), ""),
     (PROJECT, (), "give --namespace team-vision"),
     (PROJECT, ("-n", "team-visoin"), "did you mean team-vision?"),

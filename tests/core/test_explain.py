@@ -469,7 +469,7 @@ def test_a_kind_is_told_where_its_pods_are_also_where_they_stand_in_pieces() -> 
     told = kind(building.catalog(QUAY_INTERFACE), "Quay").components
     assert [(each.component, each.pods) for each in told] == [
         ("crane", ".spec.crane"),
-        ("gate", ".spec.gate (in pieces)"),
+        ("gate", ".spec.gate (in fragments)"),
     ]
 
 
@@ -588,7 +588,7 @@ def test_places_of_pods_in_pieces_are_those_of_the_object() -> None:
     assert values(report, "imagePullPolicy") == [("Always", "default", "rules-0")]
     (unset,) = entries(report, "workingDir")
     assert unset.value is ABSENT
-    assert unset.note == "NIMService states no such part of the pods of service"
+    assert unset.note == "NIMService has no such part of the pods of service"
     (workers,) = entries(report, "multiNode.workers")
     assert (workers.value, workers.note, workers.derived) == (3, "written 4", True)
     assert "S3CRET" not in repr(report)

@@ -260,7 +260,7 @@ def test_a_shipped_definition_decides_and_the_given_one_is_told_so() -> None:
     assert standing(catalog, "given").because == "the shipped one decides"
     assert standing(catalog, "given", "WorkloadProfile").because == "the shipped one decides"
     kind = "Deployment.apps: the shipped one decides;"
-    kept = "its places of pods count", "its roles hold at its places"
+    kept = "its paths to pods count", "its roles apply at its paths"
     assert notes(*given) == [
         ("0.yaml", f"a further ResourceInterface of {kind} {kept[0]} all the same"),
         ("1.yaml", f"a further WorkloadProfile of {kind} {kept[1]} all the same"),
@@ -305,8 +305,8 @@ def test_a_preferred_kind_without_a_given_definition_is_told() -> None:
     _, problems = assemble(building.shipped(), [], Choices(vocabulary=words), building.table())
     told = [(each.severity, each.found) for each in problems if each.origin == "settings"]
     assert told == [
-        ("warning", "`Pod`, of which no definition is given"),
-        ("warning", "`Deploymnet.apps`, of which no definition is given"),
+        ("warning", "`Pod`, and no definition of it is given"),
+        ("warning", "`Deploymnet.apps`, and no definition of it is given"),
     ]
 
 

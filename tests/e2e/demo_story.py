@@ -150,7 +150,7 @@ def containers(place: str) -> str:
 def deployment(story: Story) -> None:
     """Completed."""
     story.begin(
-        "A Deployment that says little is completed",
+        "A Deployment that sets little is completed",
         "Its manifest gives names and images. What is stored has the defaults of the policies: of "
         "the pod, in every container (imagePullPolicy, in the init container too), and in the main "
         "container (CPU and memory).",

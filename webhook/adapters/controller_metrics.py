@@ -120,7 +120,7 @@ class ControllerMetrics:
         """Of every served version without a definition, whether it is converted to one with it."""
         found = Counts(converted)
         self.undefined.labels("converted").set(found[True])
-        self.undefined.labels("not-judged").set(found[False])
+        self.undefined.labels("not-evaluated").set(found[False])
 
     def certificates(self, ends: Mapping[str, datetime]) -> None:
         """When each part ends: `leaf`, `ca`, `bundle`; a part that is absent is not known."""

@@ -418,7 +418,7 @@ class Reviews:
     async def labels_of(self, request: Request, turn: Turn) -> Mapping[str, str] | ReviewFault:
         """The labels of a request's namespace, or the fault that they cannot be had."""
         if self.namespaces is None:
-            return unknown_namespace(request, "this server has nobody to ask")
+            return unknown_namespace(request, "this server has no API server to ask")
         begun = self.clock()
         seconds = max(0.0, min(turn.until - begun, turn.lookups))
         labels = await self.namespaces.labels(request.namespace, seconds)

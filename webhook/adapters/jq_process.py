@@ -165,7 +165,7 @@ class JqProcess:
             with contextlib.suppress(BlockingIOError):
                 part = os.read(file, min(size, PART))
                 if not part:
-                    raise EndedError("it says nothing more")
+                    raise EndedError("it gives no message")
                 parts.append(part)
                 size -= len(part)
         return b"".join(parts)

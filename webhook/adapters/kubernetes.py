@@ -136,12 +136,12 @@ class Kubeconfig:
                     self.usable(found, f"{member} {name}")
                     return found
         what = (
-            f"the {member} named {wording.quoted(name)}"
+            f"{member} named {wording.quoted(name)}"
             if name
-            else f"a {member} for the current context"
+            else f"{member} for the current context"
         )
         fix = "write the names in current-context and in its context as the lists have them"
-        raise AccessError(f"{self.path} does not hold {what}; {fix}")
+        raise AccessError(f"{self.path} has no {what}; {fix}")
 
     def usable(self, entry: dict[str, Any], what: str) -> None:
         """Refuse what would need a program, a proxy, or faith."""
@@ -222,18 +222,18 @@ def token_of(data: bytes, path: Path) -> str:
     """A bearer token; AccessError, without it, when it cannot stand in a header."""
     token = data.decode("ascii", "replace").strip()
     if TOKEN.fullmatch(token) is None:
-        raise AccessError(f"{path} holds no readable token; write it on one line without spaces")
+        raise AccessError(f"{path} has no readable token; write it on one line without spaces")
     return token
 
 
 def verifying(authority: bytes | None, path: Path) -> ssl.SSLContext:
     """A client's context that trusts `authority` alone; without one what the system trusts."""
     if authority is not None and not authority.strip():
-        raise AccessError(f"{path} holds an empty CA certificate; give its PEM text")
+        raise AccessError(f"{path} has an empty CA certificate; give its PEM text")
     try:
         context = ssl.create_default_context(cadata=authority and authority.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
-        what = f"{path} holds no usable CA certificate; give its PEM text"
+        what = f"{path} has no usable CA certificate; give its PEM text"
         raise AccessError(what) from error
     # Python 3.13 is strict by default, and many a cluster's CA has no key identifier.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -23,8 +23,8 @@ CONFIGURATIONS = (
     "validatingwebhookconfiguration/podgate-documents",
 )
 STAGES = ("mutate", "validate", "documents")
-DOCUMENT_KINDS = "a kind of document; `ConfigMap` for all that are in such"
-POLICIES = "the policy's name; `other` beyond the first 1000, empty for what no policy says"
+DOCUMENT_KINDS = "a kind of document; `ConfigMap` for all documents in ConfigMaps"
+POLICIES = "the policy's name; `other` beyond the first 1000, empty where no policy is involved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,24 @@ class Row:
 NOT_AFTER = Row(
     "podgate_certificate_not_after_seconds",
     "gauge",
-    "When a certificate ends, in Unix time: the leaf as it is served, the CA that signs, the first"
-    " of the published bundle to end.",
+    "Unix time at which a certificate expires: the serving certificate, the CA that signs, and the"
+    " first of the published bundle.",
     {"part": ("leaf", "ca", "bundle")},
 )
 HEARD = Row(
     "podgate_snapshot_heard_timestamp_seconds",
     "gauge",
-    "When the API server last said anything on the collection of documents that it was silent on"
-    " for longest, in Unix time; 0 or absent where documents come from files alone.",
+    "Unix time of the last answer or watch event from the API server, for the collection of documents"
+    " whose last one is oldest; 0 or absent where documents come from files alone.",
 )
 
 REQUESTS = Row(
     "podgate_requests_total",
     "counter",
-    "Reviews answered.",
+    "Number of admission reviews answered.",
     {
         "stage": STAGES,
-        "kind": "the object's kind; `other` beyond the first 200, empty for what is no review",
+        "kind": "the object's kind; `other` beyond the first 200, empty for requests that are no review",
         "operation": ("CREATE", "UPDATE", "DELETE", "CONNECT", "other"),
         "outcome": "allowed, patched, denied, not-evaluated, error, or the reason of a fault, such as"
         " deadline, not-ready, too-large, unknown-namespace",
@@ -96,31 +96,31 @@ REQUESTS = Row(
 NOT_EVALUATED = Row(
     "podgate_not_evaluated_total",
     "counter",
-    "Reviews that were answered without evaluating the object, by the reason.",
+    "Number of reviews answered without evaluating the object, by reason.",
     {"stage": STAGES, "reason": NOT_EVALUATED_REASONS},
 )
 DURATION = Row(
     "podgate_request_duration_seconds",
     "histogram",
-    "From the first byte of a review to its answer.",
+    "Latency of reviews, from the first byte of the request to the answer.",
     {"stage": STAGES},
 )
 WAIT = Row(
     "podgate_request_wait_seconds",
     "histogram",
-    "From the first byte of a review until it is looked at: its body, and the queue.",
+    "Time from the first byte of a review until its evaluation begins: reading the body, and the queue.",
     {"stage": STAGES},
 )
 VIOLATIONS = Row(
     "podgate_violations_total",
     "counter",
-    "Broken rules, those of policies on trial included.",
+    "Number of broken rules, including those of policies in warn and audit mode.",
     {"policy": POLICIES, "rule": "a rule type, see rules.md, or a reason, see reasons.md"},
 )
 EXCEPTIONS = Row(
     "podgate_exceptions_used_total",
     "counter",
-    "Broken rules that a PolicyException excused.",
+    "Number of broken rules that a PolicyException excused.",
     {
         "exception": "its name; `other` beyond the first 1000",
         "policy": POLICIES,
@@ -130,78 +130,78 @@ EXCEPTIONS = Row(
 CHILDREN = Row(
     "podgate_controller_refusals_total",
     "counter",
-    "Refusals of what a controller makes of somebody's workload; dry runs are not counted.",
+    "Number of refused objects that a controller created for a workload; dry runs are not counted.",
     {"owner": "the workload's kind; `other` beyond the first 200"},
 )
 EVENTS = Row(
     "podgate_owner_events_total",
     "counter",
-    "Events for owners whose controller was refused what it makes of them.",
-    {"outcome": ("told", "known", "dropped", "failed")},
+    "Number of events on workloads whose controller was refused an object, by outcome.",
+    {"outcome": ("posted", "known", "dropped", "failed")},
 )
 REWRITTEN = Row(
     "podgate_rewritten_updates_total",
     "counter",
-    "Updates that only took away what podgate had written, so that nothing changed. A user who keeps"
-    " doing so is an operator that nobody has listed, see trustedControllers.",
+    "Number of updates that only removed what podgate had written, so that nothing changed. A user who"
+    " keeps sending them is an operator that is not listed, see trustedControllers.",
     {"kind": "the object's kind; `other` beyond the first 200"},
 )
 GENERATION = Row(
-    "podgate_catalog_generation", "gauge", "Catalogs loaded so far; the lowest worker."
+    "podgate_catalog_generation", "gauge", "Number of catalogs loaded; the lowest of all workers."
 )
 LOADED = Row(
     "podgate_catalog_loaded_timestamp_seconds",
     "gauge",
-    "When the catalog in use was loaded, in Unix time; the oldest of the workers.",
+    "Unix time at which the catalog in use was loaded; the oldest of all workers.",
 )
 FAILURES = Row(
     "podgate_reload_failures_total",
     "counter",
-    "Reloads that kept the old one.",
+    "Number of failed reloads; the previous version stays in use.",
     {"what": ("catalog", "certificate")},
 )
 FAILING = Row(
     "podgate_reload_failing",
     "gauge",
-    "1 while what is there cannot be loaded and the old one stays in use, in any worker, else 0.",
+    "1 while the newest version cannot be loaded by some worker and the previous one stays in use, else 0.",
     {"what": ("catalog", "certificate")},
     of_workers="livemax",
 )
 LOOKUPS = Row(
     "podgate_namespace_lookups_total",
     "counter",
-    "Namespaces asked of the API server for their labels.",
+    "Number of look-ups of a namespace's labels at the API server, by outcome.",
     {"outcome": ("found", "not-found", "denied", "timeout", "failed")},
 )
 OBJECT_LOOKUPS = Row(
     "podgate_object_lookups_total",
     "counter",
-    "Owners of injected content, and their revisions, read from the API server.",
+    "Number of owners, and their revisions, read from the API server to check injected content, by outcome.",
     {"outcome": ("found", "not-found", "forbidden", "timeout", "failed")},
 )
 JQ_CALLS = Row(
     "podgate_jq_calls_total",
     "counter",
-    "Evaluations of jq that definitions asked for.",
+    "Number of jq evaluations for definitions, by outcome.",
     {"outcome": ("answered", "fault", "refused", "cancelled", "busy", "deadline", "died")},
 )
 JQ_DEATHS = Row(
     "podgate_jq_deaths_total",
     "counter",
-    "jq processes that ended by themselves, in a call or between two; a missed deadline is none.",
+    "Number of jq processes that ended unexpectedly; those stopped at the deadline are not counted.",
 )
 CONNECTIONS = Row(
     "podgate_connections",
     "gauge",
-    "Open connections to the port of reviews, those that shake hands included.",
+    "Number of open connections to the port of reviews, including those in the TLS handshake.",
     of_workers="livesum",
 )
 REFUSED = Row(
     "podgate_connections_refused_total",
     "counter",
-    "Connections to the port of reviews that podgate ended: the limit of an address or of all, no"
-    " file descriptors left, a handshake that failed, a certificate of another name, a request that"
-    " did not come in time, that is too long or that is not HTTP.",
+    "Number of connections to the port of reviews that podgate closed: limit of an address or of all,"
+    " no file descriptors left, failed handshake, certificate of another name, request that was late,"
+    " too long or not HTTP.",
     {
         "cause": (
             "address",
@@ -218,7 +218,8 @@ REFUSED = Row(
 IN_FORCE = Row(
     "podgate_catalog_documents",
     "gauge",
-    "Documents of each kind in the catalog in use, shipped ones included; the lowest worker.",
+    "Number of documents of each kind in the catalog in use, including shipped ones; the lowest of"
+    " all workers.",
     {"kind": ("policy", "definition", "asset", "exception")},
 )
 ADMISSION = (
@@ -246,38 +247,38 @@ ADMISSION = (
     JQ_DEATHS,
 )
 
-LEADER = Row("podgate_leader", "gauge", "1 for the controller that holds the Lease, else 0.")
+LEADER = Row("podgate_leader", "gauge", "1 for the controller that has the Lease, else 0.")
 PROVEN = Row(
     "podgate_hooks_proven",
     "gauge",
-    "1 once the API server was seen to take the webhook's no (or nothing is to be proven), else 0.",
+    "1 once a probe has shown that the API server enforces refusals of the webhook, or if no probe is"
+    " needed, else 0.",
 )
 CLOSED = Row(
     "podgate_hooks_fail_closed",
     "gauge",
-    "1 for a configuration that refuses what podgate does not answer, 0 for one that lets it pass;"
-    " told by the leader.",
+    "1 for a configuration with failurePolicy Fail, 0 for one with Ignore; reported by the leader.",
     {"configuration": CONFIGURATIONS},
 )
 OFF = Row(
     "podgate_hooks_switched_off",
     "gauge",
-    "1 for a configuration that somebody has switched off (`podgate hooks off`), else 0; told by"
-    " the leader.",
+    "1 for a configuration that is switched off (`podgate hooks off`), else 0; reported by the"
+    " leader.",
     {"configuration": CONFIGURATIONS},
 )
 CONTESTED = Row(
     "podgate_hooks_contested",
     "gauge",
-    "1 for a configuration that somebody else keeps changing, so that podgate writes it at growing"
+    "1 for a configuration that another client keeps changing, so that podgate writes it at growing"
     " intervals only, else 0; reported by the leader.",
     {"configuration": CONFIGURATIONS},
 )
 NARROWED = Row(
     "podgate_hooks_narrowed",
     "gauge",
-    "Expressions that the platform (AKS, GKE Autopilot) added to the namespace selectors of a"
-    " configuration. Namespaces that they leave out are not governed. Reported by the leader.",
+    "Number of expressions that the platform (AKS, GKE Autopilot) added to the namespace selectors of"
+    " a configuration. Namespaces that they leave out are not governed. Reported by the leader.",
     {"configuration": CONFIGURATIONS},
 )
 TWICE = Row(
@@ -289,40 +290,40 @@ TWICE = Row(
 WRITTEN = Row(
     "podgate_configurations_written_total",
     "counter",
-    "Webhook configurations written: for the first time, for another catalog, or over what"
-    " somebody else had made of them.",
+    "Number of writes of webhook configurations: created, changed for another catalog, or restored"
+    " after a change by another client.",
     {"configuration": CONFIGURATIONS, "cause": ("created", "changed", "drift")},
 )
 DOCUMENTS = Row(
     "podgate_documents",
     "gauge",
-    "Documents in the cluster: judged by in all processes, on their way there, faulty with their"
-    " last good version in force, faulty with none, or an exception that has ended; told by the"
-    " leader.",
+    "Number of documents in the cluster: in force in all processes, not yet in all of them, faulty with"
+    " the last good version in force, faulty without one, or an exception that has ended; reported by"
+    " the leader.",
     {"kind": DOCUMENT_KINDS, "state": ("in-force", "waiting", "last-good", "faulty", "ended")},
 )
 UNDEFINED = Row(
     "podgate_versions_without_definition",
     "gauge",
-    "Kinds with pods, and versions of governed kinds, that the cluster serves and no definition is"
-    " for: shown to podgate in a version that has one, or not judged at all; told by the leader.",
-    {"objects": ("converted", "not-judged")},
+    "Number of versions that the cluster serves without a definition, of kinds with pods: their objects"
+    " are converted to a version that has one, or not evaluated; reported by the leader.",
+    {"objects": ("converted", "not-evaluated")},
 )
 PROCESSES = Row(
     "podgate_processes",
     "gauge",
-    "Webhook processes that were asked what they judge by, those without an answer included; told"
-    " by the leader.",
+    "Number of webhook processes that the leader asks for their generation of documents, including"
+    " those that do not answer.",
 )
 ROUNDS = Row(
     "podgate_reconcile_timestamp_seconds",
     "gauge",
-    "When the leader last finished a round without an error, in Unix time.",
+    "Unix time at which the leader last finished a round without an error.",
 )
 API_ERRORS = Row(
     "podgate_api_errors_total",
     "counter",
-    "What the API server refused or did not answer, for the controller.",
+    "Number of requests of the controller that the API server refused or did not answer.",
     {
         "task": ("lease", "reconcile", "discovery", "probe", "scan", "rights", "claims"),
         "code": "an HTTP status, 0 without an answer",
@@ -331,38 +332,37 @@ API_ERRORS = Row(
 FAULTS = Row(
     "podgate_controller_faults_total",
     "counter",
-    "Rounds that ended by a bug of podgate's, see the log.",
+    "Number of rounds that ended by a bug in podgate, see the log.",
     {"task": ("reconcile", "scan")},
 )
 SCAN = Row(
     "podgate_scan_duration_seconds",
     "histogram",
-    "One look at everything that is already there.",
+    "Duration of scans of all existing objects.",
     buckets=SCAN_BUCKETS,
 )
-SCANNED = Row(
-    "podgate_scan_timestamp_seconds", "gauge", "When the last look was finished, in Unix time."
-)
+SCANNED = Row("podgate_scan_timestamp_seconds", "gauge", "Unix time at which the last scan ended.")
 REPORTS = Row(
     "podgate_scan_reports",
     "gauge",
-    "1 for the API that takes the reports of a look, `none` where the cluster has neither; told by"
-    " the leader that looks.",
+    "1 for the API that the reports of a scan are written to, `none` if the cluster has neither;"
+    " reported by the leader.",
     {"api": ("openreports.io/v1alpha1", "wgpolicyk8s.io/v1alpha2", "none")},
 )
-SCAN_RESULTS = ("pass", "fail", "trial", "error")
+SCAN_RESULTS = ("pass", "fail", "warn", "error")
 FINDINGS = Row(
     "podgate_scan_objects",
     "gauge",
-    "Objects that the last look saw: as they should be, breaking a rule, breaking one on trial, or"
-    " not evaluated as podgate has a fault.",
+    "Number of objects in the last scan: no rule broken, a rule broken, a rule of a policy in warn or"
+    " audit mode broken, or not evaluated because of a fault in podgate.",
     {"result": SCAN_RESULTS},
 )
 CLAIMS = Row(
     "podgate_created_claims",
     "gauge",
-    "Claims that policies want created, where createClaims is on: there by podgate, there by somebody"
-    " else and not adopted, refused (such as by a quota), or not there yet; reported by the leader.",
+    "Number of claims that policies ask for, if createClaims is on: created by podgate, created by"
+    " another client and not adopted, refused (such as by a quota), or not created yet; reported by the"
+    " leader.",
     {"state": ("present", "foreign", "refused", "pending")},
 )
 CONTROLLER = (

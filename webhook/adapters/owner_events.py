@@ -188,13 +188,13 @@ class OwnerEvents:
         self.counted(outcome)
         if why and not self.complained:
             self.complained = True
-            log.warning("an owner could not be told of a refusal: %s", why)
+            log.warning("no event could be posted on an owner after a refusal: %s", why)
 
 
 def outcome_of(status: int) -> tuple[str, str]:
     """What came of a POST, and why nothing did."""
     if status in (200, 201, 202):
-        return "told", ""
+        return "posted", ""
     if status == 409:
         return "known", ""  # another replica was first
     if status == 403:

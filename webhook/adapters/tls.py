@@ -168,7 +168,7 @@ def trust(context: ssl.SSLContext, path: Path) -> None:
     try:
         context.load_verify_locations(cadata=content(path).decode("ascii", "replace"))
     except (ssl.SSLError, ValueError) as error:
-        raise TlsError(f"{path} holds no usable CA certificate: {reason_of(error)}") from error
+        raise TlsError(f"{path} has no usable CA certificate: {reason_of(error)}") from error
 
 
 def reason_of(error: Exception) -> str:
@@ -211,7 +211,7 @@ def not_after(chain: bytes, path: Path) -> datetime:
         pem = chain[start : chain.index(end, start) + len(end)]
         return end_of_validity(ssl.PEM_cert_to_DER_cert(pem.decode("ascii")))
     except (ValueError, IndexError) as error:
-        raise TlsError(f"{path} holds no readable PEM certificate") from error
+        raise TlsError(f"{path} has no readable PEM certificate") from error
 
 
 def end_of_validity(der: bytes) -> datetime:
@@ -245,5 +245,5 @@ def element(data: bytes, at: int) -> tuple[int, bytes, int]:
         length = int.from_bytes(data[begin : begin + size], "big")
         begin += size
     if begin + length > len(data):
-        raise ValueError("an element is longer than what holds it")
+        raise ValueError("an element is longer than what contains it")
     return tag, data[begin : begin + length], begin + length

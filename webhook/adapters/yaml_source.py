@@ -314,7 +314,7 @@ class Composer:
         node = self.anchors.get(event.anchor)
         if node is None:
             # Its name is told nowhere: it may be a value of env that was meant to be text.
-            message = "an alias (a word after *) of which no anchor is defined"
+            message = "an alias (a word after *) without an anchor"
             raise Fault(line, column, message, "define the anchor with & above, or quote the value")
         if any(node is parent for parent in self.open):
             raise Fault(line, column, f"alias *{event.anchor} contains itself", "write it out")

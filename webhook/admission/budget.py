@@ -37,7 +37,7 @@ def dumps_at_most(limit: int = 4_096) -> int:
         except TypeError:
             return depth - 1
         value = [value]
-    raise RuntimeError("orjson encodes any depth, so it cannot tell what is nested too deep")
+    raise RuntimeError("orjson encodes any depth, so it cannot detect what is nested too deep")
 
 
 SPARE = dumps_at_most() - MAX_DEPTH

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.core import precedence
+from webhook.core import precedence, wording
 from webhook.core.assemble import Documents, add
 from webhook.core.catalog import Catalog
 from webhook.core.decision import (
@@ -54,7 +54,7 @@ def judge_document(
         problems += hidden_by_others(documents, catalog, origin)
     errors = tuple(each for each in problems if each.severity == "error")
     warnings = tuple(
-        Warning(each.reason, "", (), (f"{each.path}: found {each.found}; {each.fix}",))
+        Warning(each.reason, "", (), (f"{each.path}: {wording.found_text(each)}; {each.fix}",))
         for each in problems
         if each.severity == "warning"
     )

@@ -301,7 +301,7 @@ def too_many_values(uid: str) -> ReviewFault:
 
 def no_room(uid: str) -> ReviewFault:
     """The fault for a body that there is no memory for at the moment."""
-    told = "podgate is overloaded: it holds as many bytes of reviews as it may, and read no more"
+    told = "podgate is overloaded: the reviews in memory have reached the limit of bytes"
     return ReviewFault(uid, 503, told, "no-room")
 
 
@@ -460,7 +460,7 @@ REASONS = {
 
 
 def internal_error_response(uid: str) -> bytes:
-    """The answer when judging failed by our own fault: it names no detail of the object."""
+    """The answer when evaluation failed by our own fault: it names no detail of the object."""
     message = f"podgate failed to evaluate this review; its log has the stack under uid {uid}"
     return fault_response(ReviewFault(uid, 500, message, "internal"))
 

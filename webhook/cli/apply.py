@@ -46,8 +46,8 @@ def apply(
     refused, or not evaluated, with the reason. Every namespace counts as governed but the
     cluster's own and those labelled otherwise, and the built-in system policy applies.
 
-    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal unless
-    said otherwise, 2: bad input.
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal by
+    default, 2: bad input.
     """
     try:
         failing = outcomes.failing_on(fail_on, strict=strict)

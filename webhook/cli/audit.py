@@ -89,17 +89,17 @@ def audit(
     fail_on: outcomes.FailOn = REFUSED,
     strict: outcomes.Strict = False,
 ) -> None:
-    """Judge what is in the governed namespaces by the cluster's policies and those of files.
+    """Evaluate what is in the governed namespaces by the cluster's policies and those of files.
 
-    With --candidate, tell what these policies would refuse and change beyond what holds today;
+    With --candidate, print what these policies would refuse and change beyond those in force;
     nothing is written. With --injected, print what the list of injected content lacks for objects
     of controllers, --candidate included; what PODGATE_INJECTED lists is not lacking.
     A closing line on stderr counts objects that are allowed, refused and not evaluated: those in
     namespaces that are not governed, those that controllers made of evaluated ones, and those of
     kinds with pods, or of versions, that no definition covers (a line for each kind), be they from
     a CRD or from an aggregated API.
-    Exit code 0: nothing that --fail-on names, 1: something of it, which is a broken rule unless
-    said otherwise, 2: bad input.
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a broken rule by
+    default, 2: bad input.
     """
     try:
         tally = Tally(outcomes.failing_on(fail_on, strict=strict))

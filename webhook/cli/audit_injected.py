@@ -21,8 +21,8 @@ from webhook.injections import Injection
 MOST_ENTRIES: Final = 1000
 SAFE: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./:@-]*")
 HEAD: Final = """\
-# Append these entries to the file of --injected (PODGATE_INJECTED) after you have looked at each: what
-# a tenant asked another webhook for is here too. A * in a text stands for anything.
+# Append these entries to the file of --injected (PODGATE_INJECTED) after you have reviewed each: what
+# a tenant asked another webhook for is here too. A * in a text matches anything.
 """
 
 

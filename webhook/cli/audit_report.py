@@ -50,7 +50,7 @@ def show_text(finding: Finding) -> None:
     for violation in finding.violations:
         print(f"  refused: {wording.violation_text(violation)}")
     for violation in finding.trial:
-        mode = "audit" if outcomes.is_audited(violation.source) else "on trial"
+        mode = "audit" if outcomes.is_audited(violation.source) else "warn mode"
         print(f"  {mode}: {wording.violation_text(violation)}")
     for change in finding.changes:
         print(f"  written: {wording.change_text(change)}")

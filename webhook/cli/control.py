@@ -123,7 +123,7 @@ Static = Annotated[
 Scan = Annotated[
     float,
     typer.Option(
-        "--scan-every", min=0, help="Seconds between two looks at what is already there; 0: none."
+        "--scan-every", min=0, help="Seconds between two scans of existing objects; 0: none."
     ),
 ]
 
@@ -335,7 +335,7 @@ def remove(
         typer.Option(
             "--lease",
             metavar="NAMESPACE/NAME",
-            help="The Lease of controllers that still run: it is held for a minute, or they would write"
+            help="The Lease of controllers that still run: it is kept for a minute, or they would write"
             " the configurations again.",
         ),
     ] = "",

@@ -47,7 +47,7 @@ def convert(
 ) -> None:
     """Convert policies to canonical custom resources: v1 resources, API form, bare, aliases.
 
-    The result goes to stdout; what could not be expressed goes to stderr, with its place and why.
+    The result goes to stdout; what could not be expressed goes to stderr, with its path and the reason.
     Nothing goes to stdout where a document cannot be converted, unless --partial asks for the rest.
     Exit code 0: everything was expressed, 1: something was not, 2: bad input.
     """

@@ -46,7 +46,7 @@ class Chapter:
 STORY = (
     Chapter(
         "deployment",
-        "A Deployment that says little is completed",
+        "A Deployment that sets little is completed",
         True,
         ("spec.template.spec.initContainers[0]", "spec.template.spec.containers[1]"),
     ),
@@ -69,7 +69,7 @@ STORY = (
     ),
     Chapter(
         "jobset",
-        "A JobSet is completed, and a policy on trial warns",
+        "A JobSet is completed, and a policy in warn mode warns",
         True,
         ("spec.replicatedJobs[0].", "spec.replicatedJobs[1]."),
         warns=True,
@@ -137,8 +137,8 @@ def introduce(out: Console, webhook: Webhook, catalog: Catalog) -> None:
         "webhook": f"podgate serve at https://127.0.0.1:{webhook.port}, process "
         f"{webhook.process.pid}, ready after {webhook.seconds:.1f} s",
         "shown": "verdicts, patches, causes, warnings and audit annotations as the webhook answers "
-        "them over HTTPS. Which policy stands behind a value is not in an answer: this process "
-        "judges the same review by the same policies, and checks that it comes to the same.",
+        "them over HTTPS. Which policy set a value is not in an answer: this process "
+        "evaluates the same review by the same policies, and checks that it comes to the same.",
     }
     say(out, "")
     facts(out, rows, 2)

@@ -150,7 +150,7 @@ def tell_refusal(out: Console, answer: Answer, violations: Sequence[Violation]) 
             "value": seen(violation),
             "allowed": allowed(violation),
             "reason": cause["reason"],
-            "policy": source.label() if source else "(none: it holds for every object)",
+            "policy": source.label() if source else "(none: it applies to every object)",
             "to do": " ".join(filter(None, (fix, source.message if source else ""))),
         }
         say(out, "")

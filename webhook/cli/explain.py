@@ -77,18 +77,18 @@ def explain(
     fail_on: outcomes.FailOn = REFUSED,
     strict: outcomes.Strict = False,
 ) -> None:
-    """Say what holds and why: for a kind (--kind) every leaf of the effective
-    policy, with its default, rules and items, the policy and scope that say
-    each, and what lost to what; for manifests every field's value in the
-    completed object, its place and its source; for --namespace alone the
-    whole effective policy, by workload type.
+    """Show the effective policy: for a kind (--kind) every field with its
+    default, rules and items, the policy and scope that each comes from, and
+    what was overridden; for manifests every field's value in the completed
+    object, its path and its source; for --namespace alone the whole
+    effective policy, by workload type.
 
     As YAML, the last is policies again: those in force there, bound to the
-    namespace and without what has no effect. Loaded in place of the originals
-    they decide the same. They hold every value, like the originals.
+    namespace and without what has no effect. Loaded instead of the originals
+    they decide the same. They have every value, like the originals.
 
-    An object that wraps others is followed by each of them, told as its own
-    kind with places from its own beginning.
+    An object that wraps others is followed by each of them, shown as its own
+    kind with paths from its own root.
 
     A source is one of request, server default, default, defaultFrom,
     default item, attribute default, imposed, kept, kind (follows from it),

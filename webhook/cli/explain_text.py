@@ -181,7 +181,7 @@ def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
         yield f"lost: {lost.what}{value} - {by(lost.source)}: {lost.reason}{to}", "dim"
     for trial in leaf.trial:
         value = "" if trial.what.startswith("item ") else f" {value_text(trial.value)}"
-        yield f"on trial: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
+        yield f"not enforced: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:

@@ -230,7 +230,7 @@ def tell_empty(
         body = definition.interface.component(component)
         if pods or body is None or body.form is None:
             continue
-        fix = "add a sample that has one, or look at its path"
+        fix = "add a sample that has one, or check its path"
         found = f"component `{component}` of {name} has no pod in any sample"
         findings.problems.append(
             Problem(samples[0].origin, "", found, fix, "component-empty", 0, 0, "warning")

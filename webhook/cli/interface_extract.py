@@ -167,7 +167,7 @@ def as_text(body: dict[str, Any], *, first: bool) -> None:
     rows = [("COMPONENT", "INSTANCE", "ROLE", "CONTAINERS", "POD")]
     for each in body["pods"]:
         count = str(each["containers"] + len(each["containersOutside"]))
-        where = each["path"] + (" (in pieces)" if each["inPieces"] else "")
+        where = each["path"] + (" (in fragments)" if each["inPieces"] else "")
         rows.append(
             (each["component"], each["instance"] or "-", "/".join(each["roles"]), count, where)
         )

@@ -21,7 +21,7 @@ Files = Annotated[
     typer.Argument(metavar="CRD.yaml…", help="CRDs: files, folders, or - for stdin."),
 ]
 Kind = Annotated[
-    str | None, typer.Option("--kind", help="Only this kind, where the files hold several.")
+    str | None, typer.Option("--kind", help="Only this kind, where the files have several.")
 ]
 
 
@@ -75,7 +75,7 @@ def write(drafts: list[Draft]) -> None:
     made = [each for each in drafts if each.documents]
     for each in drafts:
         if not each.documents:
-            told = "its schema has no place for a container, and leaves none open"
+            told = "its schema has no path to a container, and leaves none open"
             loading.complain(f"{each.kind}.{each.group}: nothing to govern: {told}")
     sys.stdout.write("---\n".join(each.text for each in made))
     if not made:

@@ -233,7 +233,7 @@ def lines_of(component: Component, definition: Definition) -> Iterator[str]:
         if program is not None:
             yield f"{name}: {program.text}"
     if profile.scale.absent is not None and component.form:
-        yield f"replicas when none are stated: {profile.scale.absent}"
+        yield f"replicas when none are set: {profile.scale.absent}"
     if profile.by_instance:
         yield "roles: " + ", ".join(f"{key} {role}" for key, role in profile.by_instance.items())
     if text := main_text(profile):

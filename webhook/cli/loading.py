@@ -62,7 +62,7 @@ Crds = Annotated[
     typer.Option(
         "--crds",
         metavar="PATH",
-        help="File or folder with CRDs, whose schemas say where pods can be and what is pruned.",
+        help="File or folder with CRDs, whose schemas show where pods can be and what is pruned.",
     ),
 ]
 Namespace = Annotated[

@@ -34,7 +34,7 @@ FailOn = Annotated[
         "--fail-on",
         metavar="WHAT,…",
         help=f"What leads to exit code 1: {', '.join(EVERYTHING)}, or none. Kinds of Kubernetes"
-        " that hold no pods do not count as not-evaluated.",
+        " without pods do not count as not-evaluated.",
     ),
 ]
 Strict = Annotated[
@@ -217,7 +217,7 @@ def is_from(policy: Policy, path: str) -> bool:
 def empty_text(path: str) -> str:
     """What a path without a policy holds."""
     documents = [] if path == "-" else read_all([path])[0]
-    what = "holds documents, but no policy" if documents else "is empty: it holds no policy"
+    what = "has documents, but no policy" if documents else "is empty: it has no policy"
     return f"--policies {wording.clean(origin_of(path))} {what}"
 
 

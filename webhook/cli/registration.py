@@ -85,7 +85,7 @@ def registration(
 ) -> None:
     """Print the webhook configurations as YAML: mutating, validating, that of our documents.
 
-    With the cluster's CRDs, versions that are served and have no definition are told on stderr.
+    With the cluster's CRDs, versions that are served and have no definition are reported on stderr.
     """
     try:
         loading.checked(governed, ("label", "all"), "--governed")
@@ -128,7 +128,7 @@ def end_of(target: Target, *, is_static: bool, to: Path | None) -> datetime | No
     if not target.url:
         wrong = "give --url: an API server that reads files knows no Services"
     elif not target.ca:
-        wrong = "give --ca-file: nobody can write a CA into files later on"
+        wrong = "give --ca-file: a CA cannot be added to these files later"
     if wrong:
         loading.complain(f"error: --static: {wrong}")
         raise loading.BadInput

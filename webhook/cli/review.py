@@ -49,9 +49,9 @@ def review(
 ) -> None:
     """Answer one AdmissionReview (JSON or YAML) as the webhook would; the response is JSON.
 
-    A closing line on stderr says whether the object is allowed, refused or not evaluated, and why.
-    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal unless said
-    otherwise, 2: bad input.
+    A closing line on stderr shows whether the object is allowed, refused or not evaluated, and why.
+    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal by
+    default, 2: bad input.
     """
     try:
         tally = Tally(outcomes.failing_on(fail_on, strict=strict))

@@ -42,7 +42,7 @@ Crds = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail cases whose manifest nobody evaluates.")
+    bool, typer.Option("--strict", help="Fail cases whose manifest is not evaluated.")
 ]
 JUnit = Annotated[
     str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")

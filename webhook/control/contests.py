@@ -71,7 +71,7 @@ def writer_of(found: Json | None, own: str) -> str:
     Where no other is recorded, it was edited on its way into the cluster.
     """
     if found is None:
-        return "somebody who deletes it"
+        return "another client that deletes it"
     owners = [
         each
         for each in (found.get("metadata") or {}).get("managedFields") or ()

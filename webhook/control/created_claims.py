@@ -174,7 +174,7 @@ def found_of(brief: Json) -> Found:
     """Return what a claim that is there counts as."""
     if not brief["ours"]:
         return Found(FOREIGN)
-    return Found(PENDING, "somebody is deleting it") if brief["ends"] else Found(PRESENT)
+    return Found(PENDING, "it is being deleted") if brief["ends"] else Found(PRESENT)
 
 
 def differences(spec: Json, brief: Json) -> str:
@@ -217,7 +217,7 @@ def problem_of(name: Name, wanted: Wanted, found: Found, brief: Json | None) -> 
         row = ("claim-differs", text, fix, "warning") if told else None
     elif found.state == FOREIGN:
         fix = (
-            "look at its data; then delete it, and podgate creates it, or give it the label"
+            "check its data; then delete it, and podgate creates it, or give it the label"
             f" {SELECTOR} if it may be used"
         )
         text = f"{where} was not created by podgate, which does not adopt it"

@@ -65,7 +65,7 @@ def text_of(kind: Kind) -> str:
     group, name = kind
     return (
         f"podgate may not read {name}{f'.{group}' if group else ''}: what violates a policy in objects"
-        " that its controller makes is refused without a look at their owner"
+        " that its controller makes is refused without reading their owner"
     )
 
 

@@ -14,7 +14,7 @@ from webhook.core.workload.crd_brief import Brief
 class Undefined:
     """One version of a kind without a definition. Where it is `converted`, the API server shows its
 
-    objects in a version that has one; else they are not judged at all.
+    objects in a version that has one; else they are not evaluated at all.
     """
 
     group: str

@@ -172,7 +172,9 @@ def parse_exception(
     own = metadata.get("namespace") if isinstance(metadata, dict) else None
     if home and own != home:
         found = f"an exception in namespace {shown(str(own))}"
-        report.add(("metadata", "namespace"), found, f"only {home} may hold exceptions", "not-home")
+        report.add(
+            ("metadata", "namespace"), found, f"create exceptions in {home} only", "not-home"
+        )
     spec = typed.read(ExceptionSpec, document.data.get("spec"), SPEC, report)
     if spec is None:
         return None, tuple(report.problems)

@@ -191,7 +191,7 @@ def status() -> Schema:
             key: {**TEXT, "description": text}
             for key, text in (
                 ("path", "Where it is."),
-                ("found", "What stands there."),
+                ("found", "What is there."),
                 ("fix", "What to write instead."),
                 ("reason", "One word for programs."),
                 ("severity", "error, warning or note."),
@@ -199,14 +199,17 @@ def status() -> Schema:
         },
     }
     more: Schema = {
-        "observedGeneration": {**number, "description": "The generation that was looked at."},
+        "observedGeneration": {**number, "description": "The generation that was evaluated."},
         "generationInForce": {
             **number,
-            "description": "The lowest generation by which some webhook process judges.",
+            "description": "The lowest generation that a webhook process uses.",
         },
-        "scope": {**TEXT, "description": "The scope of a policy, also where it states none."},
-        "enforcement": {**TEXT, "description": "What a policy does, also where it states nothing."},
-        "workers": {**number, "description": "How many webhook processes have said so."},
+        "scope": {**TEXT, "description": "The scope of a policy, also where it sets none."},
+        "enforcement": {
+            **TEXT,
+            "description": "The enforcement of a policy, also where it sets none.",
+        },
+        "workers": {**number, "description": "How many webhook processes have reported it."},
         "kinds": {
             "type": "array",
             "description": "The kinds of workloads that it governs, the first hundred.",

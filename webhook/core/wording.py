@@ -16,8 +16,21 @@ LONGEST_ADVICE = 200
 MOST_VIOLATIONS = 50
 HIDDEN = "(not shown)"
 EMPTY = "an empty value"
-SENTENCES = frozenset({"bad-yaml", "missing-field", "unreadable"})
-"""Reasons whose `found` says by itself what is wrong."""
+# fmt: off
+SENTENCES = frozenset({
+    "bad-yaml", "component-empty", "component-unknown", "component-unnamed", "condition-open",
+    "conditions-undefined", "converted-choice", "empty-value", "field-source", "field-unknown",
+    "forbidden-function", "gang-of-root", "groups-differ", "ids-missing", "instance-ids",
+    "instance-ids-missing", "instance-selector-missing", "kind-differs", "kind-repeated",
+    "kind-ungoverned", "member-unknown", "metadata-without-spec", "missing-field", "modifying-operator",
+    "name-not-unique", "no-instances", "no-pods", "not-a-place", "not-a-pod", "not-in-schema", "not-jq",
+    "not-native", "not-paired", "null-unsafe", "owner-cycle", "owner-missing", "owner-unknown",
+    "parts-ignored", "phase-undefined", "place-uncovered", "pod-selector-missing", "recursive-descent",
+    "root-kind", "root-owner", "root-status", "scale-target", "selector-empty", "selectors-overlap",
+    "several-forms", "unreadable", "value-not-json", "write-unknown",
+})
+# fmt: on
+"""Reasons whose `found` is a sentence. Of all others it is a value, or a name of what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +168,7 @@ VIOLATIONS: dict[str, Sentence] = {
         " controller (--trusted-mutators).",
     ),
     "wrapped-kind": Sentence(
-        "no definition says where the wrapped {value} has its pods",
+        "no definition describes where the wrapped {value} has its pods",
         "Create that object by itself, or have an administrator add a definition"
         " (`podgate interface infer` drafts one).",
     ),
@@ -215,9 +228,9 @@ WARNINGS: dict[str, str] = {
     "referred-pods": "its pods come from another object; podgate evaluates that one and them: {facts}",
     "pods-as-text": "text may change its pods; podgate evaluates them when they are made: {facts}",
     "pods-unseen": "it describes no pods; podgate evaluates them when its controller makes them",
-    "wrapped-kind": "no definition says where the wrapped object has its pods: {facts}",
-    "unknown-kind": "no definition covers this kind: nobody evaluates the pods in it: {facts}",
-    "unknown-version": "no definition covers this version: nobody evaluates it: {facts}",
+    "wrapped-kind": "no definition describes where the wrapped object has its pods: {facts}",
+    "unknown-kind": "no definition covers this kind: the pods in it are not evaluated: {facts}",
+    "unknown-version": "no definition covers this version: it is not evaluated: {facts}",
     "asset-conflict": "two imposed assets have one key; the broader scope's applies: {facts}",
     "migProfile": "accepted for older manifests; request MIG devices as a resource instead",
     "unbounded": "the GPUs of a claim cannot be counted: {facts}",
@@ -239,7 +252,7 @@ WARNINGS: dict[str, str] = {
 NOT_EVALUATED: dict[str, str] = {
     "unknown-kind": "no definition covers this kind",
     "unknown-version": "no definition covers this version",
-    "no-pods": "this kind holds no pods",
+    "no-pods": "this kind has no pods",
     "ungoverned-namespace": "podgate does not govern its namespace",
     "exempt-sender": "a controller made it of an object that was evaluated",
     "no-policy": "no policy applies to it",
@@ -295,9 +308,14 @@ def problem_text(problem: Problem) -> str:
     """One fault of a document: `file:line:col: path: found …; what to do`."""
     where = f"{clean(problem.place())}: " + (f"{clean(problem.path)}: " if problem.path else "")
     severity = "" if problem.severity == "error" else f"{clean(problem.severity)}: "
-    found = "" if problem.reason in SENTENCES else "found "
     fix = f"; {cut(problem.fix, LONGEST_ADVICE)}" if problem.fix else ""
-    return f"{where}{severity}{found}{cut(problem.found, LONGEST_ADVICE)}{fix}"
+    return f"{where}{severity}{found_text(problem)}{fix}"
+
+
+def found_text(problem: Problem) -> str:
+    """What is wrong, as a sentence or as what was found."""
+    found = cut(problem.found, LONGEST_ADVICE)
+    return found if problem.reason in SENTENCES else f"found {found}"
 
 
 def violation_text(violation: Violation) -> str:
@@ -401,8 +419,8 @@ def not_evaluated_text(
     known = next((each for each in warnings if each.reason == reason), None)
     if known is not None:
         named = cut(", ".join(known.facts), LONGEST_ADVICE)
-        what = "its pods" if reason == "unknown-version" else "the pods that it seems to hold"
-        return f"{text} ({named}): nobody evaluates {what}"
+        what = "its pods" if reason == "unknown-version" else "the pods that it seems to have"
+        return f"{text} ({named}); {what} are not evaluated"
     return f"{text}; {DEVICES}" if group in DEVICE_GROUPS else text
 
 

@@ -196,7 +196,7 @@ def test_the_way_out_is_as_the_page_says(dead: Dead) -> None:
 
 
 def test_the_switch_opens_a_dead_webhook_and_gives_it_back(dead: Dead) -> None:
-    off, delete = commands("docs/operations.md", "When everything stands still")
+    off, delete = commands("docs/operations.md", "Recovering a cluster that podgate blocks")
     assert delete == commands("deploy/README.md", "The webhook is dead, and nothing starts")[0]
     for number in (1, 2):
         dead.release.end(f"webhook-{number}")

@@ -81,7 +81,7 @@ def test_an_error_that_podgate_counts_or_logs_is_told() -> None:
     )
     figures = Figures(text, ("podgate_", "# TYPE"))
     assert list(of_ours(figures, "04:00:00 info    fine")) == ["1 reviews with outcome error"]
-    assert len(list(of_ours(figures, "04:00:00 error   judging failed"))) == 2
+    assert len(list(of_ours(figures, "04:00:00 error   evaluation failed"))) == 2
 
 
 def test_reviews_for_nothing_are_told_when_they_are_many() -> None:

@@ -80,7 +80,7 @@ def pods_at(definition: Definition, component: str) -> str:
     shared = list(takewhile(lambda steps: len(set(steps)) == 1, zip(*pieces, strict=False)))
     # One piece alone has its own last step in common with itself.
     shared = shared[:-1] if len(pieces) == 1 else shared
-    return f"{'.'.join(steps[0] for steps in shared) or '.'} (in pieces)"
+    return f"{'.'.join(steps[0] for steps in shared) or '.'} (in fragments)"
 
 
 class Leaves:

@@ -33,7 +33,7 @@ SOURCES: Mapping[str, str] = {
     "kept": KEPT,
 }
 """Why a decision wrote something, in the words of an explanation."""
-OPERATORS = "what the operator uses where the object says nothing"
+OPERATORS = "what the operator uses where the object sets nothing"
 Origin = tuple[str, Source | None]
 
 

@@ -134,7 +134,7 @@ def of_identity(asked: Asked) -> Iterator[Entry]:
         return
     entry = asked.derived(path, binding.source(view, asked.ev))
     if not ids:
-        entry.source, entry.by, entry.note = COMPUTED, None, "the pod states no ids"
+        entry.source, entry.by, entry.note = COMPUTED, None, "the pod has no ids"
     yield entry
 
 

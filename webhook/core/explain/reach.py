@@ -144,7 +144,7 @@ def carried(plan: Plan, component: str, row: Field) -> Reach:
         known = found.scales or profile.component(component).scale.absent is not None
         return (MAPPED, "") if known else (UNMAPPED, f"{component} has no number of replicas")
     if found is not None and found.form is None and row.shape not in OF_WORKLOAD:
-        return UNMAPPED, f"the pods of {component} are stated in other objects"
+        return UNMAPPED, f"the pods of {component} are set in other objects"
     if row.binding is Binding.METADATA and found is not None and found.form == "spec":
         return (MAPPED, "") if found.metadata else (UNMAPPED, f"{component} has no pod metadata")
     if found is not None and found.form == "fragments":
@@ -180,7 +180,7 @@ def of_pieces(plan: Plan, component: str, row: Field) -> Reach:
     }
     if not forms:
         kind = plan.definition.interface.kind
-        return UNMAPPED, f"{kind} states no such part of the pods of {component}"
+        return UNMAPPED, f"{kind} has no such part of the pods of {component}"
     return MAPPED, "" if forms - READ_FORMS else "evaluated, but a default has no path there"
 
 

@@ -70,7 +70,7 @@ def parse_asset(document: SourceDocument) -> tuple[Asset | None, tuple[Problem, 
     """The asset, None when any problem is an error, and all problems."""
     report = Report(document)
     if not is_asset(document):
-        fix = f"write meta and spec, or a {KIND} whose spec holds them"
+        fix = f"write meta and spec, or a {KIND} whose spec has them"
         report.error((), "not-an-asset", shown(document.data), fix)
         return None, tuple(report.problems)
     is_object = "kind" in document.data

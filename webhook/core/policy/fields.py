@@ -46,11 +46,11 @@ def build(rows: tuple[Field, ...]) -> Catalogue:
     catalogue = Catalogue()
     for row in rows:
         if row.path in catalogue.fields:
-            raise ValueError(f"field {row.path} stands twice in the table")
+            raise ValueError(f"field {row.path} is twice in the table")
         catalogue.fields[row.path] = row
         for alias in row.aliases:
             if catalogue.aliases.setdefault(alias, row.path) != row.path:
-                raise ValueError(f"alias {alias} stands for two fields")
+                raise ValueError(f"alias {alias} is an alias of two fields")
         for leaf, attribute in attribute_leaves(row):
             catalogue.attributes[leaf] = (row, attribute)
             for alias in attribute.aliases:

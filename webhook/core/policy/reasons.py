@@ -25,9 +25,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "bad-url": "A link that is no http or https address.",
         "types-and-kinds": "Workload types and kinds are both named; only one of them may be.",
         "empty-list": "A list that must name something is empty.",
-        "value-outside-enum": "A word outside the closed set of its place.",
+        "value-outside-enum": "A value outside the closed set of its field.",
         # names and shapes
-        "unknown-field": "A name that does not exist at this place.",
+        "unknown-field": "A name that does not exist at this path.",
         "unknown-rule": "A word that is no rule.",
         "rule-not-for-type": "The rule does not apply to values of this type.",
         "rules-on-itemized": "Rules of an itemized field are outside instances and attributes.",
@@ -111,7 +111,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         # advice of `podgate lint` on policies that load
         "kinds-not-covered": "Users can choose another kind or type, which the rule does not cover.",
         "no-shipped-kind": "No kind that has a definition is governed by the policy.",
-        "no-kind-carries": "No kind that the policy governs has a place for the field.",
+        "no-kind-carries": "No kind that the policy governs has a path for the field.",
         "prohibition-lost": "A prohibition is not in force where a broader scope claims the leaf.",
         "rules-lost": "Rules that are never in force, because another scope claims the leaf.",
         "no-common-image": "Lists of images apply together and have no image in common.",
@@ -123,7 +123,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "selector-negative": "The selector also matches namespaces that have no such label.",
         "selector-empty": "No namespace can match all that the selector asks for.",
         "selector-all": "An empty selector selects nothing apart: every namespace is governed.",
-        "selector-name-label": "A label that looks like a namespace's name, and that nobody sets.",
+        "selector-name-label": "A label that looks like a namespace's name, and that is never set.",
         "exclusion-without-effect": "A namespace is excluded that the selector does not select.",
     }
 )

@@ -174,7 +174,7 @@ def lost_problems(
         if not is_default and not is_placed(policy, place):
             place = ("imposed", level, "", identity_of(policy, lost.what, assets))
         said = f"the default of {leaf.path}" if is_default else f"item {lost.what} of {leaf.path}"
-        found = f"{said} in {policy.source.label()} does not apply"
+        found = f"{said} in {policy.source.label()}, which does not apply"
         yield problem(policy, place, lost.reason, found, LOST[lost.reason])
 
 

@@ -124,7 +124,7 @@ class ElementAccess(Access):
         for name, part in value.items():
             place = places.get(name)
             if place is None:
-                raise AccessError("path-missing", f"no place for `{shown(name)}`", name=name)
+                raise AccessError("path-missing", f"no path for `{shown(name)}`", name=name)
             if part is None:
                 self.draft.remove(place)
             else:
@@ -142,7 +142,7 @@ class ElementAccess(Access):
             if what is not None and place is None:
                 place, number = self.factor(what, ids, bindings, number)
             if place is None:
-                raise AccessError("path-missing", f"no place for `{name}`", name=name)
+                raise AccessError("path-missing", f"no path for `{name}`", name=name)
             self.set(place, number)
 
     def factor(

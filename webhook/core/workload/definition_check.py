@@ -105,7 +105,7 @@ def check_coverage(
     """Places of the schema that may hold containers and that the definition does not know."""
     report = Report(document)
     for spot in unreached(schema, definition):
-        what = {"open": "an open subtree", "pieces": "a container in pieces"}
+        what = {"open": "an open subtree", "pieces": "a container in fragments"}
         place = expression(spot.steps)
         found = f"{what.get(spot.what, 'a ' + spot.what)} at {place} in the schema of {version}"
         fix = "add it to the definition, or to `notPods` with the reason"

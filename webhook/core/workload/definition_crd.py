@@ -136,7 +136,7 @@ STATUS: Final[Schema] = {
                         "type": "integer",
                         "format": "int64",
                         "minimum": 0,
-                        "description": "The generation of the object that was looked at.",
+                        "description": "The generation of the object that was evaluated.",
                     },
                 },
             },
@@ -194,7 +194,7 @@ def body(names: Names) -> Schema:
     """The structural schema of a whole document."""
     return {
         "type": "object",
-        "description": f"A {names.kind} says where a kind has its pods, replicas and status.",
+        "description": f"A {names.kind} describes where a kind has its pods, replicas and status.",
         "required": ["spec"],
         "properties": {
             "apiVersion": {**TEXT, "description": f"{names.group}/{VERSION}"},

@@ -173,7 +173,7 @@ class InstanceSelector(Model):
 class ReplicaSelector(Model):
     """Where a pod names its replica."""
 
-    key_path: str = Field(description="jq path in a pod of what tells its replica.")
+    key_path: str = Field(description="jq path in a pod of what identifies its replica.")
 
 
 class PodSelector(Model):
@@ -216,7 +216,7 @@ class ComponentModel(Model):
     status_definition: StatusPaths | None = None
     instance_id_path: str | None = Field(
         default=None,
-        description="jq path of the ids of the instances, one for each of its pods' places.",
+        description="jq path of the ids of the instances, one for each path to its pods.",
     )
     pod_selector: PodSelector | None = None
     suspend_definition: SuspendPaths | None = None

@@ -212,7 +212,7 @@ def stop(text: str) -> str:
     result = compile_query(text)
     if not isinstance(result, Unsupported):
         return ""
-    return f": look at position {result.position} (`{shown(result.found)}`)"
+    return f": see position {result.position} (`{shown(result.found)}`)"
 
 
 def broken(text: str, compile_jq: Compile | None) -> Fault | None:

@@ -167,7 +167,7 @@ def put(document: Any, path: Path, value: Any) -> Any:
     elif isinstance(step, str) and isinstance(node, dict):
         node[step] = put(node.get(step), rest, value)
     else:
-        raise NotAPlaceError(f"there is no place for `{shown(str(step))}`")
+        raise NotAPlaceError(f"there is no path for `{shown(str(step))}`")
     return node
 
 

@@ -108,7 +108,7 @@ class ForeignProgram(Program):
         current = CURRENT.get()
         found = current.of(document).get(self.text) if current is not None else None
         if found is None:
-            raise QueryError(f"`{shown(self.text)}` needs jq, and nobody has evaluated it here")
+            raise QueryError(f"`{shown(self.text)}` needs jq, which was not run here")
         if isinstance(found, Failure):
             raise QueryError(found.text)
         return [
@@ -165,7 +165,7 @@ def outputs(program: ForeignProgram, evaluator: Evaluator, document: Any) -> Out
     except JqError as error:
         return Failure(str(error))
     if program.assignable and any(path is None for path, _ in found):
-        return Failure(f"`{shown(program.text)}` computes a value where it must name a place")
+        return Failure(f"`{shown(program.text)}` computes a value where it must name a path")
     return found
 
 

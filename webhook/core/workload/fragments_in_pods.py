@@ -72,5 +72,5 @@ def main_container(spec: Any, name: str | None) -> int | None:
 def place_of(match: Match) -> Path:
     """The place of a value; raises AccessError for a computed one."""
     if match.path is None:
-        raise AccessError("not-a-place", "a computed value has no place")
+        raise AccessError("not-a-place", "a computed value has no path")
     return match.path

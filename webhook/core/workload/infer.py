@@ -224,12 +224,12 @@ def interface_of(
         document.notes[at] = each.why
     document.notes[()] = (
         f"Drafted by podgate from the schema of {names.kind}.{names.group}; every comment is a "
-        "guess to be looked at. Then: podgate interface check."
+        "guess to be checked. Then: podgate interface check."
     )
     if not found.pods:
         del structure["childComponents"]
         document.notes[ROOT] = (
-            "the schema shows no pod, but leaves subtrees open that may hold some"
+            "the schema shows no pod, but leaves subtrees open that may have some"
         )
     document.data = {
         "apiVersion": "optimization.nvidia.com/v1alpha1",
@@ -275,11 +275,11 @@ def component(
         made["scaleDefinition"] = scale.paths
         why = "a guess by names"
         if len(scale.counts) > 1:
-            why += ": these numbers are taken to multiply; bounds are left as they stand"
+            why += ": these numbers are taken to multiply; bounds are left as they are"
         notes["scaleDefinition",] = why
     made["podSelector"] = selector
     notes["podSelector",] = (
-        "a schema does not tell by which labels the operator marks these pods: put its own here; "
+        "a schema does not show by which labels the operator marks these pods: put its own here; "
         "gangs and the search for a pod's component need them, admission does not"
     )
     return made, notes

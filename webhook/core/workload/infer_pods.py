@@ -77,7 +77,7 @@ def why_pod(spot: Spot) -> str:
         return f"the schema has a {spot.what} here"
     return (
         "the schema has a list of containers here, and nothing else of a pod. If these are none, "
-        "take the component out, here and in the profile, and write in the profile's spec "
+        "remove the component, here and in the profile, and write in the profile's spec "
         f"notPods: [{{place: '{expression(spot.steps)}', reason: what it is}}]"
     )
 
@@ -143,7 +143,7 @@ class Maker:
         """A component whose pods the schema states as a container or piece by piece."""
         if spot.what == "container" and is_whole_container(spot.node):
             paths = {"containerPath": expression(spot.steps)}
-            made = self.add(spot, "container", {}, "a container that stands in no pod")
+            made = self.add(spot, "container", {}, "a container that is in no pod")
         else:
             made = self.add(spot, "pieces", {}, "an image beside other keys of a container")
             paths, made.parts = pieces_of(made.name, spot)
@@ -167,12 +167,15 @@ class Maker:
         whole = [each for each in self.pods if each.form in {"pod template", "pod spec"}]
         around = [each for each in whole if is_inside(spot.steps, each.steps)]
         if around:
-            return max(around, key=lambda each: len(each.steps)), "it stands in this pod"
+            return max(around, key=lambda each: len(each.steps)), "it is in this pod"
         beside = [each for each in whole if self.comes_with(each.steps, spot.steps)]
         if not beside:
             return None
         nearest = max(beside, key=lambda each: len(common(each.steps, spot.steps)))
-        return nearest, "a guess: the nearest pod that is always there; say whose container it is"
+        return (
+            nearest,
+            "a guess: the nearest pod that is always there; name the pod that it belongs to",
+        )
 
     def comes_with(self, pod: Steps, steps: Steps) -> bool:
         """Whether the pod must be there when something is at `steps`."""

@@ -28,7 +28,7 @@ def profile_spec(
     spec: dict[str, Any] = {}
     if guess := workload_type(kind, landing):
         spec["workloadType"] = guess
-        notes["workloadType",] = "a guess; it decides which policies reach the kind"
+        notes["workloadType",] = "a guess; it decides which policies apply to the kind"
     spec["components"] = {
         each.name: treatment(each, scales[each.name], notes) for each in found.pods
     }
@@ -37,7 +37,7 @@ def profile_spec(
     spec["extraContainers"] = [row for row, _ in rows]
     notes.update({("extraContainers", at): why for at, (_, why) in enumerate(rows)})
     spec["podParts"] = [row for each in found.pods for row in each.parts]
-    notes["podParts",] = "guesses by names and types; which piece is which place of the pod"
+    notes["podParts",] = "guesses by names and types; which fragment is which path of the pod"
     spec |= rest(kind, used, notes)
     if subresource is not None:
         spec |= scale_subresource(kind, scales, subresource, notes)
@@ -47,15 +47,15 @@ def profile_spec(
         if node.get("x-kubernetes-embedded-resource")
     ]
     notes["embedded",] = (
-        "the schema says that whole objects stand there; add those that make no pods as `podless`"
+        "the schema has whole objects here; add those that make no pods as `podless`"
     )
     spec["openSubtrees"] = [expression(each) for each in found.open]
-    notes["openSubtrees",] = "what the schema leaves open; all else is known to hold no pods"
+    notes["openSubtrees",] = "what the schema leaves open; all else is known to have no pods"
     empty = [key for key, value in spec.items() if value in ([], {}) and key != "openSubtrees"]
     spec = {key: value for key, value in spec.items() if key not in empty}
     notes["resource",] = (
         "add `controllers`, the exact user names of the operator, and `intermediateKinds`, what "
-        "it makes between the workload and its pods: a schema tells neither"
+        "it makes between the workload and its pods: a schema shows neither"
     )
     return spec, {at: text for at, text in notes.items() if at[0] in spec or at[0] == "resource"}
 

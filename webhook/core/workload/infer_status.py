@@ -86,14 +86,14 @@ def phase_note(words: list[str]) -> str:
     if not words:
         return "the schema does not list the phases: add a byPhase matcher for each below"
     strange = [word for word in words if word.casefold() not in STATUS_OF]
-    told = f"; say what these mean: {', '.join(strange)}" if strange else ""
-    return f"a guess by the words that the schema lists{told}"
+    told = f"; fill in what these mean: {', '.join(strange)}" if strange else ""
+    return f"a guess by the values that the schema lists{told}"
 
 
 def mapping_note(made: dict[str, Any], mappings: dict[str, Any]) -> str:
     """What is left to say of the status."""
     if mappings:
-        return "a guess by the words of phases and printed conditions; compare with the operator"
+        return "a guess by the names of phases and printed conditions; compare with the operator"
     if len(made) > 1:
-        return "the schema names no phase and no condition: say which of them mean what"
-    return "the status has neither a phase nor conditions: byExpression can look at its counts"
+        return "the schema names no phase and no condition: fill in which of them mean what"
+    return "the status has neither a phase nor conditions: byExpression can read its counts"

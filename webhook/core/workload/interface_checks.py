@@ -136,7 +136,7 @@ def check_pods(components: list[Placed], report: Report) -> None:
     with_pods = [each for each in components if has_pods(each.body)]
     elsewhere = any(each.body.kind is not None for each in components if not each.root)
     if not with_pods and not elsewhere:
-        found = "no component says where its pods are"
+        found = "no component has a path to its pods"
         report.warn(STRUCTURE, found, "add `specDefinition`", "no-pods")
     if len(with_pods) < 2:
         return
@@ -144,7 +144,7 @@ def check_pods(components: list[Placed], report: Report) -> None:
     for at, body, _ in with_pods:
         selector = body.pod_selector and body.pod_selector.component_type_selector
         if not selector:
-            found = f"pods of `{shown(body.name)}` cannot be told from those of other components"
+            found = f"pods of `{shown(body.name)}` cannot be distinguished from those of other components"
             report.warn(
                 at, found, "add `podSelector.componentTypeSelector`", "pod-selector-missing"
             )

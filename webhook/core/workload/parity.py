@@ -134,7 +134,7 @@ class ParityAccess(Access):
         if not model.instance_id_path:
             values = [values[0] if values else None] * len(places)
         if len(places) != len(values):
-            told = f"{len(places)} places, but {len(values)} values"
+            told = f"{len(places)} paths, but {len(values)} values"
             raise AccessError("length-mismatch", told, places=len(places), values=len(values))
         self.put_all(places, values)
 

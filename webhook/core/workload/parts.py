@@ -140,7 +140,7 @@ UPSTREAM: Final[Mapping[str, Path]] = {
 class Part:
     """One piece: a place of the pod, where it is in the object, in which form.
 
-    `absent` is what the operator uses where the object says nothing. Where some parts of a
+    `absent` is what the operator uses where the object sets nothing. Where some parts of a
     component `makes_pod`, there is a pod only with one of these. `each` is the index in `pod` of
     the step that stands for every item of a list.
     """

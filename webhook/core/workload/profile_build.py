@@ -149,7 +149,7 @@ class Builder:
             return None
         if body.field and body.field not in spec.fields_:
             found = f"`{shown(body.field)}` is not among `fields`"
-            self.add((*at, "field"), found, "state its places there", "field-unknown")
+            self.add((*at, "field"), found, "set its places there", "field-unknown")
         return ScaleOf(body.component or "", body.instance, body.field or "")
 
     def main(self, at: Path, main: MainContainerModel) -> MainConvention:
@@ -199,7 +199,7 @@ class Builder:
             self.add(at, "a field has one source", fix, "field-source")
         if len(body.places) > 1 and not body.write:
             fix = "name in `write` the one that a default goes to"
-            self.add(at, "several places", fix, "write-missing")
+            self.add(at, "several paths", fix, "write-missing")
         if strangers := [each for each in body.write if each not in body.places]:
             found = f"`{shown(strangers[0])}` is not among `places`"
             self.add((*at, "write"), found, "repeat one of them exactly", "write-unknown")

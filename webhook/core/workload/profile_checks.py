@@ -30,7 +30,12 @@ def check_profile(
         report.add((*SPEC, "kind"), found, "let both name one kind", "kind-differs")
     if interface.version not in profile.versions:
         fix = f"add {interface.version}"
-        report.add((*SPEC, "versions"), "the definition's is missing", fix, "version-missing")
+        report.add(
+            (*SPEC, "versions"),
+            f"no {interface.version}, the version of the definition",
+            fix,
+            "version-missing",
+        )
     names = [each.name for each in interface.components]
     for at, name in (*mentioned(profile), *mentioned_parts(profile, source)):
         if name not in names:
@@ -90,7 +95,7 @@ def check_components(profile: Profile, interface: Interface, report: Report) -> 
             found = (
                 f"`{component.name}` has no fragmentedPodSpecDefinition, so its rows are ignored"
             )
-            fix = "leave them out, or state its pods in pieces"
+            fix = "leave them out, or set its pods by `podParts`"
             report.warn((*SPEC, "podParts"), found, fix, "parts-ignored")
         if body is None:
             if component.form:

@@ -10,7 +10,7 @@ from webhook.core.workload.typed import Report, shown
 
 NATIVE_FORMS = (
     'native are fields, indices, [], pipes, to_entries[] | .key or .value, select(.k == "v"), '
-    "// literal and + - * of them; other jq has its place in resource interfaces"
+    "// literal and + - * of them; other jq works in resource interfaces only"
 )
 
 
@@ -86,4 +86,4 @@ def assignable(found: Program | None, at: Path, report: Report) -> Program | Non
 def tell_computed(text: str, at: Path, report: Report) -> None:
     """Say that a path computes a value where pods must be."""
     told = f"`{shown(text)}` computes a value"
-    report.add(at, told, "name a place in the object", "not-a-place")
+    report.add(at, told, "name a path in the object", "not-a-place")

@@ -121,7 +121,7 @@ def uncovered_places(schema: KindSchema, proof: Proof, definition: Definition) -
         warning(
             schema,
             expression(spot.steps),
-            f"the schema has a place for a {what_of(spot)} here, which the"
+            f"the schema has a path to a {what_of(spot)} here, which the"
             f" definition of {schema.name} does not cover; {then}",
             "name it in the ResourceInterface or under extraContainers of the WorkloadProfile,"
             " or under notPods with the reason",
@@ -140,13 +140,13 @@ def ungoverned(schema: KindSchema, *, other_versions: bool) -> Problem | None:
     what = "it has no definition: its objects are not governed"
     if other_versions:
         what = (
-            "no definition is for this version: its objects are judged only where the API server"
+            "no definition is for this version: its objects are evaluated only where the API server"
             " converts them to another"
         )
     return warning(
         schema,
         "",
-        f"{schema.name} has places for pods ({', '.join(places[:SHOWN])}{more}), but {what}",
+        f"{schema.name} has paths to pods ({', '.join(places[:SHOWN])}{more}), but {what}",
         "add the version to the definition"
         if other_versions
         else "draft a definition with `podgate interface infer`, and give it with --interfaces",

@@ -239,7 +239,7 @@ class _Reader:
             index = int(_number(self.take()))
             key = -index if negative else index
         else:
-            raise NotNativeError(token.at, "only a text or an integer stands natively in brackets")
+            raise NotNativeError(token.at, "only a text or an integer is native in brackets")
         self.expect("]")
         return nodes.Key(at, key)
 

@@ -100,7 +100,7 @@ class PodQuery:
         if name is None:
             if list(ids) == [""]:
                 return ""
-            text = "there are instances, but nothing tells whose the pod is"
+            text = "there are instances, but nothing shows which one the pod belongs to"
             raise AccessError("instance-selector-missing", text, ids=list(ids))
         if name not in ids:
             text = f"the pod is of instance `{shown(name)}`, which is none of {len(ids)}"

@@ -182,6 +182,6 @@ def without_interface(profile: Stated[Profile], faulty: bool) -> Problem:
 
 def unknown_kind(key: KindName) -> Problem:
     """A kind in the settings that nobody gave a definition of."""
-    found = f"`{full_name(key)}`, of which no definition is given"
+    found = f"`{full_name(key)}`, and no definition of it is given"
     fix = "write KIND.GROUP of a definition in --interfaces, or leave it out"
     return Problem("settings", "prefer-given", found, fix, "unknown-kind", severity="warning")

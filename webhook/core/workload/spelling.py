@@ -101,7 +101,9 @@ def drop(holder: dict[str, Any], name: str, at: Path, report: Report, fix: str) 
     """Leave out a key that exists in no schema."""
     if name in holder:
         del holder[name]
-        report.warn((*at, name), f"`{name}` is not supported and ignored", fix, "unknown-field")
+        report.warn(
+            (*at, name), f"`{name}`, which is not supported and is ignored", fix, "unknown-field"
+        )
 
 
 def as_list(value: Any, at: Path, report: Report) -> Any:

@@ -28,9 +28,7 @@ class Standing:
             return
         line, column = stated.document.position(())
         full = full_name(stated.key)
-        kept = (
-            "its places of pods count" if is_interface(stated) else "its roles hold at its places"
-        )
+        kept = "its paths to pods count" if is_interface(stated) else "its roles apply at its paths"
         found = f"a further {stated.sort} of {full}: {self.because}; {kept} all the same"
         fix = f"write --prefer-given {full} to let given ones decide" if SHIPPED in found else ""
         yield Problem(

@@ -83,7 +83,7 @@ def read_status(
     """The status of an object; raises AccessError."""
     phase = read_phase(paths, document, evaluator)
     conditions = read_conditions(paths.conditions_definition, document, evaluator, mode)
-    with told_as("match-failed", "the states cannot be told"):
+    with told_as("match-failed", "the states are unknown"):
         matching = tuple(
             state
             for state, matchers in entries(paths.status_mappings)

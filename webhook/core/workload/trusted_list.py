@@ -83,12 +83,12 @@ def faults_of(entry: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for key, where in PLACES.items():
         listed = entry.get(key, [])
         if not isinstance(listed, list):
-            yield key, "no list", "write a list of places"
+            yield key, "no list", "write a list of paths"
             continue
         for text in listed:
             steps = steps_of(text)
             if steps is None or (key == "podFields" and steps[0] not in ("spec", "metadata")):
-                yield key, f"{str(text)[:80]} is no single field", f"write a place {where}"
+                yield key, f"{str(text)[:80]} is no single field", f"write a path {where}"
     if not entry.get("fields") and not entry.get("podFields"):
         yield "fields", "no fields", "write the fields that may change"
 

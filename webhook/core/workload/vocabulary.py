@@ -23,7 +23,7 @@ class Vocabulary:
     userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
     what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
     who makes what owners of which kinds control, beside the users that profiles name,
-    `prefer_given` the kinds of which given definitions decide before shipped ones, as KIND.GROUP.
+    `prefer_given` the kinds whose given definitions decide before shipped ones, as KIND.GROUP.
     `unreadable_owner` says what becomes of injected content whose owner may not be read,
     `create_claims` whether the controller creates the claims that policies mount.
     """

@@ -69,7 +69,7 @@ ENVIRONMENT = Items(
             "string",
             takes_rules=False,
             native=False,
-            note="Words for people; no native form.",
+            note="Text for people; no native form.",
         ),
         EXCLUDE,
     ),
@@ -133,13 +133,13 @@ EXPOSED_URLS = Items(
             ("authorizationType",),
             ("authenticatedUsers", "authorizedUsers", "authorizedGroups"),
             takes_rules=False,
-            note="Who may open the URL.",
+            note="Who can open the URL.",
         ),
         Attribute(
             "authorizedUsers",
             "array",
             ("authorizedUsers",),
-            note="Users who may; not beside groups.",
+            note="Users who can open it; not beside groups.",
         ),
         Attribute(
             "authorizedGroups",
@@ -178,7 +178,7 @@ CONTAINERS: tuple[Field, ...] = (
         CONTAINER,
         ("image",),
         writes="absent-main",
-        note="Image of the container, compared exactly; options hold for every container.",
+        note="Image of the container, compared exactly; options apply to every container.",
     ),
     Field(
         "imagePullPolicy",

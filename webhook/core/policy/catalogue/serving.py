@@ -59,13 +59,13 @@ SERVING: tuple[Field, ...] = (
         types=(*INFERENCE, *GROUPS),
         enum=("http", "grpc"),
         codec=values.PORT_PROTOCOL,
-        note="Protocol of the port; http unless the port's name says h2c.",
+        note="Protocol of the port; http unless the port is named h2c.",
     ),
     of_platform(
         "servingPort.authorizationType",
         "string",
         (*INFERENCE, *GROUPS),
-        "Who may call; a gateway of the platform decides.",
+        "Who can call; a gateway of the platform decides.",
         (
             "public",
             "authenticatedUsers",
@@ -78,7 +78,7 @@ SERVING: tuple[Field, ...] = (
         "servingPort.authorizedUsers",
         "array",
         (*INFERENCE, *GROUPS),
-        "Users who may call; not beside groups.",
+        "Users who can call; not beside groups.",
     ),
     of_platform(
         "servingPort.authorizedGroups",
@@ -93,7 +93,7 @@ SERVING: tuple[Field, ...] = (
         WORKLOAD,
         absent=False,
         types=INFERENCE,
-        note="Publish inside the cluster only; absent means no, and nothing else can say it.",
+        note="Publish inside the cluster only; absent means no, and no other value does.",
     ),
     of_service(
         "servingPort.exposeExternally", "boolean", (*GROUPS, *NIM), "Publish outside the cluster."
@@ -147,7 +147,7 @@ SERVING: tuple[Field, ...] = (
         "autoscaling.concurrencyHardLimit",
         "integer",
         INFERENCE,
-        "Requests that one replica holds at once; 0 is without bound and breaks any max.",
+        "Requests that one replica handles at once; 0 is unlimited and breaks any max.",
     ),
     of_service(
         "autoscaling.scaleToZeroRetentionSeconds",

@@ -175,7 +175,7 @@ def access_mode(mode: str) -> Attribute:
         ("claim", "accessModes", native),
         aliases=flat,
         absent=False,
-        note=f"The claim's access modes hold {native}.",
+        note=f"The claim's access modes include {native}.",
     )
 
 
@@ -219,7 +219,7 @@ PVC = Items(
             "boolean",
             takes_rules=False,
             native=False,
-            note="Said of assets only; no native form.",
+            note="For assets only; no native form.",
         ),
         Attribute(
             "claimInfo.size",

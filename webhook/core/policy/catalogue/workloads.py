@@ -69,7 +69,7 @@ WORKLOADS: tuple[Field, ...] = (
         Binding.WORKLOAD,
         PREEMPTIBILITY,
         enum=("preemptible", "non-preemptible", "semi-preemptible"),
-        note="Whether workloads of higher priority may take its place; semi: beyond its minimum.",
+        note="Whether workloads of higher priority can preempt it; semi: beyond its minimum.",
     ),
     Field(
         "category",
@@ -77,7 +77,7 @@ WORKLOADS: tuple[Field, ...] = (
         Binding.NOTHING,
         WORKLOAD,
         ("metadata", "labels", "podgate.dev/category"),
-        note="Word for reports; kept in a label, enforced by nobody else.",
+        note="Value for reports; kept in a label, not enforced elsewhere.",
     ),
     of_workload("backoffLimit", "integer", BATCH_TYPES, "Retries before the workload has failed."),
     of_workload(
@@ -137,7 +137,7 @@ WORKLOADS: tuple[Field, ...] = (
     of_workload("workers", "integer", GROUPS, "Worker pods of each group; 0 is the leader alone."),
     of_workload("replicas", "integer", (*GROUPS, *NIM), "Number of groups, or of NIM pods."),
     of_workload("multiNode.workers", "integer", NIM, "Workers of a NIM service on several nodes."),
-    of_workload("ngcAuthSecret", "string", NIM, "Secret that holds the NGC API key."),
+    of_workload("ngcAuthSecret", "string", NIM, "Secret with the NGC API key."),
     Field(
         "scale.replicas",
         "integer",
