@@ -296,7 +296,7 @@ def test_extract_prints_instances_places_and_scales(draft: Path, sample: str) ->
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["members", "0/a", "worker", "1", "spec.teams[0].members[0].template"] in lines
     assert ["members", "0/a", "3", "-", "-"] in lines
-    assert ["gateway", "-", "worker", "2", "spec.gateway", "(in", "pieces)"] in lines
+    assert ["gateway", "-", "worker", "2", "spec.gateway", "(in", "fragments)"] in lines
 
 
 def test_extract_as_json_and_what_is_not_covered(draft: Path, sample: str) -> None:
