@@ -53,7 +53,7 @@ class Server:
         """No other object."""
         return None
 
-    async def ask(self, method: str, path: str) -> Json:
+    async def ask(self, method: str, path: str, accept: str = "") -> Json:
         """Nothing."""
         raise ApiError(404, "no such object")
 

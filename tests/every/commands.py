@@ -21,7 +21,7 @@ class Sort(NamedTuple):
 
 SORTS: dict[str, Sort] = {
     "manifests": Sort(
-        400,
+        375,
         together=(
             ("apply", "-p", POLICY, "--partial", FOLDER),
             ("apply", "-p", POLICY, "-o", "json", FOLDER),
@@ -98,6 +98,16 @@ SORTS: dict[str, Sort] = {
             ("audit", "--candidate", POLICY, "-o", "json"),
             ("audit", "-p", POLICY, "--injected"),
             ("audit", "-p", POLICY, "--injected", "-o", "json"),
+        ),
+    ),
+    "kubeconfigs": Sort(
+        25,
+        alone=(
+            ("audit", "-p", POLICY, "--kubeconfig", FILE),
+            ("audit", "--injected", "-o", "json", "--kubeconfig", FILE),
+            ("interface", "tree", "jobset/sample", "--kubeconfig", FILE),
+            ("crds", "install", "--dry-run", "--kubeconfig", FILE),
+            ("hooks", "show", "--kubeconfig", FILE),
         ),
     ),
     "settings": Sort(25, alone=(("apply", "-p", POLICY, "-o", "json", "{good}"),)),

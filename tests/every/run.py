@@ -32,6 +32,7 @@ NEIGHBOURS = 4
 """One of so many is between two sound documents, and each folder has some."""
 POLICY = str(corpus.POLICY)
 GROUND = re.compile(r"podgate has a fault|Traceback \(most recent call last\)")
+UNANSWERED = re.compile(r"the API server (?:failed|did not answer)")
 ADVICE = re.compile(r"; |\b(?:write|give|name|check|did you mean|add)\b")
 
 
@@ -123,6 +124,8 @@ def faults_in(arguments: Sequence[str], result: Result | str, known: str) -> Ite
         yield result.output[-1500:]
     errors = [each for each in result.stderr.splitlines() if each.startswith("error: ")]
     for each in errors:
+        if UNANSWERED.search(each):
+            continue
         if known not in each and neighbours.folder() not in each:
             yield f"names no document: {each}"
         elif not ADVICE.search(each.rpartition(".yaml")[2]):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from certs.authority import create_authority, issue_client
 from tests import corpus
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
@@ -94,6 +97,32 @@ def policies() -> list[str]:
 def reviews() -> list[str]:
     """Recorded reviews, which are JSON."""
     return read(sorted(ROOT.glob("tests/reviews/recorded/*.json")))
+
+
+@cache
+def kubeconfigs() -> list[str]:
+    """Kubeconfigs with each way to log in, of a server that does not listen."""
+    now, lifetime = datetime.now(UTC), timedelta(days=1)
+    authority = create_authority(now, lifetime)
+    client = issue_client(authority, "podgate", now, lifetime)
+    trusted, chain, key = (
+        base64.b64encode(each).decode()
+        for each in (authority.certificate_pem, client.certificate_pem, client.key_pem)
+    )
+    users = ({"token": "abc"}, {"client-certificate-data": chain, "client-key-data": key})
+    found = []
+    for user in (*users, {"tokenFile": "token"}, {"exec": {"command": "login"}}):
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"certificate-authority-data": trusted}}],
+            "users": [{"name": "u", "user": user}],
+        }
+        document["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1/base"
+        found += [yaml.safe_dump(document, sort_keys=False), json.dumps(document, indent=1)]
+    return found
 
 
 def settings() -> list[str]:
