@@ -5,16 +5,22 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.running import podgate
+from tests.every import sources
 from tests.every.commands import SORTS
 from tests.every.run import Table, batches, faults_in, share_of, shipped_once
-from tests.mutated import LAUGHS
+from tests.mutated import LAUGHS, trees_of
+from webhook.core.assemble import parsed
+from webhook.core.policy.envelope import Context
+from webhook.core.source import SourceDocument
 
 COUNT = int(os.environ.get("MUTANTS") or 160)
 SEED = 15
@@ -36,6 +42,33 @@ def test_nothing_that_is_broken_breaks_a_command(sort: str, tmp_path: Path) -> N
         work(table)
     assert table.documents.total() >= count
     assert table.wrong == []
+
+
+def values_in(tree: Any, shape: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """Every value of a document: its place without positions in lists, its container, its key."""
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+    for key in keys:
+        place = (*shape, key if isinstance(tree, dict) else "*")
+        yield place, tree, key
+        if isinstance(tree[key], dict | list):
+            yield from values_in(tree[key], place)
+
+
+@pytest.mark.parametrize("sort", ["policies", "definitions"])
+def test_a_value_of_another_type_is_a_problem_in_every_place(sort: str) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for text in getattr(sources, sort)():
+        for tree in copy.deepcopy(trees_of(text)):
+            for shape, container, key in values_in(tree, (str(tree.get("kind")),)):
+                if shape in seen:
+                    continue
+                seen.add(shape)
+                value = container[key]
+                for other in ([], {}, -1, "x"):
+                    container[key] = other
+                    parsed([SourceDocument("a.yaml", 1, tree, {}, {})], Context())
+                container[key] = value
+    assert len(seen) > 700
 
 
 BYTES: dict[str, bytes] = {

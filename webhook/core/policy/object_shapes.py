@@ -76,14 +76,14 @@ def check_expression(report: Report, raw: Any, path: Path) -> None:
     if not isinstance(raw.get("key"), str) or not raw["key"]:
         report.error(path, "missing-value", "an expression without key", "write key: …")
     operator, values = raw.get("operator"), raw.get("values")
-    if operator not in COUNTS:
+    if not isinstance(operator, str) or operator not in COUNTS:
         meant = closest(operator, COUNTS) if isinstance(operator, str) else ""
         fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(COUNTS)}"
         report.error((*path, "operator"), "value-outside-enum", str(operator), fix)
         return
     count = len(values) if isinstance(values, list) else 0 if values is None else -1
-    if count < 0 or not COUNTS[str(operator)](count):
+    if count < 0 or not COUNTS[operator](count):
         wanted = {"In": "at least one value", "NotIn": "at least one value"}
-        none = "no values" if COUNTS[str(operator)](0) else "one number"
-        fix = f"write {wanted.get(str(operator), none)} with {operator}"
+        none = "no values" if COUNTS[operator](0) else "one number"
+        fix = f"write {wanted.get(operator, none)} with {operator}"
         report.error((*path, "values"), "bad-selector", f"{max(count, 0)} values", fix)

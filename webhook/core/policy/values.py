@@ -193,11 +193,13 @@ def canonical_expression(expression: Any) -> Any:
     """One expression: key, operator, values."""
     if not isinstance(expression, dict):
         raise ValueError("expressions of {key, operator, values}")  # noqa: TRY004 - as above
-    values = expression.get("values") or ()
+    values = expression.get("values")
+    if values is not None and not isinstance(values, list):
+        raise ValueError("a list of values")
     return (
         str(expression.get("key")),
         str(expression.get("operator")),
-        tuple(sorted(str(each) for each in values)),
+        tuple(sorted(str(each) for each in values or ())),
     )
 
 

@@ -278,6 +278,8 @@ def faults_of(data: Any) -> Iterator[tuple[Path, str, str]]:
             ):
                 fix = "name an itemized field or one of the pod, such as storage.emptyDirVolume"
                 yield (*at, "field"), str(each["field"])[:80], fix
+            elif not isinstance(each.get("mounts"), list | None):
+                yield (*at, "mounts"), "no list", "write a list of mounts"
 
 
 def is_of_pod(name: Any) -> bool:
