@@ -365,7 +365,7 @@ class Made:
             each.violation
             for each in found
             if ((id(each) in new and not is_claimed(each, view, claims)) or gains.has(each))
-            and not is_never_asked(each, view, steps, owner)
+            and not is_never_asked(each, steps, owner)
             and not made.ev.injected.has_value(each.violation.field, each.content)
         ]
 

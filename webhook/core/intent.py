@@ -50,10 +50,8 @@ def contains(
                 return False
             manifest = manifest[step]
             document = document.get(step) if isinstance(document, dict) else None
-        if manifest is ABSENT:
-            return False
     # The server takes an empty text or list for an absent one and fills its default in.
-    return manifest is not None and manifest != "" and manifest != [] and (zero or manifest != 0)
+    return manifest not in (ABSENT, None, "", []) and (zero or manifest != 0)
 
 
 def value_before(old: Any, document: Any, path: Path, lists: ListKeys) -> Any:

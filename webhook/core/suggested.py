@@ -228,7 +228,7 @@ def changed_containers(pod: Pod, violations: Sequence[Violation]) -> Iterator[En
 def items(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
     """Volumes with their mounts, devices, and single values of the pod."""
     for each in violations:
-        row = TABLE.fields.get(each.field) or (TABLE.owner(each.field) if each.field else None)
+        row = TABLE.owner(each.field) if each.field else None
         if row is not None and row.shape == POD:
             content = read(pod.document, each.path)
             if content and isinstance(content, str | bool | int | list | dict):
@@ -237,8 +237,7 @@ def items(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
             store = store_of(row, pod.definition, pod.catalog.vocabulary)
             for native in store.read(pod.view):
                 places = (native.path, *(one for found in native.at.values() for one in found))
-                listed = isinstance(native.raw, list) and native.raw
-                if listed and any(each.path[: len(one)] == one for one in places):
+                if any(each.path[: len(one)] == one for one in places):
                     whole, *mounts = native.raw
                     yield Entry("items", item_entry(row.path, whole, mounts), (each,))
 

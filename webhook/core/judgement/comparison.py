@@ -53,7 +53,7 @@ def amount(violation: Violation) -> float | int | None:
 
 def is_of_pod(violation: Violation) -> bool:
     """Whether a violation is about the total of a pod, wherever its path points."""
-    row = TABLE.fields.get(violation.field) or TABLE.owner(violation.field)
+    row = TABLE.owner(violation.field)
     return row.binding is Binding.AMOUNT
 
 

@@ -77,7 +77,7 @@ class Gains:
         field = each.violation.field
         if not field:
             return False
-        row = TABLE.fields.get(field) or TABLE.owner(field)
+        row = TABLE.owner(field)
         if row.shape in (GPU, GPU_FORM):
             return self.has_gpus(each)
         if row.binding is Binding.AMOUNT and row.items is not None:

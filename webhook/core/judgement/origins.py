@@ -115,11 +115,10 @@ def marks_of(view: PodView) -> set[tuple[str, str, str]]:
     return {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
 
 
-def is_never_asked(seen: Seen, view: PodView, steps: Steps, owner: DerivedPods) -> bool:
+def is_never_asked(seen: Seen, steps: Steps, owner: DerivedPods) -> bool:
     """Whether something is missing that nobody asks of the owner's pod, so that nobody removed it.
 
-    The owner's kind may have no place for it, or forbid it (`steps` are the rules of its pod). Or
-    every container has a value of its own, which is as good as one of the pod.
+    The owner's kind may have no place for it, or forbid it (`steps` are the rules of its pod).
     """
     violation = seen.violation
     if violation.reason == "locked":
@@ -136,10 +135,6 @@ def is_never_asked(seen: Seen, view: PodView, steps: Steps, owner: DerivedPods) 
     if violation.rule == "required":
         rules = (each.rules for each in steps.final if each.field is row and hasattr(each, "rules"))
         if not any(each.required for each in rules):
-            return True
-    if row.pod_at and seen.place[0] == "spec":
-        own = (read(each.body, row.at) for each in view.everyone)
-        if all(value not in (ABSENT, None) for value in own):
             return True
     return violation.rule == "canEdit" and all(each.field is not row for each in steps.fixed)
 
