@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,14 +17,14 @@ from tests.conformance.fixtures import compile_jq
 from tests.core import building
 from tests.core.building import container, pod_spec, policy
 from webhook.adapters.jq_worker import JqWorker
-from webhook.admission.facts import foreign_paths
+from webhook.admission.facts import facts_of_all, foreign_paths
 from webhook.admission.judge import judge_review
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.policy.envelope import Context
 from webhook.core.references import References
-from webhook.core.request import Request, Stage
+from webhook.core.request import ObjectRead, Request, Stage
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Evaluator, JqError
 
@@ -301,6 +302,17 @@ def test_a_place_counted_from_the_end_is_the_place_itself(judge: Judge) -> None:
     assert reasons(decision) == [
         ("canEdit", "spec.crews.1.spec.containers.0.securityContext.privileged")
     ]
+
+
+def test_jq_is_asked_for_objects_that_were_looked_up_too(
+    chosen: Catalog, evaluator: Evaluator
+) -> None:
+    owner = ferry(mode="b", b=template())
+    objects = {"/owner": ObjectRead(owner), "/gone": ObjectRead()}
+    asked = replace(building.request(building.pod()), objects=objects)
+    facts = facts_of_all(asked, chosen, evaluator)
+    assert facts is not None
+    assert facts.of(owner)
 
 
 def test_native_kinds_ask_nobody() -> None:

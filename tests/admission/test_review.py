@@ -361,6 +361,8 @@ def test_the_same_warning_is_given_once() -> None:
     [
         (review.too_large(UID, 7), 413),
         (review.waited_too_long(UID, 2.0), 503),
+        (review.overdue(UID, 2.0), 503),
+        (review.no_room(UID), 503),
         (review.not_ready(UID, "no catalog"), 503),
     ],
 )

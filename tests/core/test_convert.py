@@ -215,6 +215,27 @@ def test_what_cannot_be_expressed_is_told_with_its_place(
     assert all(each.line for each in result.losses)
 
 
+def test_a_list_of_options_without_a_valid_one_is_told_once() -> None:
+    result = v1("{imagePullPolicy: {rules: {options: [{value: Sometimes}]}}}")
+    assert told(result) == [("spec.imagePullPolicy.rules.options", "not-expressed")]
+    assert body(result, "rules") is None
+
+
+def test_rules_without_a_value_say_nothing() -> None:
+    result = v1("{image: {value: a, rules: {canEdit: null, wibble: null, required: true}}}")
+    assert body(result, "rules") == {"image": {"required": True}}
+    assert not result.losses
+
+
+def test_fields_that_nothing_replaced_keep_their_names() -> None:
+    result = v1("{nodeName: {value: a}, restartPolicy: {value: Never}, 5: {value: 1}}")
+    assert body(result, "defaults") == {
+        "restartPolicy": "Never",
+        "scheduling": {"nodeName": "a"},
+    }
+    assert told(result) == [("spec.5", "not-expressed")]
+
+
 def test_fields_that_are_not_in_the_table_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OLD_FIELDS, "workingDir", Successor("workingDir", "section.later"))
     result = v1("{workingDir: {value: /a}}")
@@ -258,8 +279,8 @@ def test_fields_that_have_words_today() -> None:
 
 def test_an_item_that_breaks_its_own_rules_is_left_out_whole() -> None:
     result = v1(
-        "{volumes: {itemRules: {mountPath: {options: [{value: /data}]}}, items: {a: {value: {path:"
-        " /a, mountPath: /a, nfsServer: s}}, b: {value: {path: /b, mountPath: /data, nfsServer: s}}}}}"
+        "{volumes: {itemRules: {mountPath: {options: [{value: /data}]}}, items: {b: {value: {path:"
+        " /b, mountPath: /data, nfsServer: s}}, a: {value: {path: /a, mountPath: /a, nfsServer: s}}}}}"
     )
     assert told(result) == [("spec.volumes.items.a", "not-expressed")]
     defaults = body(result, "defaults")

@@ -522,6 +522,22 @@ def test_values_of_another_type_are_refused(leaf: str) -> None:
     assert [reason for reason, _ in errors(f"defaults: {{{leaf}}}")] == ["wrong-type"]
 
 
+def test_a_refused_value_is_shown_as_its_author_wrote_it() -> None:
+    _, problems = parse("defaults: {security: {privileged: yes, runAsUid: 1.50}}")
+    assert [each.found for each in problems] == ["yes", "1.50"]
+
+
+def test_a_default_outside_its_options_is_told_what_it_may_be() -> None:
+    defaults = "{imagePullPolicy: Always, security: {capabilities: [SYS_ADMIN]}}"
+    options = "{imagePullPolicy: {options: [Never, IfNotPresent]}, "
+    options += "security: {capabilities: {options: [NET_ADMIN, CHOWN]}}}"
+    _, problems = parse(f"defaults: {defaults}\nrules: {options}")
+    assert [(each.reason, each.fix) for each in problems] == [
+        ("default-outside-rules", 'keep to options "IfNotPresent", "Never", or change the rule'),
+        ("default-outside-rules", "keep to options CHOWN, NET_ADMIN, or change the rule"),
+    ]
+
+
 def test_a_quantity_with_an_unknown_suffix_names_the_known_ones() -> None:
     _, problems = parse("defaults: {compute: {cpuMemoryLimit: 64K}}")
     assert [each.fix for each in problems] == ["write 64k or 64Ki"]

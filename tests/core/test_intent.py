@@ -27,7 +27,7 @@ from tests.core.building import (
     validated,
 )
 from webhook.core.decision import Allowed, Denied
-from webhook.core.intent import LAST_APPLIED
+from webhook.core.intent import LAST_APPLIED, contains
 from webhook.core.request import Treatment
 
 PULL = "defaults: {imagePullPolicy: Always}\nrules: {imagePullPolicy: {canEdit: false}}"
@@ -82,6 +82,14 @@ FIELDS: dict[str, Any] = {
         }
     }
 }
+
+
+def test_a_manifest_states_the_items_that_it_has_and_no_others() -> None:
+    served = {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
+    for manifest in ({"env": [{"name": "A", "value": "1"}]}, {"env": []}, {}):
+        assert not contains(manifest, served, ("env", 1))
+        assert not contains(manifest, served, ("env", 1, "value"))
+    assert contains({"env": [{"name": "B", "value": "0"}]}, served, ("env", 1))
 
 
 # New objects

@@ -115,6 +115,20 @@ def argument(path: str, rule: str) -> Any:
     return ARGUMENTS.get(kind, "1Gi" if leaf.value == "quantity" else 1)
 
 
+def test_the_name_of_a_kind_may_be_one_letter() -> None:
+    head = f"{OF_OURS}\nkind: ClusterWorkloadPolicy\nmetadata: {{name: a}}\n"
+    text = f"{head}spec: {{kinds: [{{group: example.com, kind: X}}], rules: {{image: {{required: true}}}}}}"
+    assert parse_policy(document(text), CONTEXT)[0] is not None
+    assert valid(document(text).data)
+
+
+def test_commands_may_be_lists_and_other_texts_may_not() -> None:
+    for name in ("command", "args"):
+        assert valid({"defaults": {name: "sh -c 'sleep 1'"}})
+        assert valid({"defaults": {name: ["sh", "-c", "sleep 1"]}})
+    assert not valid({"defaults": {"image": ["registry.example.com/web:1"]}})
+
+
 @pytest.mark.parametrize("place, path", LEAVES)
 def test_each_leaf_takes_its_rules_and_no_others(place: str, path: str) -> None:
     legal = leaf_type(path).legal
@@ -175,6 +189,8 @@ BAD = {
     "metadata: {name: a, namespace: b}\nspec: {}",
     "a scope of namespaced policies": f"{OF_OURS}\nkind: WorkloadPolicy\n"
     "metadata: {name: a, namespace: b}\nspec: {scope: cluster}",
+    "a kind without a name": f"{OF_OURS}\nkind: ClusterWorkloadPolicy\nmetadata: {{name: a}}\n"
+    "spec: {kinds: [{kind: ''}]}",
     "an unknown scope": f"{OF_OURS}\nkind: ClusterWorkloadPolicy\n"
     "metadata: {name: a}\nspec: {scope: galaxy}",
     "types and kinds": f"{OF_OURS}\nkind: ClusterWorkloadPolicy\nmetadata: {{name: a}}\n"

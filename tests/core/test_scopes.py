@@ -288,17 +288,21 @@ def test_selectors_and_excludes_choose_namespaces() -> None:
             body,
             namespaceSelector={
                 "matchLabels": {"tier": "gold"},
-                "matchExpressions": [{"key": "legacy", "operator": "DoesNotExist"}],
+                "matchExpressions": [
+                    {"key": "legacy", "operator": "DoesNotExist"},
+                    {"key": "owner", "operator": "Exists"},
+                ],
             },
             excludeNamespaces=["sandbox"],
         )
     )
     document = served(deployment())
-    gold = {"tier": "gold"}
+    gold = {"tier": "gold", "owner": ""}
     assert refused(rules, document, namespace_labels=gold) == [("image", "options")]
     for namespace, labels in (
         ("team", {}),
-        ("team", {"tier": "silver"}),
+        ("team", {**gold, "tier": "silver"}),
+        ("team", {"tier": "gold"}),
         ("team", {**gold, "legacy": ""}),
         ("sandbox", gold),
     ):
