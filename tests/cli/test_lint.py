@@ -35,6 +35,19 @@ def test_exit_codes(file: Path, text: str, relaxed: int, strict: int) -> None:
         assert podgate("lint", str(file), "-o", output, "--strict").exit_code == strict
 
 
+def test_a_file_or_folder_without_a_document_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("# nothing yet\n---\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "policy.yaml").write_text(CLEAN)
+    empty, folder = str(tmp_path / "empty.yaml"), str(tmp_path / "folder")
+    done = podgate("lint", empty, folder)
+    assert done.stdout.splitlines() == [
+        f"{empty}: warning: found no document; write a document in it, or leave it out [no-document]"
+    ]
+    assert done.exit_code == 0
+    assert podgate("lint", "--strict", empty, folder).exit_code == 1
+
+
 def test_a_claim_that_podgate_creates_is_a_note_and_fails_nothing(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,3 +258,20 @@ def test_a_review_that_is_not_evaluated_has_the_reason_in_the_audit_log(
     assert f"1 not evaluated (1 {reason})" in last(done.stderr)
     assert done.exit_code == 0
     assert podgate("review", "--strict", "-", stdin=text).exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["apply", "explain"])
+@pytest.mark.parametrize("text", ["", "# a comment\n---\n", "kind: List\nitems: []\n"])
+def test_a_file_without_objects_is_a_warning(tmp_path: Path, command: str, text: str) -> None:
+    empty, *more = (tmp_path / name for name in ("empty.yaml", "pod.yaml", "folder/pod.yaml"))
+    empty.write_text(text)
+    (tmp_path / "folder").mkdir()
+    for each in more:
+        each.write_text(pod())
+    given = [str(empty), str(more[0]), str(tmp_path / "folder")]
+    done = podgate(command, *given)
+    warnings = [each for each in done.stderr.splitlines() if "has no object" in each]
+    assert warnings == [f"warning: {empty} has no object, so nothing in it is evaluated"]
+    assert done.exit_code == 0
+    assert podgate(command, "--strict", *given).exit_code == 1
+    assert "has no object" not in podgate(command, *given[1:]).stderr

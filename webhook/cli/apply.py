@@ -104,6 +104,8 @@ def run(
         report.show(verdicts, output, faults)
     for each in verdicts:
         tally.take_verdict(each)
+    if not problems:
+        outcomes.warn_of_empty(tally, files, [source for source, _ in objects])
     outcomes.warn_of_policies(tally, verdicts, catalog, sources, assumed=assumed)
     code = tally.close()
     return faults.code(loading.BAD_INPUT if problems else code)

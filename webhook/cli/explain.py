@@ -182,6 +182,8 @@ def run(
     show(told, output, faults)
     for verdict in verdicts:
         tally.take_verdict(verdict)
+    if not problems:
+        outcomes.warn_of_empty(tally, files, [source for source, _ in objects])
     outcomes.warn_of_policies(tally, verdicts, catalog, sources, assumed=assumed)
     code = tally.close()
     return faults.code(loading.BAD_INPUT if problems else code)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
-from webhook.adapters.files import read_all
+from webhook.adapters.files import origin_of, read_all
 from webhook.cli import loading
 from webhook.core import wording
 from webhook.core.assemble import assemble
@@ -87,9 +87,20 @@ def problems_of(sources: Sources) -> list[Problem]:
     schemas, no_crds = schemas_of(sources.crds)
     catalog, found = assemble(shipped, given, sources.choices, schemas=schemas)
     problems = [*broken, *unread, *no_crds, *found]
+    origins = {*(each.origin for each in given), *(each.origin for each in unread)}
+    problems += without_documents(sources.paths, origins)
     if catalog is not None:
         problems += advise(world_of(catalog, given, sources))
     return sorted(problems, key=lambda each: (each.origin, each.line, each.column, each.reason))
+
+
+def without_documents(paths: Iterable[str], origins: Collection[str]) -> Iterator[Problem]:
+    """A warning for each file or folder that has neither a document nor a problem."""
+    for path in paths:
+        name = origin_of(path)
+        if not any(each == name or each.startswith(f"{name.rstrip('/')}/") for each in origins):
+            fix = "write a document in it, or leave it out"
+            yield Problem(name, "", "no document", fix, "no-document", severity="warning")
 
 
 def world_of(catalog: Catalog, given: Sequence[SourceDocument], sources: Sources) -> World:

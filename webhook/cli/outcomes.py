@@ -201,6 +201,15 @@ def warn_of_policies(
             loading.complain(f"note: {hint}")
 
 
+def warn_of_empty(tally: Tally, files: Sequence[str], sources: Sequence[str]) -> None:
+    """Warn of each file or folder that has no object, by the `sources` of the objects."""
+    for path in files:
+        name = origin_of(path)
+        starts = (f"{name}#", f"{name}[", f"{name.rstrip('/')}/")
+        if not any(each == name or each.startswith(starts) for each in sources):
+            tally.warn(f"{wording.clean(name)} has no object, so nothing in it is evaluated")
+
+
 def says_nothing(policy: Policy) -> bool:
     """Whether a policy has no default, rule or imposed asset."""
     body = policy.body

@@ -111,6 +111,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         # advice of `podgate lint` on policies that load
         "kinds-not-covered": "Users can choose another kind or type, which the rule does not cover.",
         "no-shipped-kind": "No kind that has a definition is governed by the policy.",
+        "no-document": "A file or folder that is given has no document.",
         "no-kind-carries": "No kind that the policy governs has a path for the field.",
         "prohibition-lost": "A prohibition is not in force where a broader scope claims the leaf.",
         "rules-lost": "Rules that are never in force, because another scope claims the leaf.",
