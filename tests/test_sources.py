@@ -124,6 +124,10 @@ REFUSED = {
         "rules: {cpuCoreRequest: {min: 1}}",
         ("did you mean compute.cpuCoreRequest?",),
     ),
+    "a rule without its section and root": (
+        "cpuCoreRequest: {defaultFrom: {field: compute.cpuCoreLimit, factor: 0.5}}",
+        ("found cpuCoreRequest; write compute.cpuCoreRequest below rules: or below defaults:",),
+    ),
     "an asset that nobody has": (
         "imposedAssets: [3b1ddc1e-0f5b-4b58-8f3c-0d2f8f6d7c11]",
         ("add the asset, or correct the id",),

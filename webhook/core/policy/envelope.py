@@ -93,7 +93,9 @@ def body_of(
 def tell_stranger(report: Report, key: Any, path: Path, known: tuple[str, ...]) -> None:
     """A member that is no section of the body and unknown to the envelope."""
     if is_of_tree(key):
-        fix = "write it below rules: or below defaults:"
+        whole = without_section(key)
+        fix = f"write {whole}" if whole else "write it"
+        fix += " below rules: or below defaults:"
         report.error((*path, key), "fragment-without-root", label(key), fix)
         return
     names = (*known, *BODY)
@@ -104,7 +106,16 @@ def tell_stranger(report: Report, key: Any, path: Path, known: tuple[str, ...]) 
 
 def is_of_tree(key: Any) -> bool:
     """Whether a key is a field, a section or a role, which stand below defaults and rules."""
-    return any(FIELD_NAMES.resolve("", key)) or (isinstance(key, str) and key.lower() in ROLE_WORDS)
+    known = any(FIELD_NAMES.resolve("", key)) or bool(without_section(key))
+    return known or (isinstance(key, str) and key.lower() in ROLE_WORDS)
+
+
+def without_section(key: Any) -> str:
+    """The whole name of a field that is given without its section; "" for all else."""
+    if not isinstance(key, str) or any(FIELD_NAMES.resolve("", key)):
+        return ""
+    meant = FIELD_NAMES.suggest("", key)
+    return meant if meant.rpartition(".")[2].casefold() == key.casefold() else ""
 
 
 def looks_like_body(data: Mapping[Any, Any]) -> bool:
