@@ -114,6 +114,15 @@ def test_two_documents_of_one_kind_and_name_are_an_error(text: str) -> None:
     assert "which is in a.yaml too" in beside.found
 
 
+def test_two_assets_of_one_name_are_an_error_in_one_file_whatever_their_ids() -> None:
+    other = ASSET.replace("id: sets", "id: more")
+    (found,) = duplicates(read(f"{ASSET}---{other}"))
+    assert (found.reason, found.path) == ("duplicate-asset", "metadata.name")
+    assert found.found == "asset sets, which is in line 2 too"
+    assert found.fix.endswith("give each asset its own name")
+    assert duplicates(read(f"{ASSET}---{other.replace('name: sets', 'name: more')}")) == []
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

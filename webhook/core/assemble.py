@@ -94,6 +94,8 @@ def add(
         if asset is not None:
             documents.assets.setdefault(asset.id, asset)
             name = ("asset", asset.id)
+            if name not in documents.names:
+                problems = (*problems, *check_object_name(documents, document))
     else:
         # Whatever is left is read as a policy, so that a near miss is told as one.
         policy, problems = policy_documents.parse_policy(document, context)
@@ -113,20 +115,29 @@ def definition_name(stated: Document, *versions: str) -> Name:
     return ("definition", stated.sort, *stated.key, *versions, name) if name else ()
 
 
+def check_object_name(documents: Documents, document: SourceDocument) -> Iterator[Problem]:
+    """Report an asset whose object has the name of another one in the same file.
+
+    Policies refer to the id, but in a cluster the later of the two objects replaces the first.
+    """
+    name = read(document.data, ("metadata", "name"))
+    if isinstance(name, str) and name:
+        yield from check_name(documents, ("asset object", document.origin, name), document)
+
+
 def check_name(documents: Documents, name: Name, document: SourceDocument) -> Iterator[Problem]:
     """Report a document whose name another one has, in the same file or in another."""
     first = documents.names.setdefault(name, document) if name else document
     if first is document:
         return
-    sort, path = name[0], "meta.id" if name[0] == "asset" else "metadata.name"
+    path = "meta.id" if name[0] == "asset" else "metadata.name"
+    sort = name[0].partition(" ")[0]
     line, column = document.position(())
     where = first.origin
     if first.origin == document.origin:
         where = f"line {first.position(())[0]}" if line else "this file"
     found = f"{sort} {name[-1]}, which is in {where} too"
-    fix = (
-        f"delete one of the two, or give each {sort} its own {'id' if sort == 'asset' else 'name'}"
-    )
+    fix = f"delete one of the two, or give each {sort} its own {path.rpartition('.')[2]}"
     yield Problem(document.origin, path, found, fix, f"duplicate-{sort}", line, column)
 
 

@@ -92,7 +92,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "namespace-of-all": "A cluster policy has no namespace: it governs all that it selects.",
         # between documents
         "duplicate-policy": "Two policies of one scope and namespace have one name.",
-        "duplicate-asset": "Two assets have one id.",
+        "duplicate-asset": "Two assets have one id, or one file has two of one name.",
         "duplicate-definition": "Two definitions of one kind and version have one name.",
         "duplicate-exception": "Two exceptions of one namespace have one name.",
         "unknown-asset": "The imposed asset does not exist.",
