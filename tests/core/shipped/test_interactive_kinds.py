@@ -119,6 +119,14 @@ def test_a_machines_pod_has_its_disks_hooks_devices_and_account(
     assert uncovered(data, [found], shipped(name)) == []
 
 
+@pytest.mark.parametrize(("name", "base"), MACHINES)
+def test_a_machine_that_names_nothing_of_a_pod_is_one(name: str, base: tuple[str, ...]) -> None:
+    data: Any = {"metadata": {}, "spec": {"domain": {"devices": {}}}}
+    for step in reversed(base):
+        data = {step: data}
+    assert len(locate(shipped(name), data)) == 1
+
+
 def test_hooks_of_a_machine_that_cannot_be_read_are_refused() -> None:
     for text in ("[", '{"image": "a"}', '[{"IMAGE": "a"}]', '["a"]'):
         data = {"metadata": {"annotations": {interactive.HOOKS: text}}, "spec": interactive.MACHINE}
