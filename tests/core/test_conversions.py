@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.test_operator_defaults import POLICIES, TEAM, catalog_of
+from tests.core.test_operator_defaults import FUNCTIONS, POLICIES, TEAM, catalog_of
 from webhook.core.decision import Allowed, Denied
 from webhook.core.references import References
 from webhook.offline import judge
@@ -24,7 +24,6 @@ POD: Json = {
     "serviceAccountName": "builder",
 }
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": POD}
-STEPS = {"steps": [{"name": "one", "image": "registry.example.com/app:1"}]}
 
 
 def obj(version: str, kind: str, spec: Json) -> Json:
@@ -43,8 +42,9 @@ def alike(group: str, kind: str, versions: tuple[str, ...], spec: Json) -> list[
 
 
 BESIDE = {"terminationGracePeriodSeconds": 60, "serviceAccountName": "builder"}
-RULES = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE, "serviceName": "a"}
-# By the files that docs/operator-defaults.md names.
+# What operators' own conversions return (tests/e2e/operators/test_operator_defaults.py compares it), and
+# for operators that do not build there, by the files that docs/operator-defaults.md names.
+CONVERSIONS = FUNCTIONS.with_name("converted.jsonl")
 CONVERTED: dict[str, list[Json]] = {
     "dynamo-graph": [
         obj(
@@ -70,46 +70,6 @@ CONVERTED: dict[str, list[Json]] = {
             {"name": "a", "replicas": 2, "podTemplate": {"spec": POD}},
         ),
     ],
-    "tekton-task": [
-        obj(
-            f"tekton.dev/{version}",
-            "TaskRun",
-            {
-                "serviceAccountName": "builder",
-                "retries": 3,
-                "podTemplate": {"schedulerName": "mine"},
-                "taskSpec": STEPS,
-            },
-        )
-        for version in ("v1beta1", "v1")
-    ],
-    "tekton-pipeline": [
-        obj(
-            "tekton.dev/v1beta1",
-            "PipelineRun",
-            {
-                "serviceAccountName": "builder",
-                "podTemplate": {"schedulerName": "mine"},
-                "taskRunSpecs": [
-                    {"pipelineTaskName": "t", "taskServiceAccountName": "other"},
-                ],
-                "pipelineSpec": {"tasks": [{"name": "t", "taskSpec": STEPS}]},
-            },
-        ),
-        obj(
-            "tekton.dev/v1",
-            "PipelineRun",
-            {
-                "taskRunTemplate": {
-                    "serviceAccountName": "builder",
-                    "podTemplate": {"schedulerName": "mine"},
-                },
-                "taskRunSpecs": [{"pipelineTaskName": "t", "serviceAccountName": "other"}],
-                "pipelineSpec": {"tasks": [{"name": "t", "taskSpec": STEPS}]},
-            },
-        ),
-    ],
-    "kruise": alike("apps.kruise.io", "StatefulSet", ("v1alpha1", "v1beta1"), RULES),
     "notebook": alike(
         "kubeflow.org", "Notebook", ("v1alpha1", "v1beta1", "v1"), {"template": {"spec": POD}}
     ),
@@ -126,6 +86,11 @@ CONVERTED: dict[str, list[Json]] = {
         {"predictors": [{"name": "p", "graph": {"name": "main"}, "componentSpecs": [TEMPLATE]}]},
     ),
 }
+for line in CONVERSIONS.read_text("utf-8").splitlines():
+    row = json.loads(line)
+    before = row["before"]
+    name = f"{row['operator']}-{before['kind']}-{before['metadata']['name']}-{before['apiVersion']}"
+    CONVERTED[name] = [before, row["after"]]
 
 
 def outcome(found: Json, policy: str) -> Any:
