@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from tests.core.test_convert import CONTEXT, document, policies
 from webhook.adapters.files import read_all
 from webhook.cli.schema import schemas_of_all
+from webhook.core import own_crds
 from webhook.core.policy import rules, values
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.document import parse_policy
@@ -113,6 +114,15 @@ def argument(path: str, rule: str) -> Any:
     if kind == "options" and leaf.codec in (values.AMOUNT_TEXT, values.FILE_MODE):
         return [{"value": "0644"}]
     return ARGUMENTS.get(kind, "1Gi" if leaf.value == "quantity" else 1)
+
+
+def test_a_field_in_the_cluster_takes_a_map_below_rules_and_anything_below_defaults() -> None:
+    for name in ("image", "command"):
+        rule, default = (
+            own_crds.section(each, "")["properties"][name] for each in ("rules", "defaults")
+        )
+        assert (rule["type"], default.get("type")) == ("object", None)
+        assert rule["description"] == default["description"]
 
 
 def test_the_name_of_a_kind_may_be_one_letter() -> None:
