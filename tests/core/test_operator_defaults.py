@@ -126,7 +126,9 @@ def outcome(decision: Any) -> Any:
 def scalars(path: str, value: Any) -> Iterator[tuple[str, str]]:
     """The values of a patch one by one: who has the map around them differs."""
     if not isinstance(value, dict):
-        yield path, json.dumps(value, sort_keys=True)
+        # Operators write an amount as text where its author wrote a number.
+        same = str(value) if type(value) in (int, float) else value
+        yield path, json.dumps(same, sort_keys=True)
         return
     for key, each in value.items():
         step = key.replace("~", "~0").replace("/", "~1")

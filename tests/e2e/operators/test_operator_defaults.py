@@ -28,14 +28,21 @@ def recorded(file: Path) -> list[Json]:
 
 
 ROWS, CONVERTED = recorded(FUNCTIONS), recorded(CONVERSIONS)
-OPERATORS = [
-    pytest.param(
-        name, marks=pytest.mark.skipif(not built and not asked(name), reason=how_to_run(name))
-    )
-    for name in sorted(each.stem for each in SOURCES.glob("*.go") if each.stem != "run")
-    # The tests have pins of their own for those that run in them, which are built anyway.
-    for built in [(programs.PINS / name).is_dir()]
-]
+NAMES = sorted(each.stem for each in SOURCES.glob("*.go") if each.stem != "run")
+# The tests have pins of their own for the operators that run in them, which are built anyway.
+PINNED = {each for each in NAMES if (programs.PINS / each).is_dir()}
+
+
+def programs_of(always: set[str]) -> pytest.MarkDecorator:
+    """The programs of the operators that are asked for, and of those that always run."""
+    unasked = {each for each in NAMES if each not in always and not asked(each)}
+    params = [
+        pytest.param(each, marks=pytest.mark.skipif(each in unasked, reason=how_to_run(each)))
+        for each in NAMES
+    ]
+    return pytest.mark.parametrize("built", params, indirect=True)
+
+
 LOCAL = re.compile(r"(\S+) => \./\S+$", re.MULTILINE)
 """A module of the same repository, whose archive lacks it."""
 
@@ -93,7 +100,7 @@ def answers(program: Path, objects: list[Json], *mode: str) -> list[Json]:
     return [without_empty(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-EACH = pytest.mark.parametrize("built", OPERATORS, indirect=True)
+EACH = programs_of(PINNED)
 
 
 @EACH
@@ -112,15 +119,14 @@ def test_the_recording_is_what_the_operators_own_code_converts(built: Path) -> N
         assert {**found, **{key: after[key] for key in ("apiVersion", "kind")}} == after
 
 
-@EACH
+@programs_of(set())
 def test_samples_are_decided_alike_before_and_after_their_operator(built: Path) -> None:
     kinds = {
         (row["before"]["apiVersion"], row["before"]["kind"])
         for row in ROWS
         if row["operator"] == built.name
     }
-    pinned_here = (programs.PINS / built.name).is_dir()
-    project = f"operators/{built.name}" if pinned_here else built.name
+    project = f"operators/{built.name}" if built.name in PINNED else built.name
     samples = [
         each.data
         for file in upstream.samples(project)
