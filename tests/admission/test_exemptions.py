@@ -25,7 +25,7 @@ from tests.core.building import (
     table,
 )
 from webhook.adapters.files import shipped_folder
-from webhook.admission.exemptions import treatment
+from webhook.admission.exemptions import is_made_verbatim, treatment
 from webhook.admission.judge import judge_review
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
@@ -92,6 +92,21 @@ def test_an_owner_reference_alone_exempts_nobody(user: str) -> None:
     for stage in Stage:
         decision = answer(rules, of_job(user=user, stage=stage))
         assert reasons(decision) == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "verbatim"),
+    [
+        ("ReplicaSet", "apps/v1", True),
+        ("PodTemplate", "v1", False),  # nobody makes Pods of it
+        ("Thing", "example.com/v1", False),
+    ],
+)
+def test_an_object_is_made_of_evaluated_pods_where_its_owners_kind_has_a_controller(
+    kind: str, version: str, verbatim: bool
+) -> None:
+    asked = request(owned(served(pod()), kind, version))
+    assert is_made_verbatim(asked, catalog(RULES)) is verbatim
 
 
 def test_what_one_operator_makes_of_a_kind_widens_it_for_nobody() -> None:

@@ -14,7 +14,7 @@ from webhook.admission.judge import judge_review
 from webhook.control.registration import Target, configurations
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
+from webhook.core.references import References, claim_brief
 from webhook.core.request import Stage, Treatment
 from webhook.core.wording import warning_text
 
@@ -444,3 +444,23 @@ def test_kinds_without_a_namespace_are_in_no_webhook() -> None:
     assert "trainingruntimes" in named
     kinds = ("trainingruntimes", "servingruntimes", "workflowtemplates")
     assert not named & {f"cluster{each}" for each in kinds}
+
+
+def test_of_a_claim_is_kept_what_its_devices_are_counted_by() -> None:
+    exact = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}
+    selectors = {"selectors": [{"cel": {"expression": "true"}}]}
+    alternatives = [{"name": "a", **exact, **selectors}, {"name": "b", "deviceClassName": "mig"}]
+    requests = [
+        {"name": "one", **exact, **selectors},
+        {"name": "two", "exactly": {**exact, **selectors}},
+        {"name": "three", "firstAvailable": alternatives},
+    ]
+    spec = {"devices": {"requests": requests, "config": []}}
+    kept = [
+        exact,
+        {"exactly": exact},
+        {"firstAvailable": [exact, {"deviceClassName": "mig"}]},
+    ]
+    assert claim_brief("ResourceClaim", {"spec": spec}) == {"devices": {"requests": kept}}
+    template = {"spec": {"metadata": {}, "spec": spec}}
+    assert claim_brief("ResourceClaimTemplate", template) == {"devices": {"requests": kept}}

@@ -138,6 +138,11 @@ def test_quoted_and_suffixed_numbers_become_numbers() -> None:
     }
 
 
+def test_quoted_booleans_become_booleans_and_text_stays_text() -> None:
+    result = v1("{image: {value: 'true'}, createHomeDir: {value: 'true'}, tty: {value: 'false'}}")
+    assert body(result, "defaults") == {"image": "true", "createHomeDir": True, "tty": False}
+
+
 def test_environment_variables_from_secrets() -> None:
     result = v1("{environment: {items: {A: {value: 'SECRET:store,word'}, B: {value: 0644}}}}")
     assert body(result, "defaults") == {

@@ -260,6 +260,30 @@ def test_what_cannot_work_is_refused(text: str, reason: str) -> None:
     assert all(each.line and each.fix for each in parse(text)[1])
 
 
+@pytest.mark.parametrize(
+    ("operator", "fix"),
+    [
+        ("in", "did you mean In?"),
+        ("Between", "write one of In, NotIn, Exists, DoesNotExist, Gt, Lt"),
+        ("[In]", "write one of In, NotIn, Exists, DoesNotExist, Gt, Lt"),
+    ],
+)
+def test_the_fix_of_an_unknown_operator_is_the_nearest_one_or_all(operator: str, fix: str) -> None:
+    _, problems = parse(
+        "defaults: {nodeAffinityRequired: {nodeSelectorTerms: "
+        f"[{{matchExpressions: [{{key: a, operator: {operator}, values: [b]}}]}}]}}}}"
+    )
+    assert [each.fix for each in problems if each.reason == "value-outside-enum"] == [fix]
+
+
+def test_values_of_a_selector_that_are_no_list_are_refused() -> None:
+    text = (
+        "defaults: {nodeAffinityRequired: {nodeSelectorTerms: "
+        "[{matchExpressions: [{key: a, operator: In, values: 7}]}]}}"
+    )
+    assert {reason for reason, _ in errors(text)} == {"wrong-type"}
+
+
 def test_a_computed_default_counts_as_given() -> None:
     text = (
         "defaults: {security: {uidGidSource: custom, runAsGid: 5}}\n"

@@ -52,6 +52,12 @@ def test_a_scale_review_warns_of_a_total_that_it_cannot_see(
     assert [each.reason for each in decision.warnings] == told
 
 
+@pytest.mark.parametrize("fewest", ["required: true", "required: true, min: -5"])
+def test_no_pod_counts_as_fewer_than_no_gpus(fewest: str) -> None:
+    rules = f"rules: {{total: {{gpuDevices: {{max: -1}}}}, compute: {{gpuDevicesRequest: {{{fewest}}}}}}}"
+    assert reasons(scaled(catalog(rules), 1, 0)) == [("total.gpuDevices", "max")]
+
+
 def test_a_scale_review_refuses_what_is_surely_too_much() -> None:
     rules = catalog(
         "rules: {total: {gpuDevices: {max: 8}},"

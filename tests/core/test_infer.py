@@ -389,7 +389,52 @@ def test_the_status_is_read_of_enumerations_and_printed_columns() -> None:
         ],
         "completed": [{"byPhase": "Done"}],
     }
-    assert "say what these mean: Odd" in text
+    assert "fill in what these mean: Odd" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "note"),
+    [
+        ({}, "the status has neither a phase nor conditions: byExpression can read its counts"),
+        (
+            {"phase": {"type": "string"}},
+            "the schema names no phase and no condition: fill in which of them mean what",
+        ),
+        (
+            {"phase": {"type": "string", "enum": ["Running"]}},
+            "a guess by the names of phases and printed conditions; compare with the operator",
+        ),
+    ],
+)
+def test_a_note_says_what_the_schema_leaves_open_of_the_status(
+    status: dict[str, Any], note: str
+) -> None:
+    body = own_crd()
+    (version,) = body["spec"]["versions"]
+    del version["additionalPrinterColumns"]
+    version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"] = status
+    assert [each for each in infer(body).text.splitlines() if note in each]
+
+
+def test_a_draft_puts_what_has_no_further_members_on_one_line() -> None:
+    document = {
+        "flat": {"a": 1, "b": []},
+        "deep": {"a": {"b": 1}},
+        "list": ["x", {}],
+        "lists": [["x"], ["w", "z"]],
+        "maps": [{"a": {"b": 1}}],
+    }
+    assert text_of(document, {}).splitlines() == [
+        "flat: {a: 1, b: []}",
+        "deep:",
+        "  a: {b: 1}",
+        "list: [x, {}]",
+        "lists:",
+        "  - [x]",
+        "  - [w, z]",
+        "maps:",
+        "  - a: {b: 1}",
+    ]
 
 
 def test_versions_of_another_layout_have_an_interface_of_their_own() -> None:

@@ -73,13 +73,15 @@ def test_a_container_is_excused_by_image_mounts_and_privileges(
         ({"command": ["sh", "-c"]}, False),
         ({"args": ["exit"]}, False),
         ({"startupProbe": {"exec": {"command": ["exit"]}}}, False),
+        ({"startupProbe": {"exec": {"command": ["test", "-f"]}}}, True),
+        ({"startupProbe": {"exec": {"command": ["test", "*"]}}}, False),
     ],
 )
 def test_a_container_runs_what_the_list_says(change: dict[str, Any], excused: bool) -> None:
     runs = {
         "command": ["sh", "-c", "wait *"],
         "args": ["9"],
-        "startupProbe": {"exec": {"command": ["true"]}},
+        "startupProbe": {"exec": {"command": ["test", "-?"]}},
     }
     asked = {
         **SIDECAR,

@@ -244,19 +244,26 @@ def test_kinds_and_versions_without_a_definition_are_named() -> None:
     assert "podgate interface infer" in second.fix
 
 
+INCOMPLETE = "a CustomResourceDefinition without spec.names.kind or spec.versions"
+
+
 @pytest.mark.parametrize(
-    "data",
+    ("data", "found"),
     [
-        [],
-        {"kind": "Kustomization"},
-        {"kind": "CustomResourceDefinition"},
-        {"kind": "CustomResourceDefinition", "spec": {"names": {"kind": "X"}, "versions": []}},
+        ([], "no CustomResourceDefinition"),
+        ({"kind": "Kustomization"}, "Kustomization instead of a CustomResourceDefinition"),
+        ({"kind": "CustomResourceDefinition"}, INCOMPLETE),
+        (
+            {"kind": "CustomResourceDefinition", "spec": {"names": {"kind": "X"}, "versions": []}},
+            INCOMPLETE,
+        ),
     ],
 )
-def test_what_is_no_crd_is_told_and_left_out(data: Any) -> None:
-    schemas, problems = read(data)
+def test_what_is_no_crd_is_told_and_left_out(data: Any, found: str) -> None:
+    schemas, (problem,) = read(data)
     assert schemas == []
-    assert [(each.reason, each.severity) for each in problems] == [("not-a-crd", "warning")]
+    assert (problem.reason, problem.severity) == ("not-a-crd", "warning")
+    assert problem.found == found
 
 
 def test_a_list_of_crds_is_read_as_its_items() -> None:

@@ -352,6 +352,21 @@ def test_both_kinds_of_documents_are_definitions_of_one_kind() -> None:
     assert standing(catalog, "same").because == because
 
 
+def test_each_pod_of_components_with_one_name_has_an_instance_of_its_own() -> None:
+    several = [
+        interface(FLEET, each, root=root, **template(f".spec.{each}"))
+        for each, root in (("a", "main"), ("b", "other"), ("c", "main"), ("d", "other"))
+    ]
+    data = building.shell("fleet.example.com/v1", "Fleet", {each: pod() for each in "abcd"})
+    found = locate(definition(catalog_of(*several), FLEET), data)
+    assert [(each.component, each.instance) for each in found] == [
+        ("main", ""),
+        ("other", ""),
+        ("main", "#3"),
+        ("other", "#4"),
+    ]
+
+
 def test_of_two_profiles_the_first_decides() -> None:
     first = profile(FLEET, "first", created=EARLY, components={"main": {"role": "leader"}})
     second = profile(FLEET, "second", created=LATE, components={"main": {"role": "master"}})

@@ -29,6 +29,7 @@ class View(Protocol):
         """What `find` gives, found once."""
 
 
+JOB_LABELS: Final = {"controller-uid": "uid", "job-name": "name"}
 # What kubectl rollout restart, and the LimitRanger plugin, write into a pod's annotations.
 RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -48,14 +49,8 @@ MEMORY_PRESSURE = {
 
 def is_job_label(key: str, value: Any, document: Any) -> bool:
     """The labels by which the API server ties a Job's pods to it: values are the Job's own."""
-    metadata = document.get("metadata") if isinstance(document, dict) else None
-    if not isinstance(metadata, dict):
-        return False
-    if key in ("batch.kubernetes.io/controller-uid", "controller-uid"):
-        return bool(value) and value == metadata.get("uid")
-    if key in ("batch.kubernetes.io/job-name", "job-name"):
-        return bool(value) and value == metadata.get("name")
-    return False
+    part = JOB_LABELS.get(key.removeprefix("batch.kubernetes.io/"))
+    return part is not None and bool(value) and value == read(document, ("metadata", part))
 
 
 def is_node_toleration(raw: Any) -> bool:

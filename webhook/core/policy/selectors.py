@@ -56,7 +56,7 @@ def expression(report: Report, raw: Any, path: Path) -> Requirement | None:
     if not isinstance(key, str) or not key:
         report.error(path, "bad-selector", "an expression without key", "write key: …")
         return None
-    if operator not in OPERATORS:
+    if not isinstance(operator, str) or operator not in OPERATORS:
         fix = f"write one of {', '.join(OPERATORS)}"
         report.error((*path, "operator"), "bad-selector", shown(operator), fix)
         return None
@@ -65,7 +65,7 @@ def expression(report: Report, raw: Any, path: Path) -> Requirement | None:
         fix = "give at least one text" if OPERATORS[operator] else "leave values out"
         report.error((*path, "values"), "bad-selector", f"{operator} with these values", fix)
         return None
-    return (key, str(operator), tuple(sorted(set(listed))))
+    return (key, operator, tuple(sorted(set(listed))))
 
 
 def requirements_of(selector: Selector | None) -> frozenset[Requirement]:

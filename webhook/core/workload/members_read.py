@@ -42,11 +42,6 @@ def members_of(definition: Definition) -> Iterator[Member]:
     for program in programs_in((definition.interface.components, definition.profile)):
         if not (program in pods and program.text in (".", ".metadata")):
             yield from members_of_program(program)
-    for proof in definition.proofs.values():
-        spots = (spot.steps for spot in (*proof.unknown, *proof.pieces))
-        for steps in (*proof.opened, *spots):
-            if steps[:1] == ("status",):
-                yield "status", steps[1] if steps[1:] and steps[1].isidentifier() else WHOLE
 
 
 def members_of_program(program: Program) -> Iterator[Member]:

@@ -33,12 +33,6 @@ class ProbeField(ContainerField):
         if field.path == PORT:
             self.get = numbered_port
 
-    def read(self, view: PodView) -> tuple[Any, Any]:
-        """The place in the main container with its native value; None when unset."""
-        if view.main is None:
-            return view.spec_path, None
-        return (*view.main.path, *self.at), self.get(view.main.body)
-
     def before(self, view: PodView, container: Container) -> Before:
         """The same before the update, a named port by its number."""
         found = view_before(view, container, self.at)
