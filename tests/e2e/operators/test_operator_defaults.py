@@ -59,6 +59,16 @@ def without_empty(value: Any) -> Any:
     return [without_empty(each) for each in value] if isinstance(value, list) else value
 
 
+def with_zeros(before: Any, after: Any) -> Any:
+    """The operator's object with the author's zeros, which Go's types leave out and its patch keeps."""
+    if isinstance(before, list) and isinstance(after, list):
+        return [*map(with_zeros, before, after), *after[len(before) :]]
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return after
+    zeros = {k: v for k, v in before.items() if type(v) is int and v == 0 and k not in after}
+    return {k: with_zeros(before.get(k), v) for k, v in after.items()} | zeros
+
+
 def write_module(operator: str, folder: Path) -> None:
     """Write a go.mod and go.sum with which a program can use the operator's packages, its own too.
 
@@ -137,5 +147,5 @@ def test_samples_are_decided_alike_before_and_after_their_operator(built: Path) 
     assert samples
     for before, after in zip(samples, answers(built, samples), strict=True):
         for policy in POLICIES:
-            offline, cluster = decide_twice(before, after, policy)
+            offline, cluster = decide_twice(before, with_zeros(before, after), policy)
             assert offline == cluster, (policy, before)
