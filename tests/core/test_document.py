@@ -530,6 +530,27 @@ def test_a_refused_value_is_shown_as_its_author_wrote_it() -> None:
     assert [each.found for each in problems] == ["yes", "1.50"]
 
 
+@pytest.mark.parametrize(
+    ("operator", "least", "most"),
+    [
+        ("In", 1, 3),
+        ("NotIn", 1, 3),
+        ("Exists", 0, 0),
+        ("DoesNotExist", 0, 0),
+        ("Gt", 1, 1),
+        ("Lt", 1, 1),
+    ],
+)
+def test_an_operator_of_a_node_affinity_takes_so_many_values(
+    operator: str, least: int, most: int
+) -> None:
+    for count in range(4):
+        values = ["1", "2", "3"][:count]
+        terms = f"[{{matchExpressions: [{{key: a, operator: {operator}, values: {values}}}]}}]"
+        found = reasons(f"defaults: {{nodeAffinityRequired: {{nodeSelectorTerms: {terms}}}}}")
+        assert found == ([] if least <= count <= most else ["bad-selector"]), count
+
+
 def test_a_default_outside_its_options_is_told_what_it_may_be() -> None:
     defaults = "{imagePullPolicy: Always, security: {capabilities: [SYS_ADMIN]}}"
     options = "{imagePullPolicy: {options: [Never, IfNotPresent]}, "
