@@ -154,6 +154,13 @@ def test_nobody_else_is_trusted(user: str) -> None:
     assert ("nodeType", "canEdit") in reasons(judge_review(asked, rules, References()))
 
 
+def test_an_update_that_changes_nothing_makes_nobody_trusted() -> None:
+    rules = trusting(HELD)
+    old = suspended(job())
+    assert treatment(request(old, old, user=KUEUE), rules) is Treatment.TRUSTED
+    assert treatment(request(old, old, user="someone@example.com"), rules) is Treatment.FULL
+
+
 def change_image(document: Any) -> None:
     template_of(document)["spec"]["containers"][0]["image"] = "evil:1"
 

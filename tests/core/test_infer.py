@@ -22,10 +22,21 @@ from webhook.core.assemble import Choices, assemble
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.definition_check import check_sample, check_schemas
-from webhook.core.workload.infer import Draft, NotACrdError, infer
+from webhook.core.workload.infer import Draft, NotACrdError, differences, infer
+from webhook.core.workload.infer_fields import Kind, priority_places, switches
+from webhook.core.workload.infer_pods import places
 from webhook.core.workload.infer_reach import unreached
-from webhook.core.workload.infer_schema import EACH, expression, has_image_parts, spots
-from webhook.core.workload.infer_text import text_of
+from webhook.core.workload.infer_schema import (
+    EACH,
+    EACH_ITEM,
+    EACH_KEY,
+    expression,
+    has_image_parts,
+    ids_of,
+    name_key,
+    spots,
+)
+from webhook.core.workload.infer_text import scalar, text_of
 from webhook.core.workload.interface import is_interface
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
@@ -35,6 +46,8 @@ from webhook.core.workload.schema_paths import NotInSchemaError, targets
 from webhook.core.workload.schema_places import is_open, kind_of
 from webhook.loader import shipped_paths
 
+TEXT = {"type": "string"}
+LIST = {"type": "array", "items": TEXT}
 CONTAINER = CONTAINER_KEYS | {"image"}
 POD = CONTAINER_KEYS | POD_KEYS | {"labels", "annotations", "podAffinity", "nodeAffinity"}
 Definitions = dict[tuple[str, str], tuple[Definition, ...]]
@@ -94,6 +107,93 @@ def test_paths_of_a_draft_are_in_its_schema(name: str) -> None:
             version = spec["structureDefinition"]["rootComponent"]["kind"]["version"]
             served = {version: schemas(body)[version]}
         assert check_schemas(document, served) == ()
+
+
+def test_elements_of_a_map_are_named_by_its_keys() -> None:
+    told = (".spec.groups | to_entries[] | .key", "the keys of the map")
+    assert ids_of({}, ("spec", "groups", EACH_KEY, "template")) == told
+    listed = ids_of({}, ("spec", "groups", EACH_ITEM, "template"))
+    assert listed is not None
+    assert listed[1].startswith("no text is required")
+
+
+def test_the_key_of_a_list_names_its_items_before_what_is_required_beside() -> None:
+    names = ("ownName", "otherName", "groupName")
+    items = {
+        "properties": {each: {"type": "string"} for each in names},
+        "required": ["ownName", "otherName"],
+    }
+    listed = {"items": items, "x-kubernetes-list-map-keys": ["groupName"]}
+    assert name_key({"properties": {"groups": listed}}, ("groups",)) == "groupName"
+    del listed["x-kubernetes-list-map-keys"]
+    assert name_key({"properties": {"groups": listed}}, ("groups",)) == "ownName"
+
+
+def test_an_entry_that_the_next_version_lacks_is_taken_away_and_no_other() -> None:
+    assert differences(
+        {"fields": {"a": 1, "b": 2}, "role": 1}, {"fields": {"b": 3, "c": 4}, "role": 1}
+    ) == {"fields": {"a": None, "b": 3, "c": 4}}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a.b/c", "a.b/c"), ("On", '"On"'), ("a: b", '"a: b"'), ('a "b"', "'a \"b\"'"), (1, "1")],
+)
+def test_text_is_quoted_only_where_a_reader_takes_it_for_something_else(
+    value: Any, text: str
+) -> None:
+    assert scalar(value) == text
+
+
+def properties(**nodes: Any) -> dict[str, Any]:
+    """The schema of an object with these members."""
+    return {"type": "object", "properties": nodes}
+
+
+POD_SPEC = properties(
+    containers={"type": "array", "items": properties(name=TEXT, image=TEXT, command=LIST)},
+    priorityClassName=TEXT,
+)
+
+
+def test_what_suspends_is_a_switch_of_that_name_and_a_class_inside_the_pods_is_theirs() -> None:
+    switch = {"type": "boolean"}
+    spec = properties(
+        suspend=switch,
+        paused=switch,
+        count={"type": "integer"},
+        priorityClassName=TEXT,
+        pod=POD_SPEC,
+    )
+    schema = properties(spec=spec)
+    kind = Kind(schema, places(schema).pods)
+    assert [each.form for each in kind.pods] == ["pod spec"]
+    assert switches(kind) == [("spec", "suspend")]
+    assert priority_places(kind) == [("spec", "priorityClassName")]
+    named = properties(spec=properties(suspend=TEXT, pod=POD_SPEC))
+    assert switches(Kind(named, places(named).pods)) == []
+
+
+def made(schema: Any) -> SourceDocument:
+    """The interface that is drafted for a kind of this schema."""
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    body = {
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Group", "plural": "groups"},
+            "versions": [version],
+        },
+    }
+    return read_documents(infer(body).text.encode(), "draft")[0][0]
+
+
+def test_a_path_that_only_some_versions_lack_is_a_warning() -> None:
+    known = properties(spec=properties(pod=POD_SPEC))
+    document, lacking = made(known), properties(spec=properties(other=TEXT))
+    assert {each.severity for each in check_schemas(document, {"v1": lacking})} == {"error"}
+    some = check_schemas(document, {"v1": lacking, "v2": known})
+    assert {(each.severity, each.reason) for each in some} == {("warning", "not-in-schema")}
 
 
 # Comparison with the shipped definitions

@@ -13,7 +13,13 @@ from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
 from webhook.core.injected import ACCOUNT_SOURCES
 from webhook.core.judgement.gains import is_no_wider
-from webhook.core.workload.injected_items import PROBES, Injected, alike, parse_injected
+from webhook.core.workload.injected_items import (
+    PROBES,
+    Injected,
+    alike,
+    container_entry,
+    parse_injected,
+)
 
 SIDECAR: dict[str, Any] = {
     "name": "istio-proxy",
@@ -211,3 +217,8 @@ def test_a_mount_may_be_further_read_only_than_that_of_its_owner() -> None:
     plain = {"readOnly": True, "recursiveReadOnly": "Disabled"}
     assert is_no_wider(MOUNTS[1], plain)
     assert is_no_wider(plain, MOUNTS[1])
+
+
+def test_the_entry_of_a_container_has_what_an_entry_can_say_and_nothing_that_is_null() -> None:
+    body = {"name": "a", "image": "b*", "env": None, "workingDir": "/w", "command": ["sh"]}
+    assert container_entry(body) == {"name": "a", "image": "b[*]", "command": ["sh"]}

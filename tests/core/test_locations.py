@@ -22,6 +22,7 @@ from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError, PodLocation
 from webhook.core.workload.profile import ScaleOf
 from webhook.core.workload.scale import UNLIMITED, Scale, read_scales, total
+from webhook.core.workload.taken import Taken
 
 SPEC = {"containers": [{"name": "main", "image": "a"}]}
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
@@ -440,3 +441,10 @@ def test_a_child_without_pods_is_no_location() -> None:
     interface, _ = parse_interface(document(data))
     assert interface is not None
     assert len(Definition(interface).plans) == 1
+
+
+def test_a_pod_is_taken_where_it_is_and_in_all_that_it_holds() -> None:
+    found = Taken(locate(shipped("job.batch"), {"spec": {"template": {"spec": {}}}}))
+    spec = ("spec", "template", "spec")
+    assert [found.holds(each) for each in (spec, (*spec, "containers", 0))] == [True, True]
+    assert [found.holds(each) for each in (spec[:1], ("spec", "other"))] == [False, False]

@@ -460,3 +460,11 @@ def test_parentheses_may_be_as_deep_as_the_limit_whatever_stands_beside(beside: 
     count = beside.count(".a") + 1
     assert values(deep(MAX_NESTING), {"a": 1}) == [count]
     assert "levels of parentheses" in refused(deep(MAX_NESTING + 1)).reason
+
+
+def test_what_is_wrong_in_one_element_is_told_with_its_place() -> None:
+    document = {"a": [{"b": {"c": 1}}, {"b": "text"}]}
+    found = program(".a[].b.c")
+    assert [each.value for each in found.matches_of(document, (("a", 0),))] == [1]
+    with pytest.raises(QueryError, match=r"a\[1\]"):
+        found.matches_of(document, (("a", 1),))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.conformance.fixtures import evaluator
 from tests.core.definitions import POLICIES, read_file
+from tests.core.definitions import shipped as shipped_definition
 from webhook.cli import definitions
 from webhook.core.workload.bound import bind
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.object_tree import has_states
+from webhook.core.workload.object_tree import (
+    DEEPEST,
+    Node,
+    child_kinds,
+    has_states,
+    trees,
+    walk,
+)
 from webhook.core.workload.status import UNDEFINED
 
 
@@ -350,3 +359,58 @@ def test_what_can_be_suspended_has_a_state_for_it(definition: Definition) -> Non
     assert root.status_definition is not None
     if root.suspend_definition is not None:
         assert root.status_definition.status_mappings.suspended
+
+
+def find_shipped(body: Any) -> Definition | None:
+    """The definition of a JobSet; nothing else has one here."""
+    return shipped_definition(JOBSET) if body["kind"] == "JobSet" else None
+
+
+def node(kind: str, name: str, owner: str = "", **more: Any) -> dict[str, Any]:
+    """An object whose uid is its name."""
+    owners = [{"uid": owner, "controller": True}] if owner else []
+    metadata = {"name": name, "uid": name, "ownerReferences": owners, **more.pop("metadata", {})}
+    version = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "v1"
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
+
+
+def names_of(root: Node) -> list[str]:
+    """The names of a tree, from the top."""
+    return [each.body["metadata"]["name"] for each in walk(root)]
+
+
+def test_pods_lie_below_their_owners_and_are_named_by_what_selects_them() -> None:
+    labels = {"jobset.sigs.k8s.io/replicatedjob-name": "master"}
+    spec = {"replicatedJobs": [{"name": "master"}, {"name": "worker"}]}
+    objects = [
+        node("Pod", "pod", "job", metadata={"labels": labels}),
+        node("JobSet", "set", spec=spec),
+        node("Job", "job", "set"),
+        node("Pod", "alone", metadata={"labels": labels}),
+    ]
+    top, alone = trees(objects, find_shipped, evaluator())
+    assert (names_of(top), names_of(alone)) == (["set", "job", "pod"], ["alone"])
+    assert [(each.component, each.instance) for each in walk(top)][1:] == [
+        ("", ""),
+        ("replicatedjob", "master"),
+    ]
+    assert alone.component == ""
+
+
+def test_a_circle_of_owners_is_cut_once_and_a_long_chain_at_its_limit() -> None:
+    circle = [node("Pod", "a", "c"), node("Pod", "b", "a"), node("Pod", "c", "b")]
+    (found,) = trees(circle, find_shipped, evaluator())
+    assert sorted(names_of(found)) == ["a", "b", "c"]
+    chain = [node("Pod", f"p{n}", f"p{n + 1}") for n in range(DEEPEST + 1)]
+    assert sorted(map(len, map(names_of, trees(chain, find_shipped, evaluator())))) == [1, DEEPEST]
+
+
+def test_the_kinds_below_one_are_those_that_its_definition_names_in_any_of_its_lists() -> None:
+    definition = shipped_definition(JOBSET)
+    below = child_kinds(
+        ("jobset.x-k8s.io", "JobSet"), {("jobset.x-k8s.io", "JobSet"): [definition]}
+    )
+    assert {("batch", "Job"), ("", "Pod")} <= below
+    named = replace(definition.profile, intermediate_kinds=frozenset({("example.com", "Task")}))
+    listed = Definition(definition.interface, named)
+    assert ("example.com", "Task") in child_kinds(("a", "A"), {("a", "A"): [listed]})

@@ -88,14 +88,16 @@ def gets_something_else(view: PodView, container: Container, before: Container) 
     old = view.old
     if old is None:
         return False
-    known = view.kept.get("given")
-    if known is None:
-        # Of most pods nothing differs, which is found out once for all containers.
-        same = all(view.spec.get(key) == old.spec.get(key) for key in READ_OF_POD)
-        same = same and [body for _, body in view.claims] == [body for _, body in old.claims]
-        same = same and view.metadata == old.metadata
-        known = view.kept["given"] = (0, not same)
-    return bool(known[1]) and given_by_pod(view, container) != given_by_pod(old, before)
+    # Of most pods nothing differs, which is found out once for all containers.
+    same = view.once("given", lambda: gives_the_same(view, old))
+    return not same and given_by_pod(view, container) != given_by_pod(old, before)
+
+
+def gives_the_same(view: PodView, old: PodView) -> bool:
+    """Whether all that containers have of their pod is as it was."""
+    same = all(view.spec.get(key) == old.spec.get(key) for key in READ_OF_POD)
+    same = same and [body for _, body in view.claims] == [body for _, body in old.claims]
+    return same and view.metadata == old.metadata
 
 
 def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
     Behind an unchanged mount another volume makes it another container.
     """
     body = container.body
-    volumes = volumes_by_name(view)
+    volumes = view.once("volumes", lambda: volumes_by_name(view))
     found: dict[str, Any] = {
         f"volume {mount.get('name')}": volumes.get(str(mount.get("name")))
         for part in ("volumeMounts", "volumeDevices")
@@ -146,16 +148,12 @@ def claims_by_name(view: PodView) -> dict[str, list[Any]]:
 
 def volumes_by_name(view: PodView) -> dict[str, list[Any]]:
     """The volumes and claim templates of a pod by name; of one name there may be several."""
-    known = view.kept.get("volumes")
-    if known is None:
-        by_name: dict[str, list[Any]] = {}
-        for volume in view.spec.get("volumes") or ():
-            if isinstance(volume, dict):
-                by_name.setdefault(str(volume.get("name")), []).append(volume)
-        for _, claim in view.claims:
-            metadata = claim.get("metadata")
-            if isinstance(metadata, dict):
-                by_name.setdefault(str(metadata.get("name")), []).append(claim.get("spec"))
-        known = view.kept["volumes"] = (0, by_name)
-    found: dict[str, list[Any]] = known[1]
-    return found
+    by_name: dict[str, list[Any]] = {}
+    for volume in view.spec.get("volumes") or ():
+        if isinstance(volume, dict):
+            by_name.setdefault(str(volume.get("name")), []).append(volume)
+    for _, claim in view.claims:
+        metadata = claim.get("metadata")
+        if isinstance(metadata, dict):
+            by_name.setdefault(str(metadata.get("name")), []).append(claim.get("spec"))
+    return by_name

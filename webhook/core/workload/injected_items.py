@@ -166,9 +166,7 @@ def devices_of(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def united_lists(lists: Iterable[Injected]) -> Injected:
     """Several lists as one."""
-    found = [each for each in lists if each.containers or each.items]
-    if len(found) == 1:
-        return found[0]
+    found = list(lists)
     return Injected(
         tuple(one for each in found for one in each.containers),
         tuple(one for each in found for one in each.items),

@@ -201,8 +201,6 @@ class GpuDevicesField(GpuField):
     def intent(self, view: PodView, ev: Evaluation) -> None:
         """canEdit and blocked compare the pod's total."""
         rules = self.rules
-        if not rules.prohibitions:
-            return
         use = self.use(view, ev)
         if use.none and not self.stated(view):
             return
