@@ -45,7 +45,7 @@ NATIVE = re.compile(
 NUMBER = r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]++)\.?(?P<decimals>[0-9]*+)|\.(?P<point>[0-9]++))"
 EXPONENT = r"[eE](?P<exponent>[+-]?[0-9]+)"
 QUANTITY = re.compile(rf"{NUMBER}(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|{EXPONENT})?")
-DECIMAL = re.compile(rf"{NUMBER}(?:{EXPONENT})?(?P<suffix>)")
+DECIMAL = re.compile(rf"{NUMBER}(?:{EXPONENT})?")
 
 SMALL = ("", "m", "u")
 FAMILIES = (("E", "P", "T", "G", "M", "k", *SMALL), ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", *SMALL))
@@ -218,12 +218,10 @@ def _wrapped(number: int) -> int:
 
 
 def _ratio(match: re.Match[str]) -> tuple[int, int]:
-    """The size without sign as nano units over a power of ten."""
+    """The size of a decimal number without sign, as nano units over a power of ten."""
     decimals = match["decimals"] or match["point"] or ""
     digits = int((match["whole"] or "") + decimals)
-    suffix = match["suffix"] or ""
-    power = 9 - len(decimals) + int(match["exponent"] or 0) + DECIMAL_SUFFIXES.get(suffix, 0)
-    digits <<= BINARY_SUFFIXES.get(suffix, 0)
+    power = 9 - len(decimals) + int(match["exponent"] or 0)
     return (digits * 10**power, 1) if power >= 0 else (digits, 10**-power)
 
 
