@@ -10,6 +10,7 @@ from tests.core.test_document import accepted, clean, document, errors, parse, r
 from webhook.core.policy.assets import parse_asset
 from webhook.core.policy.model import EVERYWHERE
 from webhook.core.policy.needs import check_settings
+from webhook.core.policy.report import LONGEST, cut
 from webhook.core.workload.vocabulary import Vocabulary
 
 PROBE = "defaults: {probes: {readiness: "
@@ -282,6 +283,11 @@ def test_values_of_a_selector_that_are_no_list_are_refused() -> None:
         "[{matchExpressions: [{key: a, operator: In, values: 7}]}]}}"
     )
     assert {reason for reason, _ in errors(text)} == {"wrong-type"}
+
+
+def test_what_is_shown_of_a_value_is_never_longer_than_the_limit() -> None:
+    assert cut("x" * LONGEST) == "x" * LONGEST
+    assert cut("x" * (LONGEST + 1)) == "x" * (LONGEST - 1) + "…"
 
 
 def test_a_computed_default_counts_as_given() -> None:

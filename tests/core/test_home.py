@@ -94,3 +94,19 @@ def test_volumes_of_other_types_are_decided_on(junk: Any) -> None:
     document = building.raycluster(building.container(volumeMounts=mounts), volumes=junk)
     building.mutated(rules, document)
     building.validated(rules, document)
+
+
+def test_a_warning_names_each_pod_without_a_place_where_the_kind_has_several() -> None:
+    parts = {each: {"storageUri": "hf://a"} for each in ("dataset", "model")}
+    body = building.shell(
+        "trainer.kubeflow.org/v1alpha1",
+        "TrainJob",
+        {"trainer": {"image": "a"}, "initializer": parts},
+    )
+    decision = building.mutated(building.catalog("defaults: {workingDir: /w}"), body)
+    told = [each.path for each in decision.warnings if each.reason == "unmapped-default"]
+    assert set(told) == {
+        ("spec",),
+        ("spec", "initializer", "dataset"),
+        ("spec", "initializer", "model"),
+    }

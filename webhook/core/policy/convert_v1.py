@@ -450,9 +450,7 @@ def number(leaf: LeafType, raw: Any) -> Any:
 
 
 def typed(leaf: LeafType, raw: Any) -> Any:
-    """Booleans stood as text too; text is text."""
-    if leaf.value == "boolean" and raw in ("true", "false"):
-        return raw == "true"
+    """Text is text."""
     if leaf.value == "string" and isinstance(raw, bool | int | float):
         return values.plain_text(raw, None)
     return raw
