@@ -131,7 +131,8 @@ def test_the_key_of_a_list_names_its_items_before_what_is_required_beside() -> N
 
 def test_an_entry_that_the_next_version_lacks_is_taken_away_and_no_other() -> None:
     assert differences(
-        {"fields": {"a": 1, "b": 2}, "role": 1}, {"fields": {"b": 3, "c": 4}, "role": 1}
+        {"fields": {"a": 1, "b": 2, "d": 5}, "role": 1},
+        {"fields": {"b": 3, "c": 4, "d": 5}, "role": 1},
     ) == {"fields": {"a": None, "b": 3, "c": 4}}
 
 
