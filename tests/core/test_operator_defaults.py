@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -112,15 +113,25 @@ def applied(before: Json, after: Json) -> Json:
     return found
 
 
+MOVED = re.compile(
+    "/spec/predictor/(huggingface|lightgbm|onnx|paddle|pmml|pytorch|sklearn|tensorflow|triton|xgboost)/"
+)
+"""Paths of models that KServe's webhook moves to the member `model`."""
+
+
 def outcome(decision: Any) -> Any:
-    """What is decided, without paths: KServe moves a model to another key."""
+    """What is decided: violations without paths, and values by their path after KServe's move."""
     if isinstance(decision, Denied):
         return sorted(
             (each.field, each.rule, each.value, each.allowed) for each in decision.violations
         )
     assert isinstance(decision, Allowed)
     written = [leaf for each in decision.patch for leaf in scalars(each["path"], each.get("value"))]
-    return sorted(each for each in written if "last-applied" not in each[0])
+    return sorted(
+        (MOVED.sub("/spec/predictor/model/", path), value)
+        for path, value in written
+        if "last-applied" not in path
+    )
 
 
 def scalars(path: str, value: Any) -> Iterator[tuple[str, str]]:
