@@ -57,6 +57,26 @@ def test_a_policy_with_an_error_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        "{s3Drivers: {a: [b]}}",
+        "{s3Drivers: [a]}",
+        "{dataVolumes: a}",
+        "{gpuResources: {a: b}}",
+        "{gpuLimit: elsewhere}",
+        "{gitImage: [a]}",
+        "{features: 1}",
+        "{severalDevices: {}}",
+        "{controllers: a}",
+    ],
+)
+def test_a_setting_of_another_type_is_named(tmp_path: Path, settings: str) -> None:
+    file = written(tmp_path, f"settings: {settings}\n{CASE}")
+    with pytest.raises(BadCase, match=rf"case\.yaml: settings\.{settings[1:].partition(':')[0]}"):
+        running.run(reading.cases_of(file)[0])
+
+
+@pytest.mark.parametrize(
     "expect, differs",
     [
         ("{violations: [{reason: required}]}", False),

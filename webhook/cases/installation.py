@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from webhook.adapters import files
 from webhook.cases.case import CRDS, DOCUMENTS, BadCase, Case
@@ -127,7 +129,9 @@ def words_of(case: Case) -> Vocabulary:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
         if name not in known:
             raise BadCase(f"{case.file}: settings has no {key}")
-        found[name] = tuple(value) if isinstance(value, list) else value
+        found[name] = (
+            value if name in DOCUMENTS_OF_SETTINGS else setting(case, str(key), name, value)
+        )
     if "injected" in found:
         injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
         if problems:
@@ -140,9 +144,27 @@ def words_of(case: Case) -> Vocabulary:
     if problems:
         raise BadCase("; ".join(wording.problem_text(each) for each in problems))
     found["trusted"] = trusted
-    if "features" in found:
-        found["features"] = frozenset(found["features"])
     return Vocabulary(**found)
+
+
+DOCUMENTS_OF_SETTINGS = ("injected", "trusted")
+"""Settings that are documents of their own."""
+
+
+@lru_cache
+def reader(name: str) -> TypeAdapter[Any]:
+    """What reads a setting, by its type."""
+    return TypeAdapter(get_type_hints(Vocabulary)[name])
+
+
+def setting(case: Case, key: str, name: str, value: Any) -> Any:
+    """A setting in the type that decisions take it in; BadCase where it is of another."""
+    try:
+        return reader(name).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(["settings", key, *map(str, first["loc"])])
+        raise BadCase(f"{case.file}: {wording.cut(at)}: {first['msg']}") from None
 
 
 def references_for(case: Case) -> References:
