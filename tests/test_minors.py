@@ -13,7 +13,7 @@ from tests.cli.running import podgate
 from tests.conftest import REPOSITORY
 from tests.e2e.testbed import releases
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.loader import DEFAULT_MINOR, server_defaults
 from webhook.settings import Settings
 

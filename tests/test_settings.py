@@ -12,7 +12,7 @@ from webhook import settings
 from webhook.cli import loading
 from webhook.cli.main import app
 from webhook.core import wording
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.settings import Settings
 
 

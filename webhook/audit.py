@@ -15,7 +15,6 @@ from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
 from webhook.claims import read_claims
-from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.control.served import LIST, listed_kinds
 from webhook.control.undefined import Undefined, undefined
 from webhook.core.catalog import Catalog
@@ -38,6 +37,7 @@ from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.core.workload.crd_brief import Brief, brief_of, kinds_with_pods
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.vocabulary import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.crds import PATH as CRDS
 
 log = logging.getLogger("podgate.audit")

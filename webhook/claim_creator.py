@@ -30,12 +30,12 @@ from webhook.control.created_claims import (
     unread_notes,
     wanted_claims,
 )
-from webhook.control.registration import GOVERNED_LABEL
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.living import Key
 from webhook.core.policy.selectors import NAME_LABEL
+from webhook.core.problem import Problem
+from webhook.core.workload.vocabulary import GOVERNED_LABEL
 
 log = logging.getLogger("podgate.claims")
 

@@ -21,8 +21,8 @@ from webhook.configmaps import ConfigMaps
 from webhook.core import wording
 from webhook.core.assemble import parsed
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.living import Fixed, Living, Standing
+from webhook.core.problem import Problem
 from webhook.crds import Schemas, found_of
 from webhook.loader import (
     Sources,

@@ -10,8 +10,8 @@ from webhook.adapters.api_server import Collection
 from webhook.adapters.files import SUFFIXES, problem_of
 from webhook.adapters.yaml_source import read_documents
 from webhook.control.last_good import collection_of
-from webhook.core.decision import Problem
 from webhook.core.enclosed import KIND, Key, Unread, key_of, origin_of
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 LABEL = "podgate.dev/documents"

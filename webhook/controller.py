@@ -31,9 +31,9 @@ from webhook.control.rewriting import FIX, Rewriter, notes, rewriters
 from webhook.control.status import InForce, Reach, in_force, reaches, state_of, status_of
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.enclosed import origin_of
 from webhook.core.living import Key, Living, Outcome
+from webhook.core.problem import Problem
 from webhook.core.workload import definition_crd
 from webhook.core.workload.proof import UNCOVERED
 from webhook.crds import Known, Schemas

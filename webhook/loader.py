@@ -13,8 +13,8 @@ from webhook import jq
 from webhook.adapters import files
 from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.policy.envelope import Context
+from webhook.core.problem import Problem
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.injected_items import Injected, parse_injected

@@ -10,7 +10,6 @@ from webhook import clock, jq
 from webhook.admission import budget
 from webhook.admission.facts import facts_of
 from webhook.admission.review import TOO_DEEP
-from webhook.control.registration import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.core.carry import carry
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
@@ -19,7 +18,6 @@ from webhook.core.decision import (
     Allowed,
     Decision,
     Denied,
-    Problem,
     outcome_of,
     why_not_evaluated,
 )
@@ -28,9 +26,11 @@ from webhook.core.owners import others_of
 from webhook.core.patch import diff
 from webhook.core.policy.model import Policy
 from webhook.core.policy.selectors import NAME_LABEL
+from webhook.core.problem import Problem
 from webhook.core.references import CLAIM_KINDS, References, claim_spec
 from webhook.core.request import Request, Stage
 from webhook.core.source import SourceDocument
+from webhook.core.workload.vocabulary import GOVERNED_LABEL, NEVER_GOVERNED
 
 
 def labels_in(namespace: str, labels: Mapping[str, str]) -> Mapping[str, str]:

@@ -42,7 +42,8 @@ from webhook.adapters.tls import Certificate, Files, TlsError
 from webhook.adapters.traces import Traces
 from webhook.adapters.workers import Pool, Seat, cpu_count
 from webhook.core import wording
-from webhook.core.decision import UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Denied, Problem
+from webhook.core.decision import UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Denied
+from webhook.core.problem import Problem
 from webhook.core.request import Request
 from webhook.core.rewriting import is_rewriting
 from webhook.settings import Settings, address

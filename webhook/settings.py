@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
-from webhook.core import wording
-from webhook.core.decision import Problem
+from webhook.core import texts
+from webhook.core.problem import Problem
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.trusted_controllers import TrustedControllers
 from webhook.core.workload.trusted_mutators import TrustedMutators
@@ -367,7 +367,7 @@ def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
         fix = nearest(flag(name), [flag(each) for each in Settings.model_fields])
         return Problem("flags", flag(name), "no setting of this name", fix, "unknown")
     source = ("flags", flag(name)) if name in given else ("environment", variable(name))
-    found = wording.shown(error["input"])
+    found = texts.shown(error["input"])
     return Problem(*source, found, f"write {wanted(name)}", "setting")
 
 

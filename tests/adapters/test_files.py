@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from webhook.adapters import files
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 
 
 def loop(place: Path) -> None:

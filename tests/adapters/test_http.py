@@ -33,16 +33,8 @@ from webhook.adapters import http as adapter
 from webhook.adapters import metrics as counts
 from webhook.adapters import telemetry
 from webhook.adapters.tls import Certificate
-from webhook.core.decision import (
-    Allowed,
-    Decision,
-    Denied,
-    Excused,
-    OwnerReference,
-    Problem,
-    Source,
-    Violation,
-)
+from webhook.core.decision import Allowed, Decision, Denied, Excused, OwnerReference, Violation
+from webhook.core.problem import Problem, Source
 from webhook.core.references import ClaimKey
 from webhook.core.request import Request, Stage
 from webhook.server import Listeners, LoadError, Process, certificate_of

@@ -20,7 +20,8 @@ from tests.adapters.test_kubernetes import Clock, FakeApi, in_loop, reply
 from webhook.adapters import owner_events
 from webhook.adapters.kubernetes import Credentials, Kubeconfig
 from webhook.adapters.owner_events import OwnerEvents, event_of
-from webhook.core.decision import Denied, OwnerReference, Source, Violation
+from webhook.core.decision import Denied, OwnerReference, Violation
+from webhook.core.problem import Source
 from webhook.core.request import Request
 
 NOW = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)

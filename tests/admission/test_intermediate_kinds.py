@@ -15,8 +15,9 @@ from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Problem
+from webhook.core.decision import Allowed
 from webhook.core.pointer import read
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Stage, Treatment
 from webhook.core.workload.intermediate import REASON

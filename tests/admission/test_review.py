@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
 from webhook.core import decision, wording
-from webhook.core.decision import Allowed, Change, Denied, Source, Violation
+from webhook.core.decision import Allowed, Change, Denied, Violation
+from webhook.core.problem import Source
 from webhook.core.request import Request, Stage
 
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"

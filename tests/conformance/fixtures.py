@@ -9,10 +9,9 @@ from typing import Any
 import jq
 
 from webhook.core.workload.bound import Bound, bind
-from webhook.core.workload.definition_model import InterfaceSpec
+from webhook.core.workload.definition_model import InterfaceSpec, Mode
 from webhook.core.workload.expressions import Evaluator, JqError, JqSyntaxError, Run
 from webhook.core.workload.selectors import PodQuery
-from webhook.core.workload.status import Mode
 
 VERSION = "jobs.example.com/v1"
 

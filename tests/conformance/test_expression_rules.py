@@ -11,9 +11,9 @@ from pydantic import Field
 
 from tests.conformance.fixtures import compile_jq
 from webhook.core.source import SourceDocument
+from webhook.core.workload.definition_model import Mode
 from webhook.core.workload.expression_rules import check_expressions, fault_in
 from webhook.core.workload.expressions import JqSyntaxError
-from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import Model, Report
 
 

@@ -21,10 +21,10 @@ from tests.core.definitions import base, document, reasons, root
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, BoundComponent
 from webhook.core.workload.component_access import Replicas
-from webhook.core.workload.definition_model import PodSelector
+from webhook.core.workload.definition_model import Mode, PodSelector
 from webhook.core.workload.expression_rules import fault_in
 from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.status import Mode, Status
+from webhook.core.workload.status import Status
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["parity", "admission"])
 SUSPEND = {

@@ -10,9 +10,8 @@ import pytest
 
 from tests.conformance.fixtures import INSTANCE_POD, QUERIER_POD, pod
 from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.definition_model import Member, PodSelector
+from webhook.core.workload.definition_model import Member, Mode, PodSelector
 from webhook.core.workload.expressions import JqSyntaxError
-from webhook.core.workload.status import Mode
 
 APP, VERSION = ".metadata.labels.app", ".metadata.labels.version"
 NAMESPACE = ".metadata.namespace"

@@ -20,12 +20,12 @@ from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, bind
 from webhook.core.workload.component_access import FORMS, Replicas
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.definition_model import Mode
 from webhook.core.workload.expression_rules import check_expressions
 from webhook.core.workload.expressions import JqError
 from webhook.core.workload.gang import component_of, instance_of, summarize
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.scale import read_scales
-from webhook.core.workload.status import Mode
 from webhook.core.workload.subtree import subtree_scale
 from webhook.core.workload.typed import Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webhook.adapters.yaml_source import read_documents
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.interface import Interface, is_interface, parse_interface

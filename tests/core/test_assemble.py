@@ -9,9 +9,9 @@ import pytest
 from webhook.adapters.files import read_all
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.assemble import parsed
-from webhook.core.decision import Problem
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.reasons import REASONS
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.loader import shipped_paths
 

@@ -16,8 +16,8 @@ from webhook.control.match_conditions import UNCHANGED, UNCHANGED_POD, skips_of
 from webhook.control.registration import Target, configurations
 from webhook.control.status import Reach, in_force, reaches, state_of, status_of
 from webhook.core import own_crds
-from webhook.core.decision import Problem
 from webhook.core.living import Standing
+from webhook.core.problem import Problem
 from webhook.loader import Sources, load
 
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)

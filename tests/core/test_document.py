@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from webhook.adapters.yaml_source import read_documents
-from webhook.core.decision import Problem
 from webhook.core.policy.document import Context, is_policy, parse_policy
 from webhook.core.policy.model import (
     EVERYWHERE,
@@ -21,6 +20,7 @@ from webhook.core.policy.model import (
 )
 from webhook.core.policy.reasons import REASONS
 from webhook.core.policy.rules import Step
+from webhook.core.problem import Problem
 from webhook.core.quantity import NANO
 from webhook.core.source import SourceDocument
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from webhook.adapters.yaml_source import read_documents
-from webhook.core.decision import Problem
 from webhook.core.policy import rules, values
 from webhook.core.policy.document import Context, parse_policy
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import LeafType, leaf_type
 from webhook.core.policy.model import EVERYWHERE, Policy
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 FIELDS = [path for path, row in TABLE.fields.items() if row.items is None]

@@ -15,7 +15,6 @@ from tests.core.building import asset, container, deployment, policy, pytorchjob
 from webhook.adapters.yaml_source import read_documents
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.explain.findings import fields_of
 from webhook.core.explain.kinds import find_kind
 from webhook.core.explain.leaves import explain_kind
@@ -25,6 +24,7 @@ from webhook.core.plan import Plan
 from webhook.core.pointer import ABSENT, display, read
 from webhook.core.policy.combine import COMBINATIONS, GUARDED, STRICTEST
 from webhook.core.policy.fields import TABLE
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.wording import violation_text
 from webhook.core.workload.vocabulary import Vocabulary

@@ -15,11 +15,12 @@ from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.admission.review import respond
 from webhook.core.assemble import parsed
-from webhook.core.decision import Allowed, Denied, Problem
+from webhook.core.decision import Allowed, Denied
 from webhook.core.policy import needs, rules
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.strangers import VERSIONS
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.core.wording import AGAIN, NOTE, problem_text, violation_text

@@ -11,7 +11,7 @@ import pytest
 
 from webhook.adapters.yaml_source import read_documents
 from webhook.core import wording
-from webhook.core.injected import ACCOUNT_SOURCES
+from webhook.core.account_token import ACCOUNT_SOURCES
 from webhook.core.judgement.gains import is_no_wider
 from webhook.core.workload.injected_items import (
     PROBES,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.core.definitions import base, children, document, reasons, root, yaml_document
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.workload.interface import is_interface, parse_interface
 
 SELECTOR = {"componentInstanceSelector": {"idPath": ".metadata.labels.name"}}

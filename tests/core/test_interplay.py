@@ -11,11 +11,11 @@ import pytest
 
 from bench.many import stranger
 from webhook.core.assemble import parsed
-from webhook.core.decision import Problem
 from webhook.core.policy import together
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.interplay import Interplay
 from webhook.core.policy.model import Policy
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 ASSETS = [

@@ -12,11 +12,11 @@ from tests.core.building import shipped, table
 from webhook.adapters.yaml_source import read_documents
 from webhook.cli.lint import kinds_of, world_of
 from webhook.core.assemble import Choices, assemble
-from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.lint.checks import lint
 from webhook.core.policy.lint.world import Kind, World, identity
 from webhook.core.policy.reasons import REASONS
+from webhook.core.problem import Problem
 from webhook.loader import Sources, load
 
 HEAD = "apiVersion: podgate.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{space}}}\nspec:\n  {spec}\n"

@@ -8,7 +8,8 @@ import pytest
 
 from webhook.core.patch import Draft
 from webhook.core.pointer import Path, read, real
-from webhook.core.workload.parts import Part, found_in, joined_image, parts_of, split_image, step_of
+from webhook.core.workload.fragment import Part
+from webhook.core.workload.parts import found_in, joined_image, parts_of, split_image, step_of
 from webhook.core.workload.query import Program, compile_query
 
 

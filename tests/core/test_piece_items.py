@@ -12,10 +12,11 @@ from tests.core.test_parts import program
 from webhook.core.patch import Draft
 from webhook.core.pointer import Path, real
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.fragment import Form, Part
 from webhook.core.workload.interface import parse_interface
 from webhook.core.workload.locating.locate import locate
 from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.parts import Form, Part, PodParts, found_in, parts_of, step_of
+from webhook.core.workload.parts import PodParts, found_in, parts_of, step_of
 from webhook.core.workload.profile import parse_profile
 from webhook.core.workload.profile_build import path_of_items
 from webhook.core.workload.scale import UNLIMITED, read_scales

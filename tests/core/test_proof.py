@@ -15,7 +15,8 @@ from webhook.adapters.files import read_all
 from webhook.core.assemble import Choices, assemble, prove_all
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied, Problem
+from webhook.core.decision import Allowed, Decision, Denied
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.core.workload.coverage import uncovered

@@ -12,8 +12,9 @@ from tests.core.definitions import document
 from webhook.core.assemble import Choices, assemble
 from webhook.core.catalog import Catalog
 from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied, Problem
+from webhook.core.decision import Allowed, Decision, Denied
 from webhook.core.pointer import display
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Request
 from webhook.core.workload.coverage import uncovered

@@ -20,8 +20,8 @@ from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from webhook.adapters.yaml_source import read_documents
 from webhook.admission.exemptions import treatment
-from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
+from webhook.core.problem import Problem
 from webhook.core.request import Treatment
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.definition import Definition

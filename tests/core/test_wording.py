@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.core import decision, wording
-from webhook.core.decision import Change, Problem, Source, Violation
+from webhook.core.decision import Change, Violation
+from webhook.core.problem import Problem, Source
 
 SOURCE = Source("gpu-limits", "cluster", message="Ask us", docs_url="https://wiki/gpu")
 PLACE = ("spec", "containers", 0, "resources", "limits", "nvidia.com/gpu")

@@ -30,7 +30,8 @@ from tests.e2e.testbed.missing import MissingTestbed
 from webhook.cli.demo_report import console, facts, say
 from webhook.cli.demo_webhook import DemoError, Webhook
 from webhook.cli.demo_webhook import start as start_podgate
-from webhook.control.registration import GOVERNED_LABEL, Target, configurations
+from webhook.control.registration import Target, configurations
+from webhook.core.workload.vocabulary import GOVERNED_LABEL
 from webhook.loader import Sources, load
 
 FOLDER = REPOSITORY / ".cluster"

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from typing import BinaryIO
 
 from webhook.adapters.yaml_source import read_documents
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument, SyntaxProblem
 
 SUFFIXES = (".yaml", ".yml", ".json")

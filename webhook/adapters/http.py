@@ -20,7 +20,7 @@ from webhook.adapters.bodies import LIGHT, Body, DecodedRoom, Receive, Room
 from webhook.adapters.connections import ARRIVED, GOOD
 from webhook.admission import budget, review
 from webhook.admission.review import ReviewFault
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.decision import Decision, Denied, NeededObject
 from webhook.core.references import ClaimKey
 from webhook.core.request import ObjectRead, Overdue, Request, Stage
@@ -503,7 +503,7 @@ def asks(judge: Judge, name: str, about: Request | frozenset[ClaimKey]) -> bool:
 def unknown_namespace(request: Request, why: str) -> ReviewFault:
     """The fault where policies select namespaces by label and this one's are not known."""
     told = (
-        f"podgate does not know the labels of namespace {wording.shown(request.namespace)}, by"
+        f"podgate does not know the labels of namespace {texts.shown(request.namespace)}, by"
         f" which policies select: {why}"
     )
     return ReviewFault(request.uid, 500, told, "unknown-namespace")
@@ -512,7 +512,7 @@ def unknown_namespace(request: Request, why: str) -> ReviewFault:
 def unread_object(request: Request, needed: NeededObject, why: str) -> ReviewFault:
     """The fault where an object that a decision needs could not be read."""
     told = (
-        f"podgate could not read {wording.cut(needed.path, 200)}, without which this object cannot be"
+        f"podgate could not read {texts.cut(needed.path, 200)}, without which this object cannot be"
         f" evaluated: {why}"
     )
     return ReviewFault(request.uid, 500, told, "unread-object")

@@ -29,7 +29,7 @@ import httptools
 import orjson
 
 from webhook.adapters.yaml_source import read_documents
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.policy.selectors import NAME_LABEL
 
 log = logging.getLogger("podgate.kubernetes")
@@ -136,7 +136,7 @@ class Kubeconfig:
                     self.usable(found, f"{member} {name}")
                     return found
         what = (
-            f"{member} named {wording.quoted(name)}"
+            f"{member} named {texts.quoted(name)}"
             if name
             else f"{member} for the current context"
         )
@@ -158,9 +158,7 @@ class Kubeconfig:
                 return parts.hostname, parts.port or 443, parts.path.rstrip("/")
         except ValueError:
             pass
-        raise AccessError(
-            f"{self.path}: server is {wording.quoted(server)}; write https://HOST:PORT"
-        )
+        raise AccessError(f"{self.path}: server is {texts.quoted(server)}; write https://HOST:PORT")
 
     def bytes_of(self, entry: dict[str, Any], key: str) -> bytes | None:
         """What `KEY-data` holds, else the file at `KEY`; None when neither is written."""
@@ -213,7 +211,7 @@ def content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        shown = wording.clean(str(path))
+        shown = texts.clean(str(path))
         what = f"{shown} cannot be read: {reason_of(error)}"
         raise AccessError(f"{what}; check its path and permissions") from error
 
@@ -486,7 +484,7 @@ async def opened(access: Access) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 def path_of(*elements: str) -> str:
     """The path of these elements, each quoted; ValueError for one that would name another path."""
     if any(each in ("", ".", "..") for each in elements):
-        raise ValueError(f"{wording.shown('/'.join(elements))} is no path of the API server")
+        raise ValueError(f"{texts.shown('/'.join(elements))} is no path of the API server")
     return "".join(f"/{quote(each, safe=':')}" for each in elements)
 
 
@@ -503,7 +501,7 @@ def head_of(
     ValueError for a path that would end the request line, whoever forgot to quote a name in it.
     """
     if TARGET.fullmatch(path) is None:
-        raise ValueError(f"{wording.shown(path)} is no path of a request")
+        raise ValueError(f"{texts.shown(path)} is no path of a request")
     host = f"[{access.host}]" if ":" in access.host else access.host
     lines = [
         f"{method} {access.prefix}{path} HTTP/1.1",

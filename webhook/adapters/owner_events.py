@@ -21,7 +21,7 @@ import orjson
 
 from webhook.adapters.kubernetes import AccessError, Credentials, path_of, reason_of, request
 from webhook.admission import names
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.decision import Denied, OwnerReference
 from webhook.core.request import Request
 
@@ -55,7 +55,7 @@ def event_of(request: Request, denied: Denied, now: datetime) -> dict[str, Any] 
     lines = [wording.violation_text(each) for each in denied.violations[:10]]
     if len(denied.violations) > len(lines):
         lines.append(f"and {len(denied.violations) - len(lines)} more")
-    text = wording.cut(f"podgate refused {request.kind} {child}: {' '.join(lines)}", LONGEST)
+    text = texts.cut(f"podgate refused {request.kind} {child}: {' '.join(lines)}", LONGEST)
     told = "\n".join((request.kind, *lines))
     slot = int(now.timestamp() // AGAIN)
     mark = hashlib.sha256(f"{owner.uid}\n{told}\n{slot}".encode()).hexdigest()[:16]
@@ -76,8 +76,8 @@ def rewriting_event(
     version = f"{request.group}/{request.version}" if request.group else request.version
     subject = OwnerReference(version, request.kind, request.name, uid)
     listed = ", ".join(sorted(fields))
-    text = wording.cut(
-        f"{wording.cut(request.user, 200)} keeps removing what podgate writes here ({listed}), and"
+    text = texts.cut(
+        f"{texts.cut(request.user, 200)} keeps removing what podgate writes here ({listed}), and"
         " podgate writes it again. If this is a controller, an administrator can list it in"
         " trustedControllers.",
         LONGEST,

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from webhook.core.decision import Allowed, Source
+from webhook.core.decision import Allowed
+from webhook.core.problem import Source
 from webhook.core.request import Request
 
 OFTEN: Final = 3

@@ -16,7 +16,6 @@ from webhook.core.decision import (
     Allowed,
     Decision,
     Denied,
-    Problem,
     Warning,
 )
 from webhook.core.enclosed import origin_of
@@ -25,6 +24,7 @@ from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy
 from webhook.core.policy.needs import check_settings
 from webhook.core.policy.together import check_together
+from webhook.core.problem import Problem
 from webhook.core.request import Request
 from webhook.core.source import SourceDocument
 from webhook.core.workload.expressions import Compile

@@ -12,9 +12,11 @@ import orjson
 
 from webhook.admission import budget, names
 from webhook.core import decision as decisions
-from webhook.core import wording
-from webhook.core.decision import Allowed, Decision, Denied, Problem, Violation
+from webhook.core import texts, wording
+from webhook.core.decision import Allowed, Decision, Denied, Violation
+from webhook.core.problem import Problem
 from webhook.core.request import Request, Stage, go_on
+from webhook.core.workload.evaluation import AGAIN
 
 VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -82,7 +84,7 @@ def parse_review(
     except (ValueError, RecursionError, MemoryError) as error:
         if "depth" in str(error) or "recursion" in str(error).lower():
             return nested_too_deep(find_uid(body))
-        return malformed(find_uid(body), f"the body is not JSON ({wording.cut(str(error))})")
+        return malformed(find_uid(body), f"the body is not JSON ({texts.cut(str(error))})")
     inner = review.get("request") if isinstance(review, dict) else None
     uid = inner.get("uid") if isinstance(inner, dict) else None
     echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
@@ -155,8 +157,8 @@ def request_of(
         namespace=label(asked, "namespace"),
         name=name or own_name(body),
         user=text(user, "username"),
-        groups=texts(user, "groups"),
-        extra={key: texts(claims, key) for key in claims},
+        groups=texts_at(user, "groups"),
+        extra={key: texts_at(claims, key) for key in claims},
         field_manager=text(options, "fieldManager"),
         replaces=operation == "UPDATE" and text(options, "fieldManager") not in PATCHERS,
         dry_run=asked.get("dryRun") is True,
@@ -201,7 +203,7 @@ def label(parent: dict[str, Any], key: str) -> str:
     return value
 
 
-def texts(parent: dict[str, Any], key: str) -> tuple[str, ...]:
+def texts_at(parent: dict[str, Any], key: str) -> tuple[str, ...]:
     """The list of texts at `key`; null and absence are an empty one."""
     value = parent.get(key)
     if value is None:
@@ -250,7 +252,7 @@ def type_name(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value of the envelope, short and harmless."""
-    return wording.shown(value) if isinstance(value, str) else type_name(value)
+    return texts.shown(value) if isinstance(value, str) else type_name(value)
 
 
 def malformed(uid: str, why: str) -> ReviewFault:
@@ -360,7 +362,7 @@ def denial(decision: Denied) -> dict[str, Any]:
         for each, line in zip(told, lines, strict=True)
     ]
     message = wording.refusal_of(lines, len(violations))
-    if decision.completed and any(each.fix != wording.AGAIN for each in violations):
+    if decision.completed and any(each.fix != AGAIN for each in violations):
         message = f"{message}\n{wording.NOTE}"
     return failure(403, "Forbidden", message, causes)
 
@@ -440,7 +442,7 @@ def rule_at(violation: Violation) -> str:
 
 def limited(value: str) -> str:
     """An annotation's value on one line, cut where the audit log should not grow further."""
-    return wording.cut(value, LONGEST_ANNOTATION)
+    return texts.cut(value, LONGEST_ANNOTATION)
 
 
 def fault_response(fault: ReviewFault) -> bytes:

@@ -22,9 +22,8 @@ from webhook.cli.outcomes import Tally
 from webhook.cli.registration import Governed
 from webhook.cluster import fixed_of
 from webhook.configmaps import ConfigMaps
-from webhook.control.registration import GOVERNED_LABEL
 from webhook.control.reports import NONE_OF_THEM
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.assemble import assemble, joined
 from webhook.core.catalog import Catalog
 from webhook.core.decision import (
@@ -33,11 +32,12 @@ from webhook.core.decision import (
     UNGOVERNED,
     UNKNOWN_KIND,
     UNKNOWN_VERSION,
-    Problem,
     Violation,
 )
 from webhook.core.living import Fixed, Living
 from webhook.core.policy.combine import GUARDED
+from webhook.core.problem import Problem
+from webhook.core.workload.vocabulary import GOVERNED_LABEL
 from webhook.injections import injections
 from webhook.loader import DEFAULT_MINOR, Sources
 from webhook.scanner import api_of_reports
@@ -172,7 +172,7 @@ async def count_undefined(
         reason = UNKNOWN_VERSION if known else UNKNOWN_KIND
         counted = outcomes.plural(number, "object")
         why = wording.not_evaluated_text(reason)
-        loading.complain(f"not evaluated: {counted} of {wording.clean(each.text)}: {why}")
+        loading.complain(f"not evaluated: {counted} of {texts.clean(each.text)}: {why}")
         tally.take(NOT_EVALUATED, reason, objects=number)
 
 

@@ -14,7 +14,7 @@ import yaml
 from webhook.cases.yaml_text import Plain
 from webhook.cli import loading
 from webhook.cli.report import violation_json
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.suggested import Entry
 from webhook.injections import Injection
 
@@ -80,7 +80,7 @@ class Printer:
             f"  no entry excuses {one.field} at {wording.place(one.path)}" for one in each.left
         ]
         for line in said:
-            print(f"# {wording.clean(line)}")
+            print(f"# {texts.clean(line)}")
         for one in each.entries:
             self.keep(one, name)
 
@@ -105,7 +105,7 @@ class Printer:
             for key in sorted(listed):
                 number, changed = self.needed[key], self.entries[key].of_owner
                 whose = ", whose owner has this container otherwise" if changed else ""
-                print(wording.clean(f"# {number} objects, such as {self.first[key]}{whose}"))
+                print(texts.clean(f"# {number} objects, such as {self.first[key]}{whose}"))
                 sys.stdout.write(yaml_of([self.entries[key].body]))
         if self.too_many:
             loading.complain(f"note: only {MOST_ENTRIES} entries are printed; use --namespace")

@@ -11,7 +11,7 @@ import orjson
 from webhook.audit import Finding
 from webhook.cli import loading, outcomes
 from webhook.cli.report import violation_json
-from webhook.core import wording
+from webhook.core import texts, wording
 
 
 def show(
@@ -39,7 +39,7 @@ def show(
 
 def name_of(finding: Finding) -> str:
     """Kind, namespace and name of an object, for people."""
-    return wording.clean(f"{finding.kind} {finding.namespace}/{finding.name}")
+    return texts.clean(f"{finding.kind} {finding.namespace}/{finding.name}")
 
 
 def show_text(finding: Finding) -> None:

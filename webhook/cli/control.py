@@ -39,7 +39,7 @@ from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switche
 from webhook.control.lease import Election
 from webhook.control.registration import Options, Target, configurations
 from webhook.controller import RENEWED, Controller
-from webhook.core import wording
+from webhook.core import texts
 from webhook.server import bound
 from webhook.settings import Settings, is_address
 
@@ -220,9 +220,7 @@ def listener_of(text: str) -> socket.socket | None:
     if not text:
         return None
     if not is_address(text):
-        loading.complain(
-            f"error: --metrics-listen: found {wording.quoted(text)}; write ADDRESS:PORT"
-        )
+        loading.complain(f"error: --metrics-listen: found {texts.quoted(text)}; write ADDRESS:PORT")
         raise loading.BadInput
     try:
         return bound(text)
@@ -268,7 +266,7 @@ def pair(text: str, flag: str) -> tuple[str, str]:
     """NAMESPACE/NAME as two; BadInput for what is none."""
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        loading.complain(f"error: {flag}: found {wording.quoted(text)}; write NAMESPACE/NAME")
+        loading.complain(f"error: {flag}: found {texts.quoted(text)}; write NAMESPACE/NAME")
         raise loading.BadInput
     return namespace, name
 

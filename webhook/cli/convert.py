@@ -10,14 +10,14 @@ import yaml
 
 from webhook.adapters.files import read_all
 from webhook.cli import loading, outcomes
-from webhook.core import wording
-from webhook.core.decision import Problem
+from webhook.core import texts
 from webhook.core.policy.convert import INEXACT
 from webhook.core.policy.convert import convert as converted
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.row import ALL_TYPES
+from webhook.core.problem import Problem
 from webhook.core.source import resolve, resolve_as_kubectl
-from webhook.core.wording import clean, cut
+from webhook.core.texts import clean, cut
 
 NOT_EXPRESSED = 1
 
@@ -71,7 +71,7 @@ def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         found = tuple(filter(None, (name.strip() for name in names.split(","))))
         if not identity or not sign or not found:
             loading.complain(
-                f"error: --scope-name: found {wording.quoted(each)}; write ID=NAMESPACE,NAMESPACE"
+                f"error: --scope-name: found {texts.quoted(each)}; write ID=NAMESPACE,NAMESPACE"
             )
             raise loading.BadInput
         scopes[identity] = found

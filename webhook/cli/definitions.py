@@ -10,11 +10,11 @@ from typing import Any
 from webhook import jq
 from webhook.adapters.files import STDIN, read_all
 from webhook.cli import loading
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.assemble import Choices, assemble
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
-from webhook.core.wording import clean
+from webhook.core.texts import clean
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_schema import Schema
 from webhook.core.workload.interface import is_interface
@@ -99,7 +99,7 @@ def several_named(found: Known, name: str) -> tuple[Definition, ...]:
         near = closest(name, names)
         fix = f"did you mean {near}?" if near else "name a shipped kind or a file"
         loading.complain(
-            f"error: no shipped definition of {wording.quoted(name)} and no such file; {fix}"
+            f"error: no shipped definition of {texts.quoted(name)} and no such file; {fix}"
         )
     raise loading.BadInput
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webhook.cli.demo_webhook import Answer
-from webhook.core import pointer, wording
+from webhook.core import pointer, texts, wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Change, Decision, Denied, Violation
 from webhook.core.request import Request
@@ -212,6 +212,6 @@ def tell_place(out: Console, changes: Sequence[Change], depth: int, final: Any) 
 def value_of(change: Change, value: Any) -> str:
     """The value as it stands in the completed object; of a secret one only the name."""
     if not change.secret:
-        return wording.shown(value)
+        return texts.shown(value)
     name = value.get("name") if isinstance(value, dict) else None
     return f"{name} (value not shown)" if name else wording.HIDDEN

@@ -19,9 +19,9 @@ from webhook.cli.explain_json import kind_json, object_json, type_json
 from webhook.cli.explain_text import Page, kind_text, object_text, type_text
 from webhook.cli.outcomes import Tally
 from webhook.cli.policies_in_force import policies_yaml
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.catalog import Catalog
-from webhook.core.decision import REFUSED, UNGOVERNED, Problem
+from webhook.core.decision import REFUSED, UNGOVERNED
 from webhook.core.explain.kinds import component_names, find_kind
 from webhook.core.explain.leaves import explain_kind
 from webhook.core.explain.model import KindReport, ObjectReport
@@ -31,6 +31,7 @@ from webhook.core.explain.wrapped import taken_apart
 from webhook.core.owners import others_of
 from webhook.core.pointer import display
 from webhook.core.policy.combine import GUARDED
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.workload.foreign import Facts, given
 from webhook.core.workload.suggestions import closest
@@ -176,7 +177,7 @@ def run(
             told += told_objects(catalog, references, raw, verdict, component, place)
             verdicts.append(verdict)
     if component and told and not any(each.report and each.report.pods for each in told):
-        loading.complain(f"error: --component: no pod is of {wording.clean(component)}")
+        loading.complain(f"error: --component: no pod is of {texts.clean(component)}")
         raise loading.BadInput
     tally.take_faults(faults.count)
     show(told, output, faults)
@@ -227,7 +228,7 @@ def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Kind
     if component and component.casefold() not in {each.casefold() for each in names}:
         near = closest(component, names)
         fix = f"did you mean {near}?" if near else f"write one of {', '.join(names)}"
-        missing = f"no component or role {wording.clean(component)}"
+        missing = f"no component or role {texts.clean(component)}"
         loading.tell([Problem("--component", "", missing, fix, "unknown-component")])
         raise loading.BadInput
     return explain_kind(definition, version, place.namespace, plans, component)

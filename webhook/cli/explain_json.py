@@ -6,10 +6,10 @@ from typing import Any
 
 from webhook.cli import report
 from webhook.core import pointer, wording
-from webhook.core.decision import Source
 from webhook.core.explain.model import Entry, FieldReport, KindReport, LeafReport, ObjectReport
 from webhook.core.explain.namespaces import TypeReport
 from webhook.core.pointer import ABSENT
+from webhook.core.problem import Source
 from webhook.offline import Verdict
 
 

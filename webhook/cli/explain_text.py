@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from webhook.cli import report
-from webhook.core import wording
-from webhook.core.decision import Source, Violation
+from webhook.core import texts, wording
+from webhook.core.decision import Violation
 from webhook.core.explain.model import (
     DEFAULT,
     DEFAULT_ITEM,
@@ -27,6 +27,7 @@ from webhook.core.explain.model import (
 from webhook.core.explain.namespaces import TypeReport
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.fields import TABLE
+from webhook.core.problem import Source
 from webhook.offline import Verdict
 
 HIDDEN = "(not shown)"
@@ -70,12 +71,12 @@ def value_text(value: Any, field: str = "") -> str:
     if value is None:
         return HIDDEN
     if is_object(field) and isinstance(value, dict):
-        return wording.cut(in_short(value, field), wording.LONGEST_ADVICE)
+        return texts.cut(in_short(value, field), wording.LONGEST_ADVICE)
     if value == "":
         return '""'
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return wording.cut(", ".join(value), wording.LONGEST_ADVICE)
-    return wording.shown(value)
+        return texts.cut(", ".join(value), wording.LONGEST_ADVICE)
+    return texts.shown(value)
 
 
 def is_object(field: str) -> bool:
@@ -89,7 +90,7 @@ def in_short(value: Any, field: str) -> str:
     try:
         return codec.show(codec.read(value))
     except (ValueError, TypeError, AttributeError):
-        return wording.shown(value)
+        return texts.shown(value)
 
 
 def by(source: Source | None) -> str:
@@ -97,7 +98,7 @@ def by(source: Source | None) -> str:
     if source is None:
         return ""
     trial = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
-    return f"{wording.clean(source.label())}{trial}"
+    return f"{texts.clean(source.label())}{trial}"
 
 
 def policies_text(page: Page, policies: Sequence[Source]) -> None:
@@ -138,7 +139,7 @@ def type_text(page: Page, told: TypeReport) -> None:
         if len(told.components) > 1:
             page.gap()
             where = f"component {each.component}" if each.component else f"role {each.role}"
-            page.line(0, wording.clean(where), "bold")
+            page.line(0, texts.clean(where), "bold")
         leaves_text(page, each.leaves)
         if not each.leaves:
             page.line(2, "no policy applies to it", "dim")
@@ -151,10 +152,10 @@ def leaves_text(page: Page, leaves: Sequence[LeafReport]) -> None:
         page.line(2, leaf.field, "cyan")
         known = leaf.field.startswith(f"{told[0]}.") and leaf.why == told[1]
         if leaf.reach != MAPPED and not known:
-            page.line(4, f"{leaf.reach}: {wording.clean(leaf.why)}", "yellow")
+            page.line(4, f"{leaf.reach}: {texts.clean(leaf.why)}", "yellow")
             told = leaf.field, leaf.why
         elif leaf.reach == MAPPED and leaf.why:
-            page.line(4, wording.clean(leaf.why), "dim")
+            page.line(4, texts.clean(leaf.why), "dim")
         for text, style in said_lines(leaf):
             page.line(4, text, style)
 
@@ -174,14 +175,14 @@ def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
         asset = f", asset {item.asset}" if item.asset and item.asset != item.key else ""
         listed = attributes_text(item.attributes)
         held = f" ({listed})" if listed else ""
-        yield f"{what} {wording.cut(item.key)}{held}{locked}{asset} - {by(item.source)}", ""
+        yield f"{what} {texts.cut(item.key)}{held}{locked}{asset} - {by(item.source)}", ""
     for lost in leaf.lost:
         value = "" if lost.value is None else f" {value_text(lost.value, leaf.field)}"
         to = f" ({by(lost.to)})" if lost.to is not None else ""
         yield f"lost: {lost.what}{value} - {by(lost.source)}: {lost.reason}{to}", "dim"
     for trial in leaf.trial:
         value = "" if trial.what.startswith("item ") else f" {value_text(trial.value)}"
-        yield f"not enforced: {wording.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
+        yield f"not enforced: {texts.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
@@ -199,7 +200,7 @@ def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> Non
     if verdict.reason:
         outcome = f"not evaluated: {report.reason_text(verdict)}"
     style = "bold" if verdict.allowed else "bold red"
-    page.line(0, f"{wording.clean(report.label(verdict))}: {outcome}", style)
+    page.line(0, f"{texts.clean(report.label(verdict))}: {outcome}", style)
     if found is None:
         for violation in report.violations_of(verdict):
             page.line(2, f"x {wording.violation_text(violation)}", "red")
@@ -214,7 +215,7 @@ def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> Non
             page.line(2, f"audit: {wording.violation_text(violation)}", "yellow")
     for pod in found.pods:
         page.gap()
-        instance = f" {wording.clean(pod.instance)}" if pod.instance else ""
+        instance = f" {texts.clean(pod.instance)}" if pod.instance else ""
         roles = " and ".join(pod.roles)
         page.line(0, f"pod at {wording.place(pod.path)}", "bold")
         page.line(2, f"component {pod.component}{instance}, role {roles}", "dim")
@@ -253,10 +254,10 @@ def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
 
 def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
     """One value with its place, its source and what is wrong with it."""
-    key = f"{wording.cut(entry.key)}: " if entry.key else ""
+    key = f"{texts.cut(entry.key)}: " if entry.key else ""
     # A warning that says what the note says, and what comes of it, is enough.
     known = any(each.reason in UNCARRIED for each in entry.warnings)
-    note = f" ({wording.clean(entry.note)})" if entry.note and not known else ""
+    note = f" ({texts.clean(entry.note)})" if entry.note and not known else ""
     if entry.value is ABSENT:
         page.line(4, f"{key}unset{note}")
     else:
@@ -265,7 +266,7 @@ def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
         value = attributes_text(held) if listed else value_text(held, field)
         source = f"{entry.source}, {by(entry.by)}" if entry.by else entry.source
         # The key of an item without attributes is all that there is of it.
-        told = wording.cut(entry.key) if held == entry.key else f"{key}{value}"
+        told = texts.cut(entry.key) if held == entry.key else f"{key}{value}"
         page.line(4, f"{told} - {source}{note}")
         if entry.path:
             page.place(6, relative(entry.path, base))
@@ -282,7 +283,7 @@ def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
 def inline(violation: Violation, path: Path) -> str:
     """A violation below its value, whose field and place have been told already."""
     text = wording.violation_text(violation)
-    head = f"{wording.clean(violation.field)} at {wording.place(violation.path)}: "
+    head = f"{texts.clean(violation.field)} at {wording.place(violation.path)}: "
     return text.removeprefix(head) if violation.path == path else text
 
 

@@ -14,7 +14,7 @@ from webhook import jq
 from webhook.cli import definitions, loading
 from webhook.cli.interface_extract import CORRECT, Given, Manifest, objects_of
 from webhook.cli.lint import write_json
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
 from webhook.core.workload.bound import Bound, BoundComponent, bind
@@ -140,7 +140,7 @@ def changed(given: str, manifest: str, output: str, write: Callable[[Bound], Non
         write(bound)
         show(bound, output)
     except (AccessError, JqError) as error:
-        loading.complain(f"error: {wording.clean(manifest)}: {error}; {CORRECT}")
+        loading.complain(f"error: {texts.clean(manifest)}: {error}; {CORRECT}")
         raise typer.Exit(1) from None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None

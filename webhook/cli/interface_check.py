@@ -13,8 +13,8 @@ from webhook.adapters.files import read_all
 from webhook.cli import definitions, interface_report, lint, loading
 from webhook.cli.interface_report import Findings
 from webhook.core import pointer
-from webhook.core.decision import Problem
 from webhook.core.policy.fields import TABLE
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.definition_check import (

@@ -10,7 +10,7 @@ from webhook import jq
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
 from webhook.cli.lint import write_json
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.pointer import display
 from webhook.core.source import SourceDocument
 from webhook.core.workload.access_errors import AccessError
@@ -73,11 +73,11 @@ def objects_of(manifest: str, found: list[Definition]) -> tuple[list[SourceDocum
     for each in documents:
         if definitions.fitting(found, each.data) is None:
             kind = " ".join(filter(None, definitions.kind_of_object(each.data))) or "no object"
-            at = wording.clean(each.origin)
-            told = f"found {wording.cut(kind)}; the definition is of {known}"
+            at = texts.clean(each.origin)
+            told = f"found {texts.cut(kind)}; the definition is of {known}"
             loading.complain(f"{severity}: {at}: {told}")
     if not (documents or problems):
-        loading.complain(f"error: {wording.clean(manifest)}: no object; write one of {known}")
+        loading.complain(f"error: {texts.clean(manifest)}: no object; write one of {known}")
     if not fitting:
         raise loading.BadInput
     return fitting, bool(problems)
@@ -96,7 +96,7 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
             others = uncovered(document.data, pods, definition)
     except LocationError as error:
         line, column = document.position(error.path)
-        where = f"{wording.clean(document.origin)}:{line}:{column}"
+        where = f"{texts.clean(document.origin)}:{line}:{column}"
         loading.complain(f"error: {where}: {error.text}; {CORRECT} [{error.reason}]")
         return None
     metadata = document.data.get("metadata")

@@ -9,8 +9,8 @@ import typer
 
 from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
-from webhook.core import wording
-from webhook.core.decision import Problem
+from webhook.core import texts
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import infer as drafting
 from webhook.core.workload.infer import Draft, NotACrdError
@@ -46,7 +46,7 @@ def infer(files: Files, kind: Kind = None) -> None:
         raise typer.Exit(loading.BAD_INPUT)
     if not drafts:
         what = f"of kind {kind}" if kind else "at all"
-        named = wording.clean(", ".join(files))
+        named = texts.clean(", ".join(files))
         loading.complain(f"error: {named}: no {CRD} {what}; give one as the API server has it")
         raise typer.Exit(loading.BAD_INPUT)
     write(drafts)

@@ -9,8 +9,8 @@ from typing import Any
 
 from webhook.cli import lint
 from webhook.cli.definitions import kind_of_object
-from webhook.core.decision import Problem
 from webhook.core.pointer import display
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition_check import Count
 from webhook.core.workload.definition_paths import Text

@@ -18,7 +18,7 @@ from webhook.cli import definitions, loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.interface_show import Branch, draw
 from webhook.cli.lint import write_json
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.object_tree import KindName, Node, child_kinds, metadata_of, trees, walk
 
@@ -85,7 +85,7 @@ def tree(
     if not found:
         where = ", ".join(files) if files else f"namespace {namespace}"
         told = f"no {definitions.label(definition)} {name} in {where}"
-        loading.complain(f"error: {wording.clean(told)}; check kind and name")
+        loading.complain(f"error: {texts.clean(told)}; check kind and name")
         raise typer.Exit(1)
     if output == "json":
         bodies = [as_json(each) for each in found]
@@ -100,7 +100,7 @@ def parts_of(target: str) -> tuple[str, str]:
     kind, slash, name = target.partition("/")
     if not slash or not kind or not name or "/" in name:
         loading.complain(
-            f"error: found {wording.quoted(target)}; write KIND/NAME, such as jobset/training"
+            f"error: found {texts.quoted(target)}; write KIND/NAME, such as jobset/training"
         )
         raise loading.BadInput
     return kind, name

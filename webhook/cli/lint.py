@@ -17,13 +17,13 @@ from webhook.cli import loading
 from webhook.core import wording
 from webhook.core.assemble import assemble
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.plan import component_roles
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.document import parse_policy
 from webhook.core.policy.lint.checks import lint as advise
 from webhook.core.policy.lint.world import Identity, Kind, World, identity
 from webhook.core.policy.reasons import REASONS
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition
 from webhook.loader import Sources, schemas_of, shipped_documents, unrepeated

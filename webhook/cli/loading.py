@@ -13,16 +13,15 @@ from typing import Annotated, Protocol
 
 import typer
 
-from webhook.control.registration import NEVER_GOVERNED
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.policy.combine import COMBINATIONS, GUARDED
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.row import ALL_TYPES
+from webhook.core.problem import Problem
 from webhook.core.workload.kind_schema import KindSchema
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.core.workload.vocabulary import NEVER_GOVERNED, Vocabulary
 from webhook.loader import (
     DEFAULT_MINOR,
     Sources,
@@ -129,7 +128,7 @@ class Faults:
         """Report a fault in the work on one object; PODGATE_TRACEBACK raises it instead."""
         if os.environ.get("PODGATE_TRACEBACK"):
             raise error
-        complain(f"error: {wording.clean(source)}: {fault_text(error)}")
+        complain(f"error: {texts.clean(source)}: {fault_text(error)}")
         if not self.count:
             complain(SEE_FAULT)
         self.count += 1
@@ -158,7 +157,7 @@ def tell(problems: Iterable[Problem]) -> None:
 def checked(value: str | None, known: Sequence[str], option: str) -> None:
     """Refuse a word that is not among the known ones."""
     if value is not None and value not in known:
-        complain(f"error: {option}: found {wording.quoted(value)}; write one of {', '.join(known)}")
+        complain(f"error: {option}: found {texts.quoted(value)}; write one of {', '.join(known)}")
         raise BadInput
 
 
@@ -169,7 +168,7 @@ def labels_of(text: str) -> dict[str, str]:
         key, sign, value = part.partition("=")
         if not sign or not key:
             complain(
-                f"error: --namespace-labels: found {wording.quoted(part)}; write key=value, separated by"
+                f"error: --namespace-labels: found {texts.quoted(part)}; write key=value, separated by"
                 " commas"
             )
             raise BadInput

@@ -11,11 +11,12 @@ import typer
 
 from webhook.adapters.files import origin_of, read_all
 from webhook.cli import loading
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.catalog import Catalog
-from webhook.core.decision import ALLOWED, FAULT, NO_PODS, NOT_EVALUATED, REFUSED, Source
+from webhook.core.decision import ALLOWED, FAULT, NO_PODS, NOT_EVALUATED, REFUSED
 from webhook.core.policy.combine import RANK
 from webhook.core.policy.model import Policy
+from webhook.core.problem import Source
 from webhook.core.workload.suggestions import closest
 from webhook.loader import Sources, shipped_paths
 from webhook.offline import Place, Verdict
@@ -149,7 +150,7 @@ def listed(names: Sequence[str]) -> str:
 def policy_text(source: Source) -> str:
     """A policy by scope and name, with its mode where it is not enforced."""
     mode = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
-    return f"{wording.clean(source.label())}{mode}"
+    return f"{texts.clean(source.label())}{mode}"
 
 
 def is_audited(source: Source | None) -> bool:
@@ -189,7 +190,7 @@ def warn_of_policies(
     without = [each for each in evaluated if all(map(is_built_in, each.policies))]
     if without:
         named = listed([f"{each.kind}/{each.name or '(unnamed)'}" for each in without])
-        tally.warn(f"no given policy applies to {wording.clean(named)}")
+        tally.warn(f"no given policy applies to {texts.clean(named)}")
     places = sorted({each.namespace for each in verdicts if each.namespace})
     in_force = set(tally.policies)
     unused = [each for each in given if each.source not in in_force] if evaluated else []
@@ -227,7 +228,7 @@ def empty_text(path: str) -> str:
     """What a path without a policy holds."""
     documents = [] if path == "-" else read_all([path])[0]
     what = "has documents, but no policy" if documents else "is empty: it has no policy"
-    return f"--policies {wording.clean(origin_of(path))} {what}"
+    return f"--policies {texts.clean(origin_of(path))} {what}"
 
 
 def unused_text(policy: Policy, places: Sequence[str], *, assumed: bool) -> tuple[str, bool]:
@@ -235,7 +236,7 @@ def unused_text(policy: Policy, places: Sequence[str], *, assumed: bool) -> tupl
     name = policy_text(policy.source)
     if policy.namespace and policy.namespace not in places:
         near = closest(policy.namespace, places)
-        where = f"the objects are in {wording.clean(listed(places)) or 'no namespace'}"
+        where = f"the objects are in {texts.clean(listed(places)) or 'no namespace'}"
         text = f"{name} applies in namespace {policy.namespace} only; {where}"
         if assumed:
             return f"{text}: give --namespace {policy.namespace}", True

@@ -10,7 +10,7 @@ from webhook.adapters.yaml_source import read_documents
 from webhook.cli import loading
 from webhook.cli.convert import as_yaml
 from webhook.cli.outcomes import is_built_in, listed, policy_text
-from webhook.core import wording
+from webhook.core import texts
 from webhook.core.catalog import Catalog
 from webhook.core.explain.namespaces import (
     InForce,
@@ -47,7 +47,7 @@ def policies_yaml(
         loading.complain(
             "note: imposed assets are not printed; give --assets again with the policies"
         )
-    head = "".join(f"# {wording.clean(line)}\n" for line in comments(catalog, namespace, labels))
+    head = "".join(f"# {texts.clean(line)}\n" for line in comments(catalog, namespace, labels))
     return head + (as_yaml(documents) if documents else "")
 
 

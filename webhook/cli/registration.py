@@ -15,7 +15,7 @@ from webhook.certificates import first_end
 from webhook.cli import loading
 from webhook.control.registration import Options, Target, configurations
 from webhook.control.static import FOLDERS, admission_configuration, heading, static
-from webhook.core import wording
+from webhook.core import texts
 
 Service = Annotated[
     str | None,
@@ -200,7 +200,7 @@ def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Tar
         raise loading.BadInput
     if url is not None:
         if wrong := fault_of(url):
-            loading.complain(f"error: --url: found {wording.quoted(url)}; {wrong}")
+            loading.complain(f"error: --url: found {texts.quoted(url)}; {wrong}")
             raise loading.BadInput
         return Target(url=url, ca=ca)
     assert service is not None
@@ -208,7 +208,7 @@ def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Tar
     name, _, port = rest.partition(":")
     if not namespace or not name or (port and not port.isdecimal()):
         loading.complain(
-            f"error: --service: found {wording.quoted(service)}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT"
+            f"error: --service: found {texts.quoted(service)}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT"
         )
         raise loading.BadInput
     return Target(service=(namespace, name, int(port or 443)), ca=ca)

@@ -16,10 +16,11 @@ from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, fault_response, parse_review, respond
 from webhook.cli import loading, outcomes
 from webhook.cli.outcomes import Tally
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import REFUSED, Problem, outcome_of, why_not_evaluated
+from webhook.core.decision import REFUSED, outcome_of, why_not_evaluated
 from webhook.core.policy.combine import GUARDED
+from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Stage
 from webhook.loader import DEFAULT_MINOR
@@ -108,7 +109,7 @@ def answer(
     request = parse_review(body, stage)
     if isinstance(request, ReviewFault):
         sys.stdout.write(fault_response(request).decode() + "\n")
-        loading.complain(f"error: {wording.clean(f'{origin}: {request.message}')}; {SEND}")
+        loading.complain(f"error: {texts.clean(f'{origin}: {request.message}')}; {SEND}")
         return 1 if request.denies else loading.BAD_INPUT
     references = References({request.namespace: labels})
     request = replace(request, time=clock.moment())

@@ -22,10 +22,11 @@ from webhook.cluster import ClusterSources, new_folder
 from webhook.core import wording
 from webhook.core.assemble import Choices
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Decision, Problem
+from webhook.core.decision import Decision
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Policy, Selector
 from webhook.core.policy.selectors import NAME_LABEL
+from webhook.core.problem import Problem
 from webhook.core.references import ClaimKey, References
 from webhook.core.request import Request, Stage, Treatment
 from webhook.core.workload.vocabulary import Vocabulary

@@ -19,7 +19,7 @@ from webhook.cases import comparing, reading, rewriting, running
 from webhook.cases.case import FILE, BadCase, Case
 from webhook.cli import loading
 from webhook.core.decision import why_not_evaluated
-from webhook.core.wording import clean
+from webhook.core.texts import clean
 from webhook.core.workload.kind_schema import KindSchema
 
 PASSED, FAILED, UPDATED, ERROR = "passed", "failed", "updated", "error"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.core.decision import Problem
 from webhook.core.living import Key
+from webhook.core.problem import Problem
 
 Json = dict[str, Any]
 FREE: Final = 5

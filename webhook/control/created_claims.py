@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from webhook.core import quantity
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.enclosed import origin_of
 from webhook.core.living import Key
 from webhook.core.plan import component_roles
@@ -18,6 +17,7 @@ from webhook.core.policy.leaves import items_of
 from webhook.core.policy.model import Default, Policy, component_level, role_level
 from webhook.core.policy.needs import claims_of
 from webhook.core.policy.storage_checks import PVC, is_to_be_created, needed_of_claim
+from webhook.core.problem import Problem
 from webhook.core.workload.bindings.claims import ClaimStore
 from webhook.core.workload.vocabulary import Vocabulary
 

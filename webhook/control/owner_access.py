@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.enclosed import origin_of
 from webhook.core.living import Key
+from webhook.core.problem import Problem
 
 Json = dict[str, Any]
 Kind = tuple[str, str]

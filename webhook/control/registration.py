@@ -14,10 +14,9 @@ from webhook.core import own_crds
 from webhook.core.policy.envelope import GROUP
 from webhook.core.workload import definition_crd
 from webhook.core.workload.definition import Definition
+from webhook.core.workload.vocabulary import GOVERNED_LABEL, NEVER_GOVERNED
 
 NAME = "podgate"
-GOVERNED_LABEL = "podgate.dev/governed"
-NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-system")
 POD_SUBRESOURCES = ("pods/ephemeralcontainers", "pods/resize")
 
 

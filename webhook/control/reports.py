@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from webhook.core import wording
+from webhook.core import texts, wording
 from webhook.core.decision import FAULT, Violation
 
 Json = dict[str, Any]
@@ -78,4 +78,4 @@ def fault_of(api: str, subject: Mapping[str, str]) -> Json:
 def described(api: str, subject: Mapping[str, str], text: str) -> Json:
     """Return the result of one object in the form of the API."""
     told, subjects = ("description", "subjects") if api == APIS[0] else ("message", "resources")
-    return {told: wording.cut(text, LONGEST), subjects: [dict(subject)]}
+    return {told: texts.cut(text, LONGEST), subjects: [dict(subject)]}

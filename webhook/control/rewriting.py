@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.living import Key
+from webhook.core.problem import Problem
 
 Json = dict[str, Any]
 OFTEN = 3

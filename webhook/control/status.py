@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.control.undefined import Undefined
-from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.enclosed import is_enclosed
 from webhook.core.living import Key, Standing
 from webhook.core.policy.model import Policy
 from webhook.core.precedence import HIDDEN
+from webhook.core.problem import Problem
+from webhook.core.texts import cut
 
 Json = dict[str, Any]
 MOST_PROBLEMS, MOST_KINDS = 50, 100
@@ -148,8 +148,8 @@ def status_of(
         "problems": [
             {
                 "path": each.path,
-                "found": wording.cut(each.found, 200),
-                "fix": wording.cut(each.fix, 200),
+                "found": cut(each.found, 200),
+                "fix": cut(each.fix, 200),
                 "reason": each.reason,
                 "severity": each.severity,
             }
@@ -180,7 +180,7 @@ def accepted_because(
 def first_of(texts: Iterable[str]) -> str:
     """Return the first text, cut to what a condition takes, and how many there are beside it."""
     first, *more = texts
-    return wording.cut(first, LONGEST_MESSAGE) + (f", and {len(more)} more" if more else "")
+    return cut(first, LONGEST_MESSAGE) + (f", and {len(more)} more" if more else "")
 
 
 def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.exceptions import Named, PolicyException, is_exception, parse_exception
 from webhook.core.pointer import read
 from webhook.core.policy import assets as asset_documents
@@ -16,6 +15,7 @@ from webhook.core.policy.envelope import Context
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.policy.needs import check_settings
 from webhook.core.policy.together import check_together
+from webhook.core.problem import Problem
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.source import SourceDocument
 from webhook.core.workload.definition import Definition

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 Key = tuple[str, str, str]

@@ -24,11 +24,12 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from webhook.core.decision import Problem, Violation
+from webhook.core.decision import Violation
 from webhook.core.pointer import Path
 from webhook.core.policy.leaves import LEAF_NAMES, LeafType, leaf_type
 from webhook.core.policy.rules import TABLE as RULES
 from webhook.core.policy.spelling import closest
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import typed
 from webhook.core.workload.typed import Model, Report, shown

@@ -14,9 +14,9 @@ from typing import Any
 from webhook.core import enclosed
 from webhook.core.assemble import Choices, Documents, add, assemble, joined
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.enclosed import Unread, number_of, origin_of
 from webhook.core.precedence import hidden, order
+from webhook.core.problem import Problem
 from webhook.core.server_defaults import ServerDefaults
 from webhook.core.workload.expressions import Compile
 from webhook.core.workload.kind_schema import KindSchema

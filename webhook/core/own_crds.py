@@ -25,12 +25,12 @@ from webhook.core.policy.envelope import (
 )
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
-from webhook.core.policy.model import ROLES, SCOPES
+from webhook.core.policy.model import COMPONENTS, ROLES, SCOPES
 from webhook.core.policy.row import ALL_TYPES
 from webhook.core.policy.schema.definitions import BODY_TEXTS
 from webhook.core.policy.schema.leaves import described
 from webhook.core.policy.selectors import OPERATORS
-from webhook.core.policy.tree import ATTRIBUTES, COMPONENTS, INSTANCES
+from webhook.core.policy.tree import ATTRIBUTES, INSTANCES
 from webhook.core.workload import profile
 from webhook.core.workload.definition_crd import PROVIDED, STATUS, TEXT, Schema, of_map, unshared
 from webhook.core.workload.profile_model import ProfileSpec

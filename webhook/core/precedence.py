@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from webhook.core.assemble import Documents
-from webhook.core.decision import Problem
 from webhook.core.enclosed import Key, is_enclosed, origin_of
+from webhook.core.problem import Problem
 from webhook.core.workload.stated import Document
 
 HIDDEN, ASSET = "hidden", "asset"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from webhook.core import decision, pointer
-from webhook.core.decision import Change, Problem, Source, Violation
+from webhook.core.decision import Change, Violation
+from webhook.core.problem import Problem, Source
+from webhook.core.texts import clean, cut, shown
 
-LONGEST_VALUE = 80
 LONGEST_PLACE = 240
 LONGEST_ADVICE = 200
 MOST_VIOLATIONS = 50
@@ -48,11 +47,6 @@ class Sentence:
     lone_fix: str = ""
 
 
-AGAIN = (
-    "Apply the object again; podgate adds it. The policy changed meanwhile, or another webhook"
-    " removes it."
-)
-"""What to do about a missing value that the mutating pass wrote or would have written."""
 NOTE = (
     "If you did not write this: the policy or another webhook has changed it since podgate completed"
     " the object. Apply the object again."
@@ -274,22 +268,6 @@ CHANGES: dict[str, str] = {
 }
 
 
-def clean(text: str) -> str:
-    """`text` on one line: control, formatting and other invisible characters are escaped."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "backslashreplace").decode()
-        for char in text
-    )
-
-
-def cut(text: str, longest: int = LONGEST_VALUE) -> str:
-    """`text`, cleaned, with at most `longest` characters; what is cut is marked with `…`."""
-    shown = clean(text[: longest + 1])
-    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
-
-
 def place(path: pointer.Path, longest: int = LONGEST_PLACE) -> str:
     """Where it is, for people; a long place keeps its beginning and, above all, its end."""
     text = clean(pointer.display(path))
@@ -430,15 +408,3 @@ def change_text(change: Change) -> str:
     said = f" by {clean(change.source.label())}" if change.source else ""
     value = "" if change.secret else f" = {shown(change.value)}"
     return f"{clean(change.field)} at {place(change.path)}{value}: {why}{said}"
-
-
-def quoted(text: str) -> str:
-    """Text of a user in double quotes, cleaned and cut."""
-    return json.dumps(cut(text), ensure_ascii=False)
-
-
-def shown(value: Any) -> str:
-    """A JSON value as short text."""
-    return cut(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    )

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Problem
 from webhook.core.plan import component_roles
-from webhook.core.wording import clean
+from webhook.core.problem import Problem
+from webhook.core.texts import clean
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.suggestions import closest
 

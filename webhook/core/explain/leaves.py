@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Any
 
 from webhook.core.catalog import Plans
-from webhook.core.decision import Source
 from webhook.core.explain.kinds import names_component
 from webhook.core.explain.lost import explained, lost_attributes, lost_rules
 from webhook.core.explain.model import (
@@ -25,6 +24,7 @@ from webhook.core.plan import component_roles
 from webhook.core.policy.combine import RANK, Effective, Leaf, View, view
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, Policy
+from webhook.core.problem import Source
 from webhook.core.united import united
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.locating.component_plan import pod_parts

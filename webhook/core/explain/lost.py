@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webhook.core.decision import Source
 from webhook.core.explain.model import LostSaid
 from webhook.core.explain.values import argument_of, default_value
 from webhook.core.policy.combine import (
@@ -26,6 +25,7 @@ from webhook.core.policy.combine import (
 )
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import Asset, Default, Policy
+from webhook.core.problem import Source
 
 LOCK = "shut-out-by-lock"
 CLOSER = "a closer scope sets it"

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.core.decision import Source, Violation, Warning
+from webhook.core.decision import Violation, Warning
 from webhook.core.pointer import Path
+from webhook.core.problem import Source
 
 MAPPED, UNMAPPED, FORBIDDEN, NOT_NATIVE = "mapped", "unmapped", "forbidden", "not-native"
 """Whether a kind can carry a leaf: it has a place, has none, refuses it, or no object has one."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Source
 from webhook.core.explain.leaves import (
     in_order,
     on_trial,
@@ -18,11 +17,11 @@ from webhook.core.explain.leaves import (
     views_of,
 )
 from webhook.core.explain.model import ComponentReport
-from webhook.core.policy.canonical import level_path
 from webhook.core.policy.combine import WORKER, Effective, Leaf, combine, view
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import EVERYWHERE, ROLES, Policy
+from webhook.core.policy.model import EVERYWHERE, ROLES, Policy, level_path
 from webhook.core.policy.selectors import NAME_LABEL
+from webhook.core.problem import Source
 from webhook.core.workload.definition import Definition
 
 Parts = tuple[tuple[str, str], ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from webhook.core.decision import Change, Source
+from webhook.core.decision import Change
 from webhook.core.explain.model import (
     ATTRIBUTE_DEFAULT,
     COMPUTED,
@@ -21,6 +21,7 @@ from webhook.core.explain.model import (
 from webhook.core.intent import contains
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.request import Request
 from webhook.core.workload.secret_places import shown_native
 

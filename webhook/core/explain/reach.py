@@ -41,7 +41,7 @@ from webhook.core.policy.row import (
 from webhook.core.policy.unenforceable import POLICY_ONLY
 from webhook.core.workload.bindings.annotation_list import AnnotationItemStore
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.parts import Part
+from webhook.core.workload.fragment import Part
 from webhook.core.workload.profile import FieldPlaces
 
 Reach = tuple[str, str]

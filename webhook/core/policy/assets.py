@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.policy.default_items import EXCLUDE, check_label, read_attributes
 from webhook.core.policy.envelope import GROUP, check_version
@@ -17,6 +16,7 @@ from webhook.core.policy.report import Report, shown
 from webhook.core.policy.row import Field
 from webhook.core.policy.spelling import closest, unknown
 from webhook.core.policy.storage_checks import needed_of_claim
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 KIND = "WorkloadAsset"

@@ -21,7 +21,7 @@ from webhook.core.policy.envelope import (
 )
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import LeafType, attribute_names, items_of, leaf_names, leaf_type
-from webhook.core.policy.model import EVERYWHERE
+from webhook.core.policy.model import COMPONENTS, EVERYWHERE, level_path
 from webhook.core.policy.report import Report
 from webhook.core.policy.row import Field
 from webhook.core.policy.rule_objects import ITEM_RULES, rule_words
@@ -77,19 +77,11 @@ def in_table_order(body: dict[str, Any], section: str = "") -> dict[str, Any]:
             result[key] = below
         elif name in known:
             result[key] = in_table_order(below, name)
-        elif key == tree.COMPONENTS:
+        elif key == COMPONENTS:
             result[key] = {each: in_table_order(inner) for each, inner in below.items()}
         else:
             result[key] = in_table_order(below)
     return result
-
-
-def level_path(level: str) -> Path:
-    """Where a level stands below defaults and rules."""
-    kind, _, name = level.partition(":")
-    if level == EVERYWHERE:
-        return ()
-    return (name,) if kind == "role" else (tree.COMPONENTS, name)
 
 
 def imposed(given: SourceDocument, found: Found) -> Any:

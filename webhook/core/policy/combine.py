@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from webhook.core.decision import Source
 from webhook.core.policy import rules as rule_table
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.model import (
@@ -20,6 +19,7 @@ from webhook.core.policy.model import (
     component_level,
     role_level,
 )
+from webhook.core.problem import Source
 
 GUARDED, DOCUMENTED, STRICTEST = "guarded", "documented", "strictest"
 COMBINATIONS = (GUARDED, DOCUMENTED, STRICTEST)

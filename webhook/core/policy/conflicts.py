@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.policy.draft import holding
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import EVERYWHERE, Place, Policy
 from webhook.core.policy.reach import Overlap, overlap
+from webhook.core.problem import Problem
 
 UNITED = frozenset({"locked"})
 """Rules whose arguments add up, so that different ones are no conflict."""

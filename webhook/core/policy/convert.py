@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.policy import legacy
 from webhook.core.policy.canonical import INSTANCES, written_anew
 from webhook.core.policy.convert_v1 import converted as converted_v1
@@ -13,6 +12,7 @@ from webhook.core.policy.document import parse_policy
 from webhook.core.policy.envelope import Context
 from webhook.core.policy.report import Report
 from webhook.core.policy.sheet import Sheet
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 INEXACT = "converted-inexactly"

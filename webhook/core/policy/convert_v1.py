@@ -9,7 +9,7 @@ from typing import Any
 from webhook.core import quantity
 from webhook.core.pointer import Path
 from webhook.core.policy import rules, values
-from webhook.core.policy.canonical import level_path, write_head
+from webhook.core.policy.canonical import write_head
 from webhook.core.policy.convert_v1_fields import (
     ATTRIBUTES,
     GPU,
@@ -24,7 +24,7 @@ from webhook.core.policy.convert_v1_fields import (
 from webhook.core.policy.default_items import EXCLUDE
 from webhook.core.policy.fields import TABLE as FIELDS
 from webhook.core.policy.leaves import FIELD_NAMES, LeafType, attribute_names, items_of, leaf_type
-from webhook.core.policy.model import EVERYWHERE, role_level
+from webhook.core.policy.model import EVERYWHERE, level_path, role_level
 from webhook.core.policy.report import Report, label
 from webhook.core.policy.rule_objects import ITEM_RULES
 from webhook.core.policy.sheet import Sheet, restored

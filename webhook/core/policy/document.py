@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.policy import bound_types, checks, legacy, strangers, tree, unenforceable
 from webhook.core.policy.draft import Draft
 from webhook.core.policy.envelope import (
@@ -24,6 +23,7 @@ from webhook.core.policy.imposed import read_imposed
 from webhook.core.policy.model import Policy
 from webhook.core.policy.report import Report, shown
 from webhook.core.policy.spelling import word
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 __all__ = ["Context", "is_policy", "parse_policy"]

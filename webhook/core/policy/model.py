@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from webhook.core.decision import Source
+from webhook.core.pointer import Path
+from webhook.core.problem import Source
 
 SCOPES = ("system", "tenant", "cluster", "department", "project")
 ROLES = ("master", "worker", "leader")
+COMPONENTS = "components"
 EVERYWHERE = ""
 """The level of a leaf that stands outside master, worker, leader and components.<name>."""
 
@@ -26,6 +28,14 @@ def role_level(role: str) -> str:
 def component_level(name: str) -> str:
     """The level of a leaf below `components.<name>:`."""
     return f"component:{name}"
+
+
+def level_path(level: str) -> Path:
+    """Where a level stands below defaults and rules."""
+    kind, _, name = level.partition(":")
+    if level == EVERYWHERE:
+        return ()
+    return (name,) if kind == "role" else (COMPONENTS, name)
 
 
 @dataclass(frozen=True, slots=True)

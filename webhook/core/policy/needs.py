@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from webhook.core.decision import Problem
 from webhook.core.policy.draft import holding
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.lint.coverage import restricts
 from webhook.core.policy.model import EVERYWHERE, Asset, Default, Place, Policy
+from webhook.core.policy.rules import restricts
 from webhook.core.policy.storage_checks import PVC, is_to_be_created
 from webhook.core.policy.together import problem
+from webhook.core.problem import Problem
 from webhook.core.quantity import NANO
 
 GIT, S3, DATA_VOLUME = "storage.git", "storage.s3", "storage.dataVolume"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.core import pointer
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.reasons import REASONS
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 LONGEST = 80

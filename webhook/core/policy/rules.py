@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,3 +94,11 @@ TABLE: dict[str, RuleType] = {
 def prohibits(rule: str, argument: Any) -> bool:
     """Whether this rule with this argument forbids editing, adding or setting anything."""
     return TABLE[rule].prohibits(argument)
+
+
+def restricts(arguments: Mapping[str, Any]) -> bool:
+    """Whether a rules object can refuse anything."""
+    return any(
+        prohibits(name, argument) or (TABLE[name].stage == FINAL and argument is not False)
+        for name, argument in arguments.items()
+    )

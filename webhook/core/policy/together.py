@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from webhook.core.decision import Problem
 from webhook.core.policy import checks, combine
 from webhook.core.policy.combine import Constraint, Leaf
 from webhook.core.policy.conflicts import conflicts, levels, place_in
@@ -14,6 +13,7 @@ from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import EVERYWHERE, Asset, Place, Policy
 from webhook.core.policy.reach import Overlap, overlap, reaches, selects_by_name
 from webhook.core.policy.selectors import requirements_of
+from webhook.core.problem import Problem
 
 Cell = tuple[Policy, ...]
 ROLE, COMPONENT = "role:", "component:"

@@ -18,14 +18,13 @@ from webhook.core.policy.leaves import (
     items_of,
     leaf_type,
 )
-from webhook.core.policy.model import EVERYWHERE, component_level, role_level
+from webhook.core.policy.model import COMPONENTS, EVERYWHERE, component_level, role_level
 from webhook.core.policy.report import Report, label
 from webhook.core.policy.row import Field
 from webhook.core.policy.rule_objects import ITEM_RULES, read_rules
 from webhook.core.policy.scalars import read_value
 from webhook.core.policy.spelling import Found, join, members, picked, respelled, walk
 
-COMPONENTS = "components"
 INSTANCES, ATTRIBUTES = "instances", "attributes"
 Reader = Callable[[Draft, str, Found], None]
 

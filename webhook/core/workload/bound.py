@@ -12,11 +12,11 @@ from webhook.core.workload.access_errors import AccessError, NotDefinedError, to
 from webhook.core.workload.by_element import ElementAccess
 from webhook.core.workload.component_access import FORMS, SPECS, Access, Form, Replicas
 from webhook.core.workload.definition import Definition
-from webhook.core.workload.definition_model import ComponentModel, InterfaceSpec, PodSelector
+from webhook.core.workload.definition_model import ComponentModel, InterfaceSpec, Mode, PodSelector
 from webhook.core.workload.expressions import Evaluator
 from webhook.core.workload.interface import Interface, kind_of
 from webhook.core.workload.parity import ParityAccess
-from webhook.core.workload.status import Mode, Status
+from webhook.core.workload.status import Status
 from webhook.core.workload.typed import shown
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.coverage import uncovered
 from webhook.core.workload.definition import Definition

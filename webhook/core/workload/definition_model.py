@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from webhook.core.workload.typed import Model
+
+Mode = Literal["admission", "parity"]
+"""How strictly a definition is read: for admission, or as upstream's library does."""
 
 
 class KindName(Model):

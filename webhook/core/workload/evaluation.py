@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
-from webhook.core.decision import Change, Excused, Findings, Source, Violation, Warning
+from webhook.core.decision import Change, Excused, Findings, Violation, Warning
 from webhook.core.intent import Intent
 from webhook.core.patch import Draft
 from webhook.core.pointer import ABSENT, Assembled, Path, read, real
 from webhook.core.policy.combine import Constraint
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import Binding, Field
+from webhook.core.problem import Source
 from webhook.core.references import References
 from webhook.core.request import Immutable, Request, Stage, Treatment
-from webhook.core.wording import AGAIN
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.operator_defaults import Filled, places_filled
 from webhook.core.workload.podspec import Container, PodView, refreshed
 from webhook.core.workload.scale import Scale, read_scales
+
+AGAIN = (
+    "Apply the object again; podgate adds it. The policy changed meanwhile, or another webhook"
+    " removes it."
+)
+"""What to do about a missing value that the mutating pass wrote or would have written."""
 
 _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its class takes
 

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from webhook.core.pointer import Path
+from webhook.core.workload.definition_model import Mode
 from webhook.core.workload.expressions import Compile, JqError, JqSyntaxError, native
 from webhook.core.workload.query import Unsupported, compile_query
-from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import Report, shown
 
 MODIFYING: Final = frozenset(("=", "|=", "+=", "-=", "*=", "/=", "%=", "//="))

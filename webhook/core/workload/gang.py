@@ -11,10 +11,10 @@ from webhook.core.workload.definition_model import (
     ComponentModel,
     InterfaceSpec,
     Member,
+    Mode,
     Topology,
 )
 from webhook.core.workload.selectors import PodQuery
-from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import shown
 
 

@@ -30,11 +30,11 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from webhook.core.decision import Problem
-from webhook.core.injected import View, is_token_mount
+from webhook.core.account_token import View, is_token_mount
 from webhook.core.pointer import ABSENT, Path, display, read
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import POD, POD_SET
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle", "command")

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import interface_checks, spelling, typed
 from webhook.core.workload.component_checks import Placed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import display
+from webhook.core.problem import Problem
 from webhook.core.workload.profile import Profile
 from webhook.core.workload.profile_build import SPEC
 from webhook.core.workload.stated import KindName, Stated

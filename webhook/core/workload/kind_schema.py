@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.infer_schema import Spot, spots
 from webhook.core.workload.kept_shape import Shape, Shapes

@@ -144,7 +144,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import typed
 from webhook.core.workload.interface import Interface

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from webhook.core.pointer import Path
+from webhook.core.workload.fragment import Part
 from webhook.core.workload.injected_items import Injected, read_injected
-from webhook.core.workload.parts import Part
 from webhook.core.workload.profile_data import (
     AbsentIsUnlimited,
     ComponentProfile,

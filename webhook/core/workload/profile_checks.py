@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.interface import Interface
 from webhook.core.workload.profile_build import SPEC

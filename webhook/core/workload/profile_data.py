@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from webhook.core.pointer import Path
+from webhook.core.workload.fragment import Part
 from webhook.core.workload.injected_items import Injected
-from webhook.core.workload.parts import Part
 from webhook.core.workload.query import Program
 
 Children = Literal["derived", "merged"]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from webhook.core.workload.parts import Form
+from webhook.core.workload.fragment import Form
 from webhook.core.workload.typed import Model
 
 Role = Literal["master", "worker", "leader"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.problem import Problem
 from webhook.core.workload.coverage import What
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.infer_reach import is_reached_in_pieces, is_reached_whole, place_of

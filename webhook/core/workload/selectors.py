@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhook.core.workload.access_errors import AccessError, told_as
-from webhook.core.workload.definition_model import Member, PodSelector, TypeSelector
+from webhook.core.workload.definition_model import Member, Mode, PodSelector, TypeSelector
 from webhook.core.workload.expressions import Evaluator, native, text_of
-from webhook.core.workload.status import Mode
 from webhook.core.workload.typed import shown
 
 

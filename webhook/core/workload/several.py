@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.workload.definition import Definition, union
 from webhook.core.workload.interface import Interface
 from webhook.core.workload.profile import Profile

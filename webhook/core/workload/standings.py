@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webhook.core.decision import Problem
+from webhook.core.problem import Problem
 from webhook.core.workload.interface import Interface
 from webhook.core.workload.stated import Document, full_name
 

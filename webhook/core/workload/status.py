@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from webhook.core.workload.access_errors import told_as
 from webhook.core.workload.definition_model import (
     ConditionMatch,
     ConditionsPath,
     Matcher,
+    Mode,
     StatusMappings,
     StatusPaths,
 )
 from webhook.core.workload.expressions import Evaluator, text_of
 
-Mode = Literal["admission", "parity"]
 EVALUATED: Final = (
     "Resuming",
     "Suspending",

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from webhook.core.pointer import Path
-from webhook.core.workload.parts import Part, PodParts
+from webhook.core.workload.fragment import Part
+from webhook.core.workload.parts import PodParts
 
 CONTAINER_LISTS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path, display
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.trusted_list import all_are, exact, is_kind
 

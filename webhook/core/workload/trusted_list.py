@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path, display
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.trusted_mutators import EACH, Steps, TrustedMutator, TrustedMutators
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from webhook.core import pointer
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload.suggestions import closest, keys_at
 

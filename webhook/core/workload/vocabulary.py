@@ -10,6 +10,11 @@ from webhook.core.workload.injected_items import Injected
 from webhook.core.workload.trusted_controllers import TrustedControllers
 from webhook.core.workload.trusted_mutators import TrustedMutators
 
+GOVERNED_LABEL = "podgate.dev/governed"
+"""The label by which a namespace asks to be governed, or not to be."""
+NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-system")
+"""Namespaces that the cluster needs to boot, and podgate's own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:

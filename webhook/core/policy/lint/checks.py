@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from webhook.core.decision import Problem
 from webhook.core.policy.lint.coverage import uncovered_kinds
 from webhook.core.policy.lint.fields import (
     required_without_effect,
@@ -18,6 +17,7 @@ from webhook.core.policy.lint.losses import losses
 from webhook.core.policy.lint.selectors import selectors
 from webhook.core.policy.lint.world import World
 from webhook.core.policy.model import Policy
+from webhook.core.problem import Problem
 
 
 def lint(world: World) -> tuple[Problem, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from webhook.core.decision import Problem
-from webhook.core.policy import rules
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.lint.world import Unit, World
 from webhook.core.policy.model import EVERYWHERE, Policy, component_level, role_level
 from webhook.core.policy.reach import Overlap, reaches
+from webhook.core.policy.rules import restricts
 from webhook.core.policy.selectors import implies
 from webhook.core.policy.together import problem
+from webhook.core.problem import Problem
 
 GUARDING = frozenset({"compute", "security", "scheduling", "total"})
 IMAGE = "image"
@@ -46,15 +45,6 @@ def guarding_leaves(policy: Policy) -> list[tuple[str, str]]:
             if (row.section in GUARDING or row.path == IMAGE) and restricts(arguments):
                 found.setdefault(leaf, level)
     return sorted(found.items())
-
-
-def restricts(arguments: Mapping[str, Any]) -> bool:
-    """Whether a rules object can refuse anything."""
-    return any(
-        rules.prohibits(name, argument)
-        or (rules.TABLE[name].stage == rules.FINAL and argument is not False)
-        for name, argument in arguments.items()
-    )
 
 
 def includes(wide: Policy, narrow: Policy) -> bool:

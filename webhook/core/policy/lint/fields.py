@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import ABSENT
 from webhook.core.policy import rules
 from webhook.core.policy.catalogue.workloads import PRIORITIES
@@ -17,6 +16,7 @@ from webhook.core.policy.model import Place, Policy
 from webhook.core.policy.row import Binding
 from webhook.core.policy.spelling import closest
 from webhook.core.policy.together import problem
+from webhook.core.problem import Problem
 
 PRIORITY = "priorityClass"
 SOURCE = "security.uidGidSource"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from webhook.core.decision import Problem
 from webhook.core.policy import combine
 from webhook.core.policy.combine import Constraint, Leaf, constrains
 from webhook.core.policy.conflicts import levels
@@ -14,6 +13,7 @@ from webhook.core.policy.interplay import Meetings
 from webhook.core.policy.lint.world import World
 from webhook.core.policy.model import Place, Policy
 from webhook.core.policy.together import COMPONENT, ROLE, namespace_cells, problem
+from webhook.core.problem import Problem
 
 
 def losses(world: World) -> Iterator[Problem]:

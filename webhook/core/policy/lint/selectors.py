@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.policy.lint.world import World, identity
 from webhook.core.policy.model import Policy
 from webhook.core.policy.reach import Overlap
 from webhook.core.policy.selectors import NAME_LABEL, OPERATORS, contradict
 from webhook.core.policy.spelling import closest
+from webhook.core.problem import Problem
 
 NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 NAME_LIKE = frozenset({"name", "namespace", "metadata.name", "kubernetes.io/name"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from webhook.core.decision import Problem
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import GUARDED
 from webhook.core.policy.model import Asset, Policy
 from webhook.core.policy.report import Report
 from webhook.core.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
+from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 
 Identity = tuple[str, str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.default_from import ROLE_WORDS
 from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import ROLES
+from webhook.core.policy.model import COMPONENTS, ROLES
 from webhook.core.policy.schema.fields import (
     attribute_rules_of,
     attributes_name,
@@ -25,7 +25,6 @@ from webhook.core.policy.schema.forms import (
 )
 from webhook.core.policy.schema.rulesets import rule_leaves, ruleset, ruleset_name
 from webhook.core.policy.selectors import OPERATORS
-from webhook.core.policy.tree import COMPONENTS
 
 BODY_TEXTS = {
     "defaults": "Values for what a workload leaves open.",

@@ -7,7 +7,7 @@ from typing import Any
 from webhook.core.pointer import ABSENT, Path
 from webhook.core.policy.combine import Leaf
 from webhook.core.policy.row import Attribute, Field
-from webhook.core.wording import shown
+from webhook.core.texts import shown
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.scalar import INVALID, ScalarRules
 from webhook.core.workload.bindings.stores import NativeItem

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from webhook.core.decision import Source
 from webhook.core.policy.pairs import PAIRS, UNBOUNDED_AT_ZERO
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.scalar import INVALID
 from webhook.core.workload.bindings.workloads import WorkloadField
 from webhook.core.workload.evaluation import Evaluation

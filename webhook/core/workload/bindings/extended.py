@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from webhook.core import quantity
-from webhook.core.decision import Source
 from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy import values
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.gpu_use import GpuNames
 from webhook.core.workload.bindings.stores import Addition, NativeItem

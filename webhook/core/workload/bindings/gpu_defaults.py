@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.core import quantity
-from webhook.core.decision import Source
 from webhook.core.policy.combine import Effective, EffectiveDefault, Leaf
 from webhook.core.policy.fields import TABLE
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.gpu_annotations import (
     FRACTION,
     MEMORY,

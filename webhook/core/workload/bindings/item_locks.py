@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import Constraint, EffectiveItem
 from webhook.core.policy.leaves import leaf_type
-from webhook.core.wording import cut
+from webhook.core.texts import cut
 from webhook.core.workload.bindings.attribute_values import Unreadable
 from webhook.core.workload.bindings.item_difference import difference
 from webhook.core.workload.bindings.item_reach import Reading

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.stores import Addition, NativeItem
 from webhook.core.workload.evaluation import Evaluation
 from webhook.core.workload.podspec import Container, MalformedPod, PodView, mapping, sequence

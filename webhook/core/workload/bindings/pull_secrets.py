@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from webhook.core.decision import Source
 from webhook.core.pointer import Path
 from webhook.core.policy import values
 from webhook.core.policy.combine import EffectiveDefault, Leaf
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.items import ItemsField
 from webhook.core.workload.bindings.scalar import Before, ScalarRules
 from webhook.core.workload.bindings.stores import Addition, NativeItem

@@ -13,7 +13,7 @@ from webhook.core.policy.model import DefaultFrom
 from webhook.core.policy.row import Field
 from webhook.core.policy.values import Codec, read_quantity
 from webhook.core.quantity import QuantityError
-from webhook.core.wording import shown as native_text
+from webhook.core.texts import shown as native_text
 from webhook.core.workload.evaluation import Evaluation, ratchets
 from webhook.core.workload.podspec import Container, PodView
 from webhook.core.workload.secret_places import is_hidden, is_secret_place

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from webhook.core.decision import Source
 from webhook.core.lookup import frozen
 from webhook.core.pointer import Path
 from webhook.core.policy.combine import EffectiveItem
 from webhook.core.policy.model import Default
 from webhook.core.policy.row import Field
+from webhook.core.problem import Source
 from webhook.core.workload.bindings.gpu_annotations import LIMIT_VARIABLE
 from webhook.core.workload.bindings.home import HOME_ENTRY
 from webhook.core.workload.evaluation import Evaluation

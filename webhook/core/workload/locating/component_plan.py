@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from webhook.core.workload.fragment import Part
 from webhook.core.workload.interface import Component
-from webhook.core.workload.parts import BEHIND, UPSTREAM, Part
+from webhook.core.workload.parts import BEHIND, UPSTREAM
 from webhook.core.workload.profile import ComponentProfile, ExtraContainer, Profile
 
 

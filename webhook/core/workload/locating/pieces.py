@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.core.pointer import Path
+from webhook.core.workload.fragment import Part
 from webhook.core.workload.locating.component_plan import ComponentPlan
 from webhook.core.workload.locating.location import LocationError, PodLocation, wrong_type
-from webhook.core.workload.parts import (
-    Found,
-    Part,
-    PodParts,
-    found_in,
-    parts_of,
-    step_of,
-)
+from webhook.core.workload.parts import Found, PodParts, found_in, parts_of, step_of
 from webhook.core.workload.profile import MainConvention
 from webhook.core.workload.query import QueryError
 from webhook.core.workload.query_pairing import matches_within, paired
