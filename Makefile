@@ -83,7 +83,7 @@ fix: $(STAMP) ## format and mend what can be mended
 	$(BIN)/ruff format .
 
 demo: $(STAMP) ## the webhook over HTTPS on this machine, four reviews, what changed and what was refused
-	@$(BIN)/podgate demo
+	@$(BIN)/python -m tools.demo
 
 demo-cluster: $(STAMP) ## the same story with kubectl apply against a real API server
 	@$(BIN)/python -m tests.e2e.demo

@@ -7,9 +7,8 @@ from typing import Any, get_args
 
 import yaml
 
-from webhook.core import own_crds
 from webhook.core.catalog import Catalog
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 from webhook.settings import NAMES, Settings
 from webhook.watcher import paths
 
@@ -66,9 +65,8 @@ def governed(catalog: Catalog) -> str:
 
 def crd_names() -> str:
     """files/crds.yaml: the names of the definitions that `podgate crds install` brings."""
-    names = [each["metadata"]["name"] for each in definition_crd.definitions()]
-    names += [each["metadata"]["name"] for each in own_crds.definitions()]
-    return HEADER + yaml.safe_dump({"names": sorted(names)})
+    crds = [each.full for each in names.ALL]
+    return HEADER + yaml.safe_dump({"names": sorted(crds)})
 
 
 def whole(properties: Json, *required: str) -> Json:

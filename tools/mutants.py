@@ -357,7 +357,7 @@ def end_when_idle() -> None:
     signal.alarm(120)
 
 
-class Fresh(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
+class Fresh(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
     """Imports one module mutated."""
 
     def __init__(self, mutant: Mutant) -> None:

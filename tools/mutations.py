@@ -104,7 +104,8 @@ def is_skipped(node: ast.AST) -> bool:
             return True
         case ast.keyword(arg=str() as name):
             return name in SKIPPED_KEYWORDS
-    return False
+        case _:
+            return False
 
 
 Made = Iterator[tuple[str, Callable[[], None]]]

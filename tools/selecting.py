@@ -155,8 +155,8 @@ class Recorder:
         self.coverage.load()
         self.coverage.start()
         self.running = True
-        functools.lru_cache = self.watch  # type: ignore[assignment]
-        functools.cache = self.watch(maxsize=None)  # type: ignore[assignment]
+        functools.lru_cache = self.watch
+        functools.cache = self.watch(maxsize=None)
 
     def watch(self, maxsize: Any = 128, typed: bool = False) -> Any:
         """`functools.lru_cache` whose misses are recorded under a name of their own."""

@@ -34,7 +34,7 @@ from webhook.core.catalog import Catalog
 from webhook.core.enclosed import origin_of
 from webhook.core.living import Key, Living, Outcome
 from webhook.core.problem import Problem
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 from webhook.core.workload.proof import UNCOVERED
 from webhook.crds import Known, Schemas
 from webhook.loader import Sources, schemas_of
@@ -51,7 +51,7 @@ RIGHTS_EVERY = 300.0  # seconds after which rights are asked for again
 RENEWED = 5.0  # seconds between two renewals of the lease
 SILENCE = 60.0  # seconds without a turn of the loop after which the process should be ended
 SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
-OWNED_ELSEWHERE = frozenset(names.kind for names in definition_crd.NAMES)
+OWNED_ELSEWHERE = frozenset(each.kind for each in names.INTERFACES)
 
 Acknowledged = Callable[[], Awaitable[Said]]
 

@@ -14,8 +14,7 @@ import orjson
 
 from webhook.adapters import api_server
 from webhook.adapters.api_server import ApiError, ApiServer, follow
-from webhook.core.policy.envelope import GROUP
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 from webhook.core.workload.crd_brief import Brief, brief_of, restored
 from webhook.core.workload.kept_shape import Shapes
 from webhook.core.workload.kind_schema import KindSchema
@@ -25,7 +24,7 @@ log = logging.getLogger("podgate.crds")
 
 Json = dict[str, Any]
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-OURS = frozenset({GROUP, *(names.group for names in definition_crd.NAMES)})
+OURS = frozenset(each.group for each in names.ALL)
 AGAIN = 5.0  # seconds after which a CRD that could not be read is asked for again
 
 

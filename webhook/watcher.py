@@ -25,9 +25,8 @@ from webhook.claims import WatchedClaims
 from webhook.configmaps import labelled
 from webhook.control import last_good
 from webhook.control.last_good import documents_of
-from webhook.core import enclosed, own_crds
-from webhook.core.policy.envelope import GROUP, VERSION
-from webhook.core.workload import definition_crd
+from webhook.core import enclosed
+from webhook.core.workload import names
 from webhook.crds import Known, rows_of
 
 log = logging.getLogger("podgate.watcher")
@@ -41,13 +40,7 @@ RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
 
 def paths() -> dict[str, str]:
     """The collections of all kinds of documents, by kind."""
-    found = {
-        names.kind: f"/apis/{names.group}/{definition_crd.VERSION}/{names.plural}"
-        for names in definition_crd.NAMES
-    }
-    for kind in own_crds.kinds():
-        found[kind.kind] = f"/apis/{GROUP}/{VERSION}/{kind.plural}"
-    return found
+    return {each.kind: each.path for each in names.ALL}
 
 
 def collections_of(namespace: str = "") -> dict[str, Collection]:

@@ -19,7 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.e2e.testbed import processes
-from webhook.cli import demo, demo_report, demo_webhook, loading
+from tools.demo import __main__ as demo
+from tools.demo import report as demo_report
+from tools.demo import webhook as demo_webhook
+from webhook.cli import loading
 from webhook.core.patch import diff
 from webhook.loader import Sources
 
@@ -43,7 +46,12 @@ def test_the_demo_tells_every_place_and_leaves_nothing_behind(tmp_path: Path) ->
     # Settings of the caller's must not reach the webhook.
     env = environment(tmp_path, PODGATE_PORTT="1", PODGATE_WORKERS="many")
     done = subprocess.run(
-        [PODGATE, "demo"], env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "tools.demo"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     told = done.stdout
     assert (done.returncode, done.stderr) == (0, ""), told + done.stderr
@@ -75,7 +83,7 @@ def test_the_demo_tells_every_place_and_leaves_nothing_behind(tmp_path: Path) ->
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_stops_its_webhook(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
-        [PODGATE, "demo"],
+        [sys.executable, "-m", "tools.demo"],
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

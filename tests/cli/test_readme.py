@@ -28,7 +28,7 @@ PAGES = [
     *(ROOT / "docs" / f"{name}.md" for name in ("policies", "tutorial", "workloads")),
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN_BY_HAND = ("serve", "certs", "registration", "demo")
+RUN_BY_HAND = ("serve", "certs", "registration")
 KUBECTL = re.compile(r"kubectl apply -n (\S+) -f (\S+/pytorchjob\.yaml)$")
 DEMO_POLICIES = "policies/examples/demo/policies.yaml"
 SHOWN = "3. A RayCluster"
@@ -85,7 +85,7 @@ def console(body: str) -> str:
 @cache
 def demo_excerpt() -> str:
     """The RayCluster of the demo, without what differs each time."""
-    chapter = output_of("podgate demo").split(SHOWN)[1].split("\n4. ")[0]
+    chapter = output_of("python -m tools.demo").split(SHOWN)[1].split("\n4. ")[0]
     places = chapter[chapter.index("     spec.headGroupSpec") : chapter.index("   audit log")]
     return places.rstrip() + "\n"
 

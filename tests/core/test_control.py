@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.core.building import catalog, policy
+from tools import own_crds
 from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
 from webhook.control.lease import MICRO, Election
 from webhook.control.match_conditions import UNCHANGED, UNCHANGED_POD, skips_of
 from webhook.control.registration import Target, configurations
 from webhook.control.status import Reach, in_force, reaches, state_of, status_of
-from webhook.core import own_crds
 from webhook.core.living import Standing
 from webhook.core.problem import Problem
 from webhook.loader import Sources, load
@@ -243,7 +243,7 @@ def test_a_policy_that_states_nothing_is_shown_with_what_holds() -> None:
 
 def cluster_columns() -> Iterator[tuple[Json, ...]]:
     for each in own_crds.kinds():
-        if each.kind == KEY[0]:
+        if each.names.kind == KEY[0]:
             yield each.columns
 
 

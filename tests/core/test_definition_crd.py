@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.core.definitions import POLICIES
+from tools import definition_crd
 from webhook.adapters.files import read_all
 from webhook.control.crds import step_for, why_left
-from webhook.core.workload import definition_crd, definition_model
+from webhook.core.workload import definition_model
 from webhook.core.workload.definition_model import InterfaceSpec
 from webhook.core.workload.interface import ENVELOPES
 from webhook.core.workload.status import EVALUATED

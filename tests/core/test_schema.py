@@ -14,16 +14,17 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tests.core.test_convert import CONTEXT, document, policies
+from tools import own_crds
+from tools.schemas.all import schemas_of_all
+from tools.schemas.definitions import definitions
+from tools.schemas.forms import sentence
 from webhook.adapters.files import read_all
-from webhook.cli.schema import schemas_of_all
-from webhook.core import own_crds
+from webhook.cli.schema import complete, references
 from webhook.core.policy import rules, values
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.document import parse_policy
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
-from webhook.core.policy.schema.complete import complete, references
-from webhook.core.policy.schema.forms import sentence
 from webhook.core.source import SourceDocument
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -43,7 +44,8 @@ KINDS = (
 def printed(kind: str = "") -> dict[str, Any]:
     """The schema of one kind, or of all."""
     schemas, more = schemas_of_all()
-    return complete({kind: schemas[kind]} if kind else schemas, more, kind or "all")
+    known = {**definitions(), **more}
+    return complete({kind: schemas[kind]} if kind else schemas, known, kind or "all")
 
 
 @lru_cache

@@ -27,9 +27,9 @@ from tests.e2e.demo_story import GOVERNED, PLAIN, Kubectl, Story, file_of
 from tests.e2e.testbed import background, binaries, processes, programs, releases, upstream
 from tests.e2e.testbed.cluster import REPOSITORY, Cluster, NotStartedError
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.cli.demo_report import console, facts, say
-from webhook.cli.demo_webhook import DemoError, Webhook
-from webhook.cli.demo_webhook import start as start_podgate
+from tools.demo.report import console, facts, say
+from tools.demo.webhook import DemoError, Webhook
+from tools.demo.webhook import start as start_podgate
 from webhook.control.registration import Target, configurations
 from webhook.core.workload.vocabulary import GOVERNED_LABEL
 from webhook.loader import Sources, load

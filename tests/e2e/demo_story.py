@@ -17,7 +17,7 @@ import yaml
 from rich.console import Console
 
 from tests.e2e.testbed.cluster import REPOSITORY
-from webhook.cli.demo_report import say
+from tools.demo.report import say
 
 MANIFESTS = Path("policies/examples/demo/manifests")
 GOVERNED, PLAIN = "team-vision", "sandbox"

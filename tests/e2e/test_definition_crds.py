@@ -16,16 +16,16 @@ from tests.core.definitions import POLICIES, base, children, root
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
 from webhook.adapters.files import read_all
-from webhook.core import own_crds
-from webhook.core.workload.definition_crd import NAMES, PROVIDED, VERSION, Names
+from webhook.core.policy.envelope import VERSION
+from webhook.core.workload.names import ALL, INTERFACES, PROVIDED, KindNames
 
 pytestmark = pytest.mark.e2e
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CREATED = "customresourcedefinition.apiextensions.k8s.io/{} {}"
 STRICT = "dryRun=All&fieldValidation=Strict"
-EVERY = [*(each.full for each in NAMES), *(each.full for each in own_crds.kinds())]
-BY_KIND = {each.kind: each for each in NAMES}
+EVERY = [each.full for each in ALL]
+BY_KIND = {each.kind: each for each in INTERFACES}
 
 
 def install(cluster: Cluster, *more: str) -> Result:
@@ -73,7 +73,7 @@ def test_they_are_installed_once_and_left_alone_where_they_are_their_owners(
     bare.wait_established(set(EVERY))
     assert told(install(bare)) == lines("unchanged")
 
-    first, second = NAMES
+    first, second = INTERFACES
     place = f"{CRDS}/{first.full}"
     patch = "application/merge-patch+json"
     api.request("PATCH", place, {"metadata": {"labels": {PROVIDED: None}}}, patch)
@@ -109,7 +109,7 @@ def test_a_cluster_that_is_not_there_is_told(bare: Cluster, tmp_path: Any) -> No
 
 
 def test_both_are_served_as_kubectl_wants_them(bare: Cluster, serving: Api) -> None:
-    for names in NAMES:
+    for names in INTERFACES:
         place = f"/apis/{names.group}/{VERSION}"
         resources = serving.request("GET", place)["resources"]
         (main,) = (each for each in resources if each["name"] == names.plural)
@@ -121,7 +121,7 @@ def test_both_are_served_as_kubectl_wants_them(bare: Cluster, serving: Api) -> N
         # Set where a schema is not structural.
         assert "NonStructuralSchema" not in found
     document = {**base(), "metadata": {"name": "shown"}}
-    place = collection(NAMES[0])
+    place = collection(INTERFACES[0])
     serving.request("POST", place, document)
     try:
         shown = bare.kubectl("get", "ri", "shown").stdout.splitlines()
@@ -143,12 +143,12 @@ def test_both_are_served_as_kubectl_wants_them(bare: Cluster, serving: Api) -> N
         serving.request("DELETE", f"{place}/shown")
 
 
-def collection(names: Names) -> str:
+def collection(names: KindNames) -> str:
     """The path of a kind's objects."""
-    return f"/apis/{names.group}/{VERSION}/{names.plural}"
+    return names.path
 
 
-def offered(api: Api, names: Names, document: Json) -> None:
+def offered(api: Api, names: KindNames, document: Json) -> None:
     """Offer a document as one of the kinds to a strict server; StatusError when it is refused."""
     sent = {**document, "apiVersion": f"{names.group}/{VERSION}", "kind": names.kind}
     api.request("POST", f"{collection(names)}?{STRICT}", sent)
@@ -316,13 +316,13 @@ GOOD = {
 
 @pytest.mark.parametrize("case", GOOD)
 def test_what_is_good_is_taken(serving: Api, case: str) -> None:
-    for names in NAMES:
+    for names in INTERFACES:
         offered(serving, names, copy.deepcopy(GOOD[case]))
 
 
 def test_names_of_condition_keys_are_filled_in(serving: Api) -> None:
     document = status(conditionsDefinition={"path": ".status.conditions"})
-    sent = serving.request("POST", f"{collection(NAMES[0])}?{STRICT}", document)
+    sent = serving.request("POST", f"{collection(INTERFACES[0])}?{STRICT}", document)
     component = root(sent)
     filled = component["statusDefinition"]["conditionsDefinition"]
     assert filled == {

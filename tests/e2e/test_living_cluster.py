@@ -21,7 +21,7 @@ from tests.e2e.api import Api, Json
 from tests.e2e.served import PODGATE, Certificates, environment, free_port
 from tests.e2e.testbed.cluster import Cluster
 from webhook.control.registration import Options, Target, documents_configuration
-from webhook.core import own_crds
+from webhook.core.workload import names
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
@@ -104,7 +104,7 @@ class Living:
 def api(bare: Cluster) -> Iterator[Api]:
     found = podgate("crds", "install", "--kubeconfig", str(bare.kubeconfig()))
     assert found.exit_code == 0, found.stderr
-    bare.wait_established({each.full for each in own_crds.kinds()})
+    bare.wait_established({each.full for each in names.OWN})
     with contextlib.closing(Api(bare)) as made:
         yield made
 

@@ -16,7 +16,7 @@ from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
 from tests.everything import defaults, rules
 from webhook.adapters.files import read_all
-from webhook.core import own_crds
+from webhook.core.workload import names
 from webhook.loader import shipped_paths
 
 pytestmark = pytest.mark.e2e
@@ -31,7 +31,7 @@ def api(bare: Cluster) -> Iterator[Api]:
     """The cluster with our kinds, brought by the command."""
     found = podgate("crds", "install", "--kubeconfig", str(bare.kubeconfig()))
     assert found.exit_code == 0, found.stderr
-    bare.wait_established({each.full for each in own_crds.kinds()})
+    bare.wait_established({each.full for each in names.OWN})
     with contextlib.closing(Api(bare)) as made:
         yield made
 
@@ -46,7 +46,7 @@ def cluster_policy(**spec: Any) -> Json:
 
 
 def place(kind: str, namespace: str = "default") -> str:
-    found = next(each for each in own_crds.kinds() if each.kind == kind)
+    found = next(each for each in names.OWN if each.kind == kind)
     return (
         f"{PATH}/namespaces/{namespace}/{found.plural}"
         if found.namespaced
@@ -66,7 +66,7 @@ def refused(api: Api, document: Json) -> str:
 
 
 def test_every_definition_is_structural_and_established(api: Api) -> None:
-    for kind in own_crds.kinds():
+    for kind in names.OWN:
         found = api.request(
             "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind.full}"
         )

@@ -156,8 +156,8 @@ def fingerprint(paths: Sequence[str]) -> tuple[tuple[str, int, int, int], ...]:
     return tuple(found)
 
 
-def shipped_folder() -> FilePath:
+def shipped_folder(name: str = "policies") -> FilePath:
     """Where the shipped policies, definitions and tables are: in the package or the checkout."""
     package = FilePath(__file__).resolve().parent.parent
-    inside = package / "policies"
-    return inside if inside.is_dir() else package.parent / "policies"
+    inside = package / FilePath(name).name
+    return inside if inside.is_dir() else package.parent / name

@@ -136,9 +136,7 @@ class Kubeconfig:
                     self.usable(found, f"{member} {name}")
                     return found
         what = (
-            f"{member} named {texts.quoted(name)}"
-            if name
-            else f"{member} for the current context"
+            f"{member} named {texts.quoted(name)}" if name else f"{member} for the current context"
         )
         fix = "write the names in current-context and in its context as the lists have them"
         raise AccessError(f"{self.path} has no {what}; {fix}")

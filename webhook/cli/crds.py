@@ -14,11 +14,11 @@ import typer
 import yaml
 
 from webhook.adapters import kubernetes
+from webhook.adapters.files import shipped_folder
 from webhook.adapters.kubernetes import Access, AccessError, Credentials
 from webhook.cli import loading
 from webhook.control.crds import Json, step_for, why_left
-from webhook.core import own_crds
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MANAGER = "fieldManager=podgate"
@@ -43,8 +43,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask the server, write n
 
 def definitions() -> Iterator[Json]:
     """Those of the two kinds that have an owner elsewhere, then ours."""
-    yield from definition_crd.definitions()
-    yield from own_crds.definitions()
+    for each in names.ALL:
+        text = (shipped_folder("deploy/crds") / f"{each.full}.yaml").read_text("utf-8")
+        yield yaml.load(text, Loader=yaml.CSafeLoader)
 
 
 class Refused(Exception):  # noqa: N818 - the answer of a server, told to people

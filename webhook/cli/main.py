@@ -17,7 +17,6 @@ from webhook.cli.certs import certs
 from webhook.cli.control import control, hooks
 from webhook.cli.convert import convert
 from webhook.cli.crds import crds
-from webhook.cli.demo import demo
 from webhook.cli.explain import explain
 from webhook.cli.interface import interface
 from webhook.cli.lint import lint
@@ -65,7 +64,6 @@ app.command()(review)
 app.command()(serve)
 app.command()(certs)
 app.command()(registration)
-app.command()(demo)
 app.command()(lint)
 app.command()(convert)
 app.command()(schema)

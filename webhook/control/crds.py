@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from webhook.core.workload.definition_crd import PROVIDED, VERSION
+from webhook.core.policy.envelope import VERSION
+from webhook.core.workload.names import PROVIDED
 
 Json = dict[str, Any]
 Step = Literal["create", "update", "leave"]

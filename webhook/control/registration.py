@@ -10,9 +10,7 @@ from typing import Any
 from webhook.control.match_conditions import Definitions, Skips, conditions, skips_of
 from webhook.control.platforms import OPT_OUT
 from webhook.control.served import Served
-from webhook.core import own_crds
-from webhook.core.policy.envelope import GROUP
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 from webhook.core.workload.definition import Definition
 from webhook.core.workload.vocabulary import GOVERNED_LABEL, NEVER_GOVERNED
 
@@ -190,10 +188,9 @@ def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
 
     It fails open: what is broken replaces no good version, and nobody is locked out of mending.
     """
-    groups = sorted({GROUP, *(names.group for names in definition_crd.NAMES)})
-    plurals = {GROUP: [each.plural for each in own_crds.kinds()]}
-    for names in definition_crd.NAMES:
-        plurals[names.group] = [names.plural]
+    plurals: dict[str, list[str]] = {}
+    for each in names.ALL:
+        plurals.setdefault(each.group, []).append(each.plural)
     entry = {
         "name": "documents.podgate.dev",
         "admissionReviewVersions": ["v1"],
@@ -206,7 +203,7 @@ def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
                 "resources": sorted(plurals[group]),
                 "scope": "*",
             }
-            for group in groups
+            for group in sorted(plurals)
         ],
         "matchPolicy": "Equivalent",
         "sideEffects": "None",

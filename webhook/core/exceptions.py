@@ -32,10 +32,10 @@ from webhook.core.policy.spelling import closest
 from webhook.core.problem import Problem
 from webhook.core.source import SourceDocument
 from webhook.core.workload import typed
+from webhook.core.workload.names import EXCEPTION_KIND as KIND
 from webhook.core.workload.typed import Model, Report, shown
 
 API_VERSION: Final = "podgate.dev/v1alpha1"
-KIND: Final = "PolicyException"
 BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "max": lambda seen, value: bool(seen <= value),
     "min": lambda seen, value: bool(seen >= value),

@@ -14,8 +14,7 @@ import jsonpatch
 import yaml
 
 from tests.e2e.install.helm import NAMESPACE, ROOT, Json, is_hook, key_of, rendered
-from webhook.core import own_crds
-from webhook.core.workload import definition_crd
+from webhook.core.workload import names
 
 DEPLOY = ROOT / "deploy"
 HEADER = "# Generated from deploy/chart by `make kustomize`; do not edit.\n"
@@ -92,8 +91,7 @@ def overlay(base: list[Json], wanted: list[Json]) -> dict[str, str]:
 def files() -> dict[Path, str]:
     """Every file by its path."""
     base = objects()
-    crds = [names.full for names in definition_crd.NAMES]
-    crds += [kind.full for kind in own_crds.kinds()]
+    crds = [each.full for each in names.ALL]
     found = {
         DEPLOY / "crds" / "kustomization.yaml": kustomization(
             resources=sorted(f"{name}.yaml" for name in crds)

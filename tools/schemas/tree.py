@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tools.schemas.forms import Schema, anycase_closed, deprecated, sentence
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.row import Field
-from webhook.core.policy.schema.forms import Schema, anycase_closed, deprecated, sentence
 from webhook.core.policy.spelling import join
 
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.core.policy import rules, values
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import LeafType, leaf_type
-from webhook.core.policy.row import Field
-from webhook.core.policy.rule_objects import ITEM_RULES
-from webhook.core.policy.schema.forms import (
+from tools.schemas.forms import (
     FLAG,
     TEXT,
     TEXTS,
@@ -20,7 +15,12 @@ from webhook.core.policy.schema.forms import (
     ref,
     sentence,
 )
-from webhook.core.policy.schema.leaves import described, takes_list, value_of
+from tools.schemas.leaves import described, takes_list, value_of
+from webhook.core.policy import rules, values
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.leaves import LeafType, leaf_type
+from webhook.core.policy.row import Field
+from webhook.core.policy.rule_objects import ITEM_RULES
 
 
 def rules_of(leaf: LeafType, legal: frozenset[str]) -> Schema:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tools.schemas.definitions import BODY_TEXTS
+from tools.schemas.fields import attributes_of
+from tools.schemas.forms import ANYTHING, TEXT, Schema, any_case, choice, closed, ref
 from webhook.core.policy import assets, forms
 from webhook.core.policy.envelope import (
     BODY,
@@ -17,9 +20,6 @@ from webhook.core.policy.envelope import (
 from webhook.core.policy.leaves import items_of
 from webhook.core.policy.model import SCOPES
 from webhook.core.policy.row import ALL_TYPES, Field
-from webhook.core.policy.schema.definitions import BODY_TEXTS
-from webhook.core.policy.schema.fields import attributes_of
-from webhook.core.policy.schema.forms import ANYTHING, TEXT, Schema, any_case, choice, closed, ref
 
 BARE, API = "bare", "api"
 

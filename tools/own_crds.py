@@ -11,28 +11,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tools.definition_crd import STATUS, TEXT, Schema, of_map, unshared
+from tools.schemas.definitions import BODY_TEXTS
+from tools.schemas.leaves import described
 from webhook.core import exceptions
-from webhook.core.policy import assets
 from webhook.core.policy.catalogue import GROUPS
 from webhook.core.policy.envelope import (
-    CLUSTER_KIND,
     CONTAINERS,
     ENFORCEMENTS,
     EXISTING,
     GROUP,
-    NAMESPACED_KIND,
     VERSION,
 )
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import leaf_type
 from webhook.core.policy.model import COMPONENTS, ROLES, SCOPES
 from webhook.core.policy.row import ALL_TYPES
-from webhook.core.policy.schema.definitions import BODY_TEXTS
-from webhook.core.policy.schema.leaves import described
 from webhook.core.policy.selectors import OPERATORS
 from webhook.core.policy.tree import ATTRIBUTES, INSTANCES
-from webhook.core.workload import profile
-from webhook.core.workload.definition_crd import PROVIDED, STATUS, TEXT, Schema, of_map, unshared
+from webhook.core.workload.names import OWN, PROVIDED, KindNames
 from webhook.core.workload.profile_model import ProfileSpec
 
 OPEN: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
@@ -56,18 +53,10 @@ REASON: Final[Schema] = {
 class Kind:
     """What the API calls one of our kinds, its spec, and what `kubectl get` shows of it."""
 
-    kind: str
-    plural: str
-    short: tuple[str, ...]
-    namespaced: bool
+    names: KindNames
     about: str
     spec: Schema
     columns: tuple[Schema, ...] = ()
-
-    @property
-    def full(self) -> str:
-        """The name of the CustomResourceDefinition."""
-        return f"{self.plural}.{GROUP}"
 
 
 def column(name: str, path: str, kind: str = "string") -> Schema:
@@ -79,47 +68,33 @@ def kinds() -> Iterator[Kind]:
     """Our kinds, in the order of semantics §9."""
     # Of the status, since a spec that says nothing has one too.
     enforcement = column("Enforcement", ".status.enforcement")
+    policies, cluster_policies, data_sources, profiles, excuses = OWN
     yield Kind(
-        NAMESPACED_KIND,
-        "workloadpolicies",
-        ("wpol",),
-        True,
+        policies,
         "A policy for the workloads of its namespace.",
         policy_spec(cluster=False),
         (enforcement,),
     )
     yield Kind(
-        CLUSTER_KIND,
-        "clusterworkloadpolicies",
-        ("cwpol",),
-        False,
+        cluster_policies,
         "A policy for workloads of all namespaces, or of those that it selects.",
         policy_spec(cluster=True),
         (column("Scope", ".status.scope"), enforcement),
     )
     yield Kind(
-        assets.KIND,
-        "workloadassets",
-        ("wasset",),
-        False,
+        data_sources,
         "A data source that policies impose by its id.",
         asset_spec(),
         (column("Kind", ".spec.meta.kind"), column("Id", ".spec.meta.id")),
     )
     yield Kind(
-        profile.KIND,
-        "workloadprofiles",
-        ("wprof",),
-        False,
+        profiles,
         "How policy fields land on the workloads of one kind.",
         profile_spec(),
         (column("Group", ".spec.group"), column("Kind", ".spec.kind")),
     )
     yield Kind(
-        exceptions.KIND,
-        "policyexceptions",
-        ("polex",),
-        True,
+        excuses,
         "Objects that are excused from rules, by name, up to a value and until a date.",
         exception_spec(),
         (column("Until", ".spec.until"), column("Why", ".spec.reason")),
@@ -137,16 +112,16 @@ def definition(kind: Kind) -> Schema:
     made: Schema = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.full, "labels": {PROVIDED: "true"}},
+        "metadata": {"name": kind.names.full, "labels": {PROVIDED: "true"}},
         "spec": {
             "group": GROUP,
-            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "scope": "Namespaced" if kind.names.namespaced else "Cluster",
             "names": {
-                "kind": kind.kind,
-                "listKind": f"{kind.kind}List",
-                "plural": kind.plural,
-                "singular": kind.kind.lower(),
-                "shortNames": list(kind.short),
+                "kind": kind.names.kind,
+                "listKind": f"{kind.names.kind}List",
+                "plural": kind.names.plural,
+                "singular": kind.names.kind.lower(),
+                "shortNames": [kind.names.short],
                 "categories": ["podgate"],
             },
             "versions": [
@@ -173,7 +148,7 @@ def body(kind: Kind) -> Schema:
         "required": ["spec"],
         "properties": {
             "apiVersion": {**TEXT, "description": f"{GROUP}/{VERSION}"},
-            "kind": {**TEXT, "description": kind.kind},
+            "kind": {**TEXT, "description": kind.names.kind},
             "metadata": {"type": "object"},
             "spec": kind.spec,
             "status": status(),

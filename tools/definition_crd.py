@@ -7,15 +7,13 @@ cannot say, how lists are merged and what needs CEL, is in the tables below, by 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from webhook.core.policy.envelope import VERSION
 from webhook.core.workload.definition_model import InterfaceSpec
+from webhook.core.workload.names import INTERFACES, PROVIDED, KindNames
 
 Schema = dict[str, Any]
-
-PROVIDED: Final = "podgate.dev/provided"
-"""The label by which a definition that we brought is told from its owner's."""
 
 ATOMIC: Final[Schema] = {"x-kubernetes-list-type": "atomic"}
 SET: Final[Schema] = {"x-kubernetes-list-type": "set"}
@@ -70,26 +68,6 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 """CEL rules of a map, each with what is told when it does not hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the API calls one of the two kinds."""
-
-    group: str
-    kind: str
-    plural: str
-    short: str
-
-    @property
-    def full(self) -> str:
-        """The name of the CustomResourceDefinition."""
-        return f"{self.plural}.{self.group}"
-
-
-NAMES: Final = (
-    Names("optimization.nvidia.com", "ResourceInterface", "resourceinterfaces", "ri"),
-    Names("run.ai", "Karta", "kartas", "krt"),
-)
-VERSION: Final = "v1alpha1"
 STRUCTURE: Final = ".spec.structureDefinition.rootComponent"
 COLUMNS: Final = (
     {"name": "Framework", "type": "string", "jsonPath": f"{STRUCTURE}.kind.kind"},
@@ -147,11 +125,11 @@ STATUS: Final[Schema] = {
 
 def definitions() -> Iterator[Schema]:
     """The CustomResourceDefinition of each kind."""
-    for names in NAMES:
+    for names in INTERFACES:
         yield definition(names)
 
 
-def definition(names: Names) -> Schema:
+def definition(names: KindNames) -> Schema:
     """The CustomResourceDefinition of one kind, as the API server takes it."""
     made: Schema = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -190,7 +168,7 @@ def unshared(value: Any) -> Any:
     return [unshared(each) for each in value] if isinstance(value, list) else value
 
 
-def body(names: Names) -> Schema:
+def body(names: KindNames) -> Schema:
     """The structural schema of a whole document."""
     return {
         "type": "object",

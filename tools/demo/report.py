@@ -1,4 +1,4 @@
-"""What `podgate demo` prints: reviews and answers, laid out for the width of the terminal."""
+"""What the demo prints: reviews and answers, laid out for the width of the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from webhook.cli.demo_webhook import Answer
+from tools.demo.webhook import Answer
 from webhook.core import pointer, texts, wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed, Change, Decision, Denied, Violation

@@ -1,4 +1,4 @@
-"""podgate demo: the webhook on this machine, and what it answers to four reviews."""
+"""make demo: the webhook on this machine, and what it answers to four reviews."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import orjson
 import typer
 from rich.console import Console
 
+from tools.demo.report import Outcome, console, facts, say, tell
+from tools.demo.webhook import DemoError, Webhook, patched, review_of, running
 from webhook.adapters.files import read_all, shipped_folder
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review
 from webhook.cli import loading
-from webhook.cli.demo_report import Outcome, console, facts, say, tell
-from webhook.cli.demo_webhook import DemoError, Webhook, patched, review_of, running
 from webhook.core import pointer, wording
 from webhook.core.catalog import Catalog
 from webhook.core.decision import Allowed
@@ -108,7 +108,7 @@ def tell_story(out: Console) -> list[str]:
     catalog = loading.catalog_of(Sources((str(POLICIES),)))
     say(
         out,
-        "podgate demo: the webhook on this machine, over HTTPS, without a cluster",
+        "The demo: the webhook on this machine, over HTTPS, without a cluster",
         style="bold",
     )
     faults = []
@@ -191,3 +191,7 @@ def differences(chapter: Chapter, outcome: Outcome) -> Iterator[str]:
         yield "the completed object is changed again"
     if outcome.checked is not None and not outcome.checked.allowed:
         yield "the completed object is refused by /validate"
+
+
+if __name__ == "__main__":
+    typer.run(demo)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tools.schemas.forms import NULL, Schema, any_case, anycase_closed, ref
+from tools.schemas.leaves import described, value_of
+from tools.schemas.rulesets import as_array, rules_of, ruleset
+from tools.schemas.tree import attribute_aliases, field_aliases, tree_of
 from webhook.core.policy.fields import TABLE
 from webhook.core.policy.leaves import items_of, leaf_type
 from webhook.core.policy.row import Field, Items
 from webhook.core.policy.rule_objects import ITEM_RULES
-from webhook.core.policy.schema.forms import NULL, Schema, any_case, anycase_closed, ref
-from webhook.core.policy.schema.leaves import described, value_of
-from webhook.core.policy.schema.rulesets import as_array, rules_of, ruleset
-from webhook.core.policy.schema.tree import attribute_aliases, field_aliases, tree_of
 from webhook.core.policy.tree import ATTRIBUTES, INSTANCES
 
 

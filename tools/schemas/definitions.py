@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.default_from import ROLE_WORDS
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import COMPONENTS, ROLES
-from webhook.core.policy.schema.fields import (
+from tools.schemas.fields import (
     attribute_rules_of,
     attributes_name,
     attributes_of,
@@ -14,7 +10,7 @@ from webhook.core.policy.schema.fields import (
     fields_tree,
     rule_of,
 )
-from webhook.core.policy.schema.forms import (
+from tools.schemas.forms import (
     TEXT,
     TEXTS,
     Schema,
@@ -23,7 +19,11 @@ from webhook.core.policy.schema.forms import (
     deprecated,
     ref,
 )
-from webhook.core.policy.schema.rulesets import rule_leaves, ruleset, ruleset_name
+from tools.schemas.rulesets import rule_leaves, ruleset, ruleset_name
+from webhook.core.policy.catalogue import GROUPS
+from webhook.core.policy.default_from import ROLE_WORDS
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.model import COMPONENTS, ROLES
 from webhook.core.policy.selectors import OPERATORS
 
 BODY_TEXTS = {

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.core.policy import object_shapes, values
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import LeafType
-from webhook.core.policy.schema.forms import (
+from tools.schemas.forms import (
     ANYTHING,
     FILE_MODE,
     FLAG,
@@ -17,6 +14,9 @@ from webhook.core.policy.schema.forms import (
     closed,
     sentence,
 )
+from webhook.core.policy import object_shapes, values
+from webhook.core.policy.fields import TABLE
+from webhook.core.policy.leaves import LeafType
 
 VALUES: Mapping[str, Schema] = {
     "boolean": FLAG,

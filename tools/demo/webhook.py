@@ -149,7 +149,7 @@ def start(folder: Path, policies: Sequence[Path], more: Sequence[str] = ()) -> W
     """
     begun = time.monotonic()
     with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own command line
+        process = subprocess.Popen(
             command(folder, policies, more),
             stdin=subprocess.DEVNULL,
             stdout=log,
