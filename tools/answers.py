@@ -41,7 +41,8 @@ from webhook.cases import reading, running
 from webhook.cases.case import BadCase
 from webhook.core import wording
 from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied, Source, Violation, Warning
+from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning
+from webhook.core.problem import Source
 from webhook.core.references import References
 from webhook.core.request import Request, Stage
 from webhook.offline import Place, judge, references_of

@@ -23,7 +23,8 @@ from webhook.core.policy.strangers import VERSIONS
 from webhook.core.problem import Problem
 from webhook.core.references import References
 from webhook.core.request import Stage
-from webhook.core.wording import AGAIN, NOTE, problem_text, violation_text
+from webhook.core.wording import NOTE, problem_text, violation_text
+from webhook.core.workload.evaluation import AGAIN
 from webhook.settings import Settings
 
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]

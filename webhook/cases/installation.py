@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from webhook.adapters import files
 from webhook.cases.case import CRDS, DOCUMENTS, BadCase, Case
-from webhook.core import pointer, wording
+from webhook.core import pointer, texts, wording
 from webhook.core.assemble import Choices, Documents, assemble, parsed
 from webhook.core.catalog import Catalog
 from webhook.core.pointer import Path
@@ -164,7 +164,7 @@ def setting(case: Case, key: str, name: str, value: Any) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         at = ".".join(["settings", key, *map(str, first["loc"])])
-        raise BadCase(f"{case.file}: {wording.cut(at)}: {first['msg']}") from None
+        raise BadCase(f"{case.file}: {texts.cut(at)}: {first['msg']}") from None
 
 
 def references_for(case: Case) -> References:

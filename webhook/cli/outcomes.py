@@ -208,7 +208,7 @@ def warn_of_empty(tally: Tally, files: Sequence[str], sources: Sequence[str]) ->
         name = origin_of(path)
         starts = (f"{name}#", f"{name}[", f"{name.rstrip('/')}/")
         if not any(each == name or each.startswith(starts) for each in sources):
-            tally.warn(f"{wording.clean(name)} has no object, so nothing in it is evaluated")
+            tally.warn(f"{texts.clean(name)} has no object, so nothing in it is evaluated")
 
 
 def says_nothing(policy: Policy) -> bool:
