@@ -60,8 +60,8 @@ def test_every_threat_of_the_model_is_answered() -> None:
 @pytest.mark.parametrize("number", range(1, 19))
 def test_an_answer_says_what_holds_it_what_is_left_and_which_test_shows_it(number: int) -> None:
     text = sections()[number]
-    if "**Not held.**" not in text:
-        assert "**What holds it.**" in text
+    if "**Not prevented.**" not in text:
+        assert "**What prevents it.**" in text
         assert "**What is left.**" in text
         assert TEST.search(text.partition("**Shown by.**")[2]), "no test is named"
 

@@ -299,7 +299,7 @@ def test_update_refuses_replicas_that_no_product_gives(tmp_path: Path) -> None:
     [
         (["-c", "none", "--set", "image=a"], 1, "`none` is no component"),
         (["-c", "replicatedjob", "-i", "x", "--set", "image=a"], 1, "no instance `x`"),
-        (["-c", "replicatedjob", "--set", "imagee=a"], 1, "no place for `imagee`"),
+        (["-c", "replicatedjob", "--set", "imagee=a"], 1, "no path for `imagee`"),
         (["-c", "replicatedjob"], 2, "nothing to write"),
         (["-c", "replicatedjob", "--set", "image"], 2, "write NAME=VALUE"),
         (["-c", "replicatedjob", "--set", "replicas=two"], 2, "a whole number"),
