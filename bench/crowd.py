@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from bench.api import Caller
-from webhook.loader import Sources, load
+from webhook.sources.load import Sources, load
 
 POLICIES, NAMESPACES, KINDS, TEAMS = 1000, 500, 60, 40
 GROUP = "/apis/podgate.dev/v1alpha1"

@@ -13,13 +13,13 @@ from bench.objects import ray_cluster
 from bench.timing import Gate, ratio, seconds_of, settle
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, parse_review, respond
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locating.locate import locate
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.pods.coverage import uncovered
+from webhook.pods.locate import locate
+from webhook.sources.load import Sources, load
 
 HERE = Path(__file__).resolve().parent
 POLICIES = str(HERE / "policies" / "gates.yaml")

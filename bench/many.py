@@ -14,8 +14,8 @@ import yaml
 from bench.inprocess import POLICIES, admission, operations, review
 from bench.timing import ROUNDS, Gate, ratio, seconds_of, settle
 from tests import everything
-from webhook.core.catalog import Catalog
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.sources.load import Sources, load
 
 COUNTS = (1, 10, 100, 1000)
 # Fields that the bench's objects state, if only by saying nothing, so that options refuse them.

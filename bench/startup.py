@@ -10,11 +10,11 @@ from pathlib import Path
 import yaml
 
 from bench.timing import ROUNDS, Gate, settle
-from webhook.adapters import files
-from webhook.core.assemble import Choices, assemble, parsed
-from webhook.core.policy.envelope import Context
-from webhook.core.workload.query import compile_query
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
+from webhook.catalog.build import Choices, assemble, parsed
+from webhook.jq.path import compile_query
+from webhook.policy.envelope import Context
+from webhook.sources import files
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths
 
 
 def compiled() -> None:

@@ -17,19 +17,19 @@ from tests import everything
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from tests.upstream import data
-from webhook.adapters.files import read_all
-from webhook.core import wording
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.pointer import display
-from webhook.core.source import SourceDocument
-from webhook.core.workload.coverage import pod_like, uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.loader import DEFAULT_MINOR, Sources, load, server_defaults, shipped_documents
-from webhook.offline import Place, Verdict, judge, manifests_of, references_of
+from webhook.cases.run_offline import Place, Verdict, judge, manifests_of, references_of
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.objects.path import display
+from webhook.pods.coverage import pod_like, uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
+from webhook.sources.files import read_all
+from webhook.sources.load import DEFAULT_MINOR, Sources, load, server_defaults, shipped_documents
 
 ROOT = Path(__file__).resolve().parent.parent
 POLICY = ROOT / "tests" / "corpus-policy.yaml"

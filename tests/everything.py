@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.core.policy import values
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.row import Attribute, Field
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.evaluation.installation import Vocabulary
+from webhook.policy import values
+from webhook.policy.row import Attribute, Field
+from webhook.policy.table import TABLE
 
 WORDS = Vocabulary(
     git_image="registry.example.com/git-sync:v4.4.0",

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from webhook.cases import comparing, reading, rewriting, running
+from webhook.cases import compare as comparing
+from webhook.cases import read as reading
+from webhook.cases import rewrite as rewriting
+from webhook.cases import run as running
 from webhook.cases.case import BadCase
 
 CASE = """\

@@ -15,14 +15,14 @@ from certs.pair import KeyPair
 from tests.adapters.test_api_server import Objects, event
 from tests.adapters.test_http import ca  # noqa: F401 - a fixture
 from tests.adapters.test_kubernetes import FakeApi, reply
-from webhook import claims
-from webhook.adapters.api_server import ApiServer
-from webhook.adapters.claim_shards import SHARD, SHARDS, ClaimShards, shard_of
-from webhook.adapters.kubernetes import Credentials, ServiceAccount
-from webhook.adapters.snapshot import Snapshot
-from webhook.claims import API, WatchedClaims, read_claims
-from webhook.core.references import CLAIM_KINDS, TEMPLATE, claim_brief, claim_spec
-from webhook.core.workload.bindings.gpu_use import count_claim
+from webhook.cluster.client import ApiServer
+from webhook.cluster.namespaces import Credentials, ServiceAccount
+from webhook.evaluation.references import CLAIM_KINDS, TEMPLATE, claim_brief, claim_spec
+from webhook.fields.gpu.use import count_claim
+from webhook.sources import claims
+from webhook.sources.claim_snapshot import SHARD, SHARDS, ClaimShards, shard_of
+from webhook.sources.claims import API, WatchedClaims, read_claims
+from webhook.sources.snapshot import Snapshot
 
 Json = dict[str, Any]
 NO_SUCH_THING: Json = {"kind": "Status", "message": "no such thing"}

@@ -11,12 +11,12 @@ import pytest
 from tests.core.building import asset
 from tests.core.test_living import BROKEN, GOOD, KEY, A, B, allows, at, key
 from tests.test_configmaps import POLICY
-from webhook.adapters.snapshot import Snapshot
 from webhook.cli.serve import judge_of
-from webhook.cluster import ClusterSources
-from webhook.core.policy.envelope import Context
-from webhook.loader import Sources
-from webhook.server import LoadError
+from webhook.policy.envelope import Context
+from webhook.server.serve import LoadError
+from webhook.sources.catalog_source import ClusterSources
+from webhook.sources.load import Sources
+from webhook.sources.snapshot import Snapshot
 
 IMPOSING = """
 apiVersion: podgate.dev/v1alpha1

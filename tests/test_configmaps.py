@@ -8,14 +8,14 @@ from typing import Any
 from tests.core import building
 from tests.core.building import asset, policy
 from tests.core.test_living import GOOD, KEY, A, B, allows, at, key
-from webhook.configmaps import ConfigMaps
-from webhook.control.last_good import documents_of, written
-from webhook.control.status import InForce, Reach, in_force, status_of
-from webhook.core import wording
-from webhook.core.assemble import Choices, Documents, parsed
-from webhook.core.living import Fixed, Key, Living, Outcome
-from webhook.core.policy.envelope import Context
-from webhook.core.source import SourceDocument
+from webhook.catalog.build import Choices, Documents, parsed
+from webhook.catalog.watched_documents import Fixed, Key, Living, Outcome
+from webhook.controller.status import InForce, Reach, in_force, status_of
+from webhook.decision import messages as wording
+from webhook.documents.source import SourceDocument
+from webhook.policy.envelope import Context
+from webhook.sources.configmaps import ConfigMaps
+from webhook.sources.last_good import documents_of, written
 
 MAP: Key = ("ConfigMap", "podgate-system", "team")
 ENCLOSED: Key = (*MAP[:2], "team/images.yaml/ClusterWorkloadPolicy images")

@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.adapters.controller_metrics import ControllerMetrics
-from webhook.control import contests
-from webhook.control.contests import FREE, LONGEST, QUIET, Contests, notes, writer_of
-from webhook.control.hooks import Wanted, differs, narrowed
-from webhook.control.platforms import AKS
-from webhook.control.registration import Options, Target, configurations
-from webhook.core.catalog import Catalog
-from webhook.loader import Sources, load
-from webhook.registrar import Registrar
+from webhook.catalog.catalog import Catalog
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.controller import contests
+from webhook.controller.contests import FREE, LONGEST, QUIET, Contests, notes, writer_of
+from webhook.controller.hooks import Wanted, differs, narrowed
+from webhook.controller.platforms import AKS
+from webhook.controller.registrar import Registrar
+from webhook.controller.registration import Options, Target, configurations
+from webhook.service.controller_metrics import ControllerMetrics
+from webhook.sources.load import Sources, load
 
 Json = dict[str, Any]
 Edit = Callable[[Json], None]
@@ -166,7 +166,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("webhook.registrar.time", clock)
+    monkeypatch.setattr("webhook.controller.registrar.time", clock)
     return clock
 
 

@@ -9,13 +9,13 @@ from typing import cast
 import pytest
 
 from certs import authority
-from webhook.adapters.api_server import ApiServer
-from webhook.control.lease import Election
-from webhook.control.registration import Options, Target
-from webhook.control.status import InForce
-from webhook.controller import Acknowledged, Controller
-from webhook.core.living import Outcome
-from webhook.loader import Sources
+from webhook.catalog.watched_documents import Outcome
+from webhook.cluster.client import ApiServer
+from webhook.cluster.lease import Election
+from webhook.controller.controller import Acknowledged, Controller
+from webhook.controller.registration import Options, Target
+from webhook.controller.status import InForce
+from webhook.sources.load import Sources
 
 NOW = datetime.now(UTC)
 

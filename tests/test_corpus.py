@@ -12,8 +12,8 @@ import yaml
 from tests import corpus
 from tests.corpus import EXPLAINED, UNGOVERNED, Corpus
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed
 
 POLICIES = {"usual": corpus.usual, "writing": corpus.writing}
 

@@ -17,12 +17,12 @@ from tests.adapters.test_http import ca  # noqa: F401 - a fixture
 from tests.adapters.test_kubernetes import FakeApi, reply
 from tests.core.test_crd_brief import named
 from tests.core.test_proof import GROUP, TEMPLATE, objects
-from webhook.adapters.api_server import ApiServer
-from webhook.adapters.kubernetes import Credentials, ServiceAccount
-from webhook.adapters.snapshot import Snapshot
-from webhook.core.workload.kind_schema import KindSchema
-from webhook.crds import PATH, Known, Schemas, found_of, rows_of
-from webhook.watcher import Watcher
+from webhook.cluster.client import ApiServer
+from webhook.cluster.namespaces import Credentials, ServiceAccount
+from webhook.interface.kind_schema import KindSchema
+from webhook.sources.crds import PATH, Known, Schemas, found_of, rows_of
+from webhook.sources.reader import Watcher
+from webhook.sources.snapshot import Snapshot
 
 Json = dict[str, Any]
 NAME = f"groups.{GROUP}"
@@ -147,7 +147,7 @@ def test_one_that_changes_is_read_again_and_one_that_goes_is_forgotten(
 def test_one_that_cannot_be_read_hides_no_other_and_leaves_what_was_known(
     server: ApiServer, definitions: Definitions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webhook.crds.AGAIN", 0.05)
+    monkeypatch.setattr("webhook.sources.crds.AGAIN", 0.05)
     other = named("Other", v1=PODS)
     for each in (named(v1=PODS), other):
         definitions.put(each)

@@ -12,16 +12,16 @@ import pytest
 import yaml
 
 from tests.core.building import catalog, policy
-from webhook.adapters.api_server import ApiError, ApiServer, Collection
-from webhook.claim_creator import AGAIN, ClaimCreator
-from webhook.control.created_claims import LABEL, wanted_claims
-from webhook.control.lease import Election
-from webhook.control.registration import Options, Target
-from webhook.control.status import InForce
-from webhook.controller import Acknowledged, Controller
-from webhook.core.catalog import Catalog
-from webhook.core.living import Outcome, Standing
-from webhook.loader import Sources
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.watched_documents import Outcome, Standing
+from webhook.cluster.client import ApiError, ApiServer, Collection
+from webhook.cluster.lease import Election
+from webhook.controller.claim_creator import AGAIN, ClaimCreator
+from webhook.controller.controller import Acknowledged, Controller
+from webhook.controller.created_claims import LABEL, wanted_claims
+from webhook.controller.registration import Options, Target
+from webhook.controller.status import InForce
+from webhook.sources.load import Sources
 
 Json = dict[str, Any]
 HOME = "{name: home, claimName: home, path: /home, claimInfo: {size: 10Gi}}"
@@ -435,12 +435,12 @@ def test_a_round_has_a_budget_and_the_next_one_goes_on(monkeypatch: pytest.Monke
     labels = {"podgate.dev/governed": "true"}
     server.namespaces = {f"n-{number}": labels for number in range(3)}
     made = controller(server, claims(HOME))
-    monkeypatch.setattr("webhook.claim_creator.BUDGET", -1.0)
+    monkeypatch.setattr("webhook.controller.claim_creator.BUDGET", -1.0)
     assert not look(made)
     assert states(made) == {"pending": 3}
     status, _, message = ready(made)
     assert (status, message.rpartition(",")[2]) == ("False", " and 2 more")
-    monkeypatch.setattr("webhook.claim_creator.BUDGET", 60.0)
+    monkeypatch.setattr("webhook.controller.claim_creator.BUDGET", 60.0)
     assert look(made)
     assert len(server.claims) == 3
 
@@ -452,9 +452,9 @@ def test_what_was_tried_longest_ago_is_tried_first(monkeypatch: pytest.MonkeyPat
     server.namespaces = {f"n-{number}": {"podgate.dev/governed": "true"} for number in range(3)}
     made = controller(server, claims(HOME))
     seconds = itertools.count(100.0)
-    monkeypatch.setattr("webhook.claim_creator.AGAIN", 0.0)
+    monkeypatch.setattr("webhook.controller.claim_creator.AGAIN", 0.0)
     clock = SimpleNamespace(monotonic=lambda: next(seconds))
-    monkeypatch.setattr("webhook.claim_creator.time", clock)
+    monkeypatch.setattr("webhook.controller.claim_creator.time", clock)
     for tried in (1, 2, 3):
         assert not look(made), "a round of two seconds has time for one"
         assert states(made).get("refused") == tried

@@ -15,16 +15,20 @@ import jsonpatch
 import pytest
 
 from webhook.admission.judge import judge_review
-from webhook.cases import comparing, installation, reading, rewriting, running
+from webhook.cases import compare as comparing
+from webhook.cases import installation
+from webhook.cases import read as reading
+from webhook.cases import rewrite as rewriting
+from webhook.cases import run as running
 from webhook.cases.case import Case, Outcome
-from webhook.core import wording
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.intent import LAST_APPLIED
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.offline import judge, request_of
+from webhook.cases.run_offline import judge, request_of
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.decision.decide import decide
+from webhook.evaluation.intent import LAST_APPLIED
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
 
 GOLDEN = Path(__file__).parent / "golden"
 MARKER = "S3CRET"

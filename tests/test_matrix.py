@@ -19,14 +19,14 @@ import yaml
 from tests.core.building import catalog, policy, served
 from tests.upstream import data
 from webhook.admission.judge import judge_review
-from webhook.cases import reading
-from webhook.control.registration import Target, configurations
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.core.workload.definition import Definition
-from webhook.loader import Sources, load
+from webhook.cases import read as reading
+from webhook.catalog.catalog import Catalog
+from webhook.controller.registration import Target, configurations
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.pods.definition import Definition
+from webhook.sources.load import Sources, load
 
 GOLDEN = Path(__file__).parent / "golden"
 NOTHING_GOES = """

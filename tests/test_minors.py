@@ -13,9 +13,9 @@ from tests.cli.running import podgate
 from tests.conftest import REPOSITORY
 from tests.e2e.testbed import releases
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core.problem import Problem
-from webhook.loader import DEFAULT_MINOR, server_defaults
-from webhook.settings import Settings
+from webhook.documents.problem import Problem
+from webhook.service.settings import Settings
+from webhook.sources.load import DEFAULT_MINOR, server_defaults
 
 TABLES = {
     path.stem: yaml.safe_load(path.read_text("utf-8"))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.generated import ROOT
-from webhook.adapters.metric_rows import ADMISSION, CONTROLLER, Row
+from webhook.service.metric_rows import ADMISSION, CONTROLLER, Row
 
 FOLDER = ROOT / "deploy" / "monitoring"
 ROWS: dict[str, list[Row]] = {}

@@ -10,16 +10,16 @@ from typing import Any, cast
 import pytest
 
 from tests.core.building import catalog
-from webhook import controller as controllers
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.control.lease import Election
-from webhook.control.owner_access import notes_on, owners_of, review_of
-from webhook.control.registration import Options, Target
-from webhook.control.status import InForce
-from webhook.controller import Acknowledged, Controller
-from webhook.core.enclosed import origin_of
-from webhook.core.living import Outcome, Standing
-from webhook.loader import Sources
+from webhook.catalog.watched_documents import Outcome, Standing
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.lease import Election
+from webhook.controller import controller as controllers
+from webhook.controller.controller import Acknowledged, Controller
+from webhook.controller.owner_access import notes_on, owners_of, review_of
+from webhook.controller.registration import Options, Target
+from webhook.controller.status import InForce
+from webhook.documents.enclosed import origin_of
+from webhook.sources.load import Sources
 
 USER = "system:serviceaccount:podgate-system:podgate-admission"
 SETS = ("apps", "ReplicaSet")

@@ -12,18 +12,18 @@ import pytest
 from tests.admission.test_controllers import FIXED, main_of
 from tests.admission.test_exemptions import owned
 from tests.core.building import catalog, deployment, edited, request, served
-from webhook.adapters.http import Observation
-from webhook.adapters.metrics import Metrics
-from webhook.adapters.owner_events import rewriting_event
-from webhook.adapters.rewriting import KEPT, OFTEN, SAME_REQUEST, Rewriting
-from webhook.adapters.snapshot import Snapshot
 from webhook.admission.judge import judge_review
-from webhook.control.rewriting import notes, rewriters
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.core.rewriting import is_rewriting
-from webhook.server import Process
+from webhook.cluster.events import rewriting_event
+from webhook.controller.rewriting import notes, rewriters
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.evaluation.rewriting import is_rewriting
+from webhook.server.app import Observation
+from webhook.server.rewriting import KEPT, OFTEN, SAME_REQUEST, Rewriting
+from webhook.server.serve import Process
+from webhook.service.metrics import Metrics
+from webhook.sources.snapshot import Snapshot
 
 OPERATOR = "system:serviceaccount:things-system:things-operator"
 RULES = catalog(FIXED)

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-import webhook.audit
+import webhook.controller.audit
 from tests.cli.test_audit import fail_on
 from tests.core.building import catalog, policy
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.adapters.controller_metrics import ControllerMetrics
 from webhook.cli import audit
-from webhook.control.reports import APIS, KINDS
-from webhook.scanner import Scanner, api_of_reports
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.controller.reports import APIS, KINDS
+from webhook.controller.scan import Scanner, api_of_reports
+from webhook.service.controller_metrics import ControllerMetrics
 
 Json = dict[str, Any]
 NEW, OLD = APIS
@@ -111,7 +111,9 @@ def test_an_api_that_comes_later_is_used_at_the_next_look_and_the_newer_one_wins
 def test_a_fault_with_one_object_is_an_error_in_the_report(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook.audit, "decide", fail_on("bad", webhook.audit.decide))
+    monkeypatch.setattr(
+        webhook.controller.audit, "decide", fail_on("bad", webhook.controller.audit.decide)
+    )
     cluster = Cluster()
     cluster.apis[NEW] = [KINDS[NEW][1]]
     told = look(scanner(cluster))

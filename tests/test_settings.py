@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from webhook import settings
 from webhook.cli import loading
 from webhook.cli.main import app
-from webhook.core import wording
-from webhook.core.problem import Problem
-from webhook.settings import Settings
+from webhook.decision import messages as wording
+from webhook.documents.problem import Problem
+from webhook.service import settings
+from webhook.service.settings import Settings
 
 
 def read(flags: dict[str, Any] | None = None, **environ: str) -> Settings:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook.core import wording
-from webhook.loader import Sources, load
+from webhook.decision import messages as wording
+from webhook.sources.load import Sources, load
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "sources.md").read_text("utf-8")

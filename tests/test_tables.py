@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from webhook.cases import installation, reading, running
+from webhook.cases import installation
+from webhook.cases import read as reading
+from webhook.cases import run as running
 from webhook.cases.case import Case
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.policy import fields, rules
-from webhook.core.policy.row import NOTHING
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed
+from webhook.policy import rules
+from webhook.policy import table as fields
+from webhook.policy.row import NOTHING
 
 GOLDEN = Path(__file__).parent / "golden"
 TOLD = "not-enforceable"

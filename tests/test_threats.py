@@ -34,10 +34,10 @@ from tests.core.building import (
 )
 from tests.generated import ROOT
 from webhook.admission.judge import judge_review
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.sources.load import Sources, load
 
 PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from tests.adapters.test_api_server import Objects, objects, server  # noqa: F401 - fixtures
 from tests.adapters.test_http import ca  # noqa: F401 - a fixture
-from webhook.adapters.api_server import ApiServer, Collection, follow
-from webhook.adapters.snapshot import Snapshot
-from webhook.core import enclosed
-from webhook.watcher import Watcher, collections_of, version_of
+from webhook.cluster.client import ApiServer, Collection, follow
+from webhook.documents import enclosed
+from webhook.sources.reader import Watcher, collections_of, version_of
+from webhook.sources.snapshot import Snapshot
 
 Json = dict[str, Any]
 KIND = "ClusterWorkloadPolicy"

@@ -37,15 +37,16 @@ from tests.fuzz.engine import Generator
 from tests.upstream import data
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review
-from webhook.cases import reading, running
+from webhook.cases import read as reading
+from webhook.cases import run as running
 from webhook.cases.case import BadCase
-from webhook.core import wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied, Violation, Warning
-from webhook.core.problem import Source
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.offline import Place, judge, references_of
+from webhook.cases.run_offline import Place, judge, references_of
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents.problem import Source
+from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation, Warning
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
 
 ROOT = Path(__file__).parent.parent
 SEED = 15

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webhook.core.policy.envelope import VERSION
-from webhook.core.workload.definition_model import InterfaceSpec
-from webhook.core.workload.names import INTERFACES, PROVIDED, KindNames
+from webhook.interface.document import InterfaceSpec
+from webhook.interface.names import INTERFACES, PROVIDED, KindNames
+from webhook.policy.envelope import VERSION
 
 Schema = dict[str, Any]
 

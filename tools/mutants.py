@@ -41,8 +41,14 @@ from tools.selecting import Recorder, Recording, Runs, forget_caches
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".mutants"
 EQUIVALENT = Path(__file__).parent / "equivalent_mutants.yaml"
-DECISION = ("webhook/core", "webhook/admission")
-TEXTS = ("webhook/core/policy/lint/", "webhook/core/explain/", "webhook/core/wording.py")
+DECISION = tuple(
+    f"webhook/{each}"
+    for each in (
+        *("objects", "documents", "jq", "policy", "interface", "pods", "evaluation", "fields"),
+        *("catalog", "decision", "admission", "access", "drafting", "convert"),
+    )
+)
+TEXTS = ("webhook/decision/messages.py",)
 TESTS = (
     "tests/test_golden.py",
     "tests/core",
@@ -202,8 +208,8 @@ class Runner:
 
 def read_shipped_documents() -> None:
     """Fill the caches that nearly every test asks, and that most mutants do not concern."""
-    from webhook import loader
     from webhook.cases import installation
+    from webhook.sources import load as loader
 
     for with_system_policy in (True, False):
         installation.shipped(with_system_policy=with_system_policy)

@@ -14,23 +14,17 @@ from typing import Any, Final
 from tools.definition_crd import STATUS, TEXT, Schema, of_map, unshared
 from tools.schemas.definitions import BODY_TEXTS
 from tools.schemas.leaves import described
-from webhook.core import exceptions
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.envelope import (
-    CONTAINERS,
-    ENFORCEMENTS,
-    EXISTING,
-    GROUP,
-    VERSION,
-)
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import leaf_type
-from webhook.core.policy.model import COMPONENTS, ROLES, SCOPES
-from webhook.core.policy.row import ALL_TYPES
-from webhook.core.policy.selectors import OPERATORS
-from webhook.core.policy.tree import ATTRIBUTES, INSTANCES
-from webhook.core.workload.names import OWN, PROVIDED, KindNames
-from webhook.core.workload.profile_model import ProfileSpec
+from webhook.evaluation import exception as exceptions
+from webhook.interface.names import OWN, PROVIDED, KindNames
+from webhook.interface.profile_document import ProfileSpec
+from webhook.policy.body_tree import ATTRIBUTES, INSTANCES
+from webhook.policy.catalogue import GROUPS
+from webhook.policy.envelope import CONTAINERS, ENFORCEMENTS, EXISTING, GROUP, VERSION
+from webhook.policy.leaves import leaf_type
+from webhook.policy.policy import COMPONENTS, ROLES, SCOPES
+from webhook.policy.row import ALL_TYPES
+from webhook.policy.selectors import OPERATORS
+from webhook.policy.table import TABLE
 
 OPEN: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
 """Anything: numbers stand beside their text, and lists beside one of their members."""

@@ -22,7 +22,7 @@ import coverage
 import pytest
 
 PLAIN_CACHE = functools.lru_cache
-WATCHED = ("tests.", "webhook.cases", "webhook.loader")
+WATCHED = ("tests.", "webhook.cases", "webhook.sources.load")
 SAVED_EVERY = 200  # tests
 
 

@@ -9,5 +9,5 @@ The layers, top to bottom (import-linter holds them, see pyproject.toml):
     admission      the AdmissionReview protocol around the decision
     core           decide(request, catalog, references, facts) -> Allowed | Denied; pure
 
-Start reading at core/decide.py. Where to add a field, a rule, a kind or a command: CONTRIBUTING.md.
+Start reading at decision/decide.py. Where to add a field, a rule, a kind or a command: CONTRIBUTING.md.
 """

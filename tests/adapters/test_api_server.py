@@ -16,9 +16,9 @@ import pytest
 from certs.pair import KeyPair
 from tests.adapters.test_http import ca  # noqa: F401 - a fixture
 from tests.adapters.test_kubernetes import FakeApi, reply
-from webhook.adapters import api_server
-from webhook.adapters.api_server import ApiError, ApiServer, Collection, follow
-from webhook.adapters.kubernetes import LONGEST_ANSWER, Credentials, ServiceAccount
+from webhook.cluster import client as api_server
+from webhook.cluster.client import ApiError, ApiServer, Collection, follow
+from webhook.cluster.namespaces import LONGEST_ANSWER, Credentials, ServiceAccount
 
 PATH = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
 Json = dict[str, Any]

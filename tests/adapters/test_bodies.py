@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from webhook.adapters import bodies
-from webhook.adapters.bodies import Body, Room
 from webhook.admission.review import ReviewFault
+from webhook.server import bodies
+from webhook.server.bodies import Body, Room
 
 LIMIT = 1_000
 

@@ -14,8 +14,8 @@ from certs import rotation, secret
 from certs.names import Names
 from certs.pair import KeyPair, certificates_in
 from certs.state import Observed, Policy
-from webhook.adapters.api_server import ApiError
-from webhook.certificates import Certificates
+from webhook.cluster.client import ApiError
+from webhook.controller.certificates import Certificates
 
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 POLICY = Policy(timedelta(days=60), timedelta(days=20), settle=timedelta(hours=2))

@@ -28,7 +28,7 @@ from tests.adapters.test_http import (  # noqa: F401 - fixtures
     review,
     running,
 )
-from webhook.adapters import connections, gate
+from webhook.server import connections, gate
 
 HEAD = b"POST /mutate?timeout=5s HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
 

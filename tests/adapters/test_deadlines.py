@@ -12,17 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from webhook.adapters.http import (
-    LOOKUP_SECONDS,
-    MARGIN_SECONDS,
-    Limits,
-    Observation,
-    Reviews,
-    State,
-)
-from webhook.core.decision import Allowed, Decision
-from webhook.core.references import ClaimKey
-from webhook.core.request import Overdue, Request, Stage
+from webhook.evaluation.outcome import Allowed, Decision
+from webhook.evaluation.references import ClaimKey
+from webhook.evaluation.request import Overdue, Request, Stage
+from webhook.server.app import LOOKUP_SECONDS, MARGIN_SECONDS, Limits, Observation, Reviews, State
 
 LARGE = "x" * 100_000
 Answer = tuple[int, dict[str, Any], float]

@@ -12,12 +12,12 @@ import pytest
 
 from tests.adapters.test_deadlines import Endless, body_of, post, reason, run
 from tests.core.building import deployment
-from webhook.adapters.bodies import LIGHT, DecodedRoom
-from webhook.adapters.http import Limits, Observation, Reviews, State
-from webhook.admission import budget
+from webhook.admission import timeouts as budget
 from webhook.admission.review import parse_review
-from webhook.core.decision import Allowed, Decision
-from webhook.core.request import Request, Stage
+from webhook.evaluation.outcome import Allowed, Decision
+from webhook.evaluation.request import Request, Stage
+from webhook.server.app import Limits, Observation, Reviews, State
+from webhook.server.bodies import LIGHT, DecodedRoom
 
 SIZE = 400_000
 

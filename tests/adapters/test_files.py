@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from webhook.adapters import files
-from webhook.core.problem import Problem
+from webhook.documents.problem import Problem
+from webhook.sources import files
 
 
 def loop(place: Path) -> None:

@@ -28,17 +28,17 @@ import pytest
 from certs import authority, files
 from certs.names import Names
 from certs.pair import KeyPair
-from webhook import server
-from webhook.adapters import http as adapter
-from webhook.adapters import metrics as counts
-from webhook.adapters import telemetry
-from webhook.adapters.tls import Certificate
-from webhook.core.decision import Allowed, Decision, Denied, Excused, OwnerReference, Violation
-from webhook.core.problem import Problem, Source
-from webhook.core.references import ClaimKey
-from webhook.core.request import Request, Stage
-from webhook.server import Listeners, LoadError, Process, certificate_of
-from webhook.settings import Settings
+from webhook.documents.problem import Problem, Source
+from webhook.evaluation.outcome import Allowed, Decision, Denied, Excused, OwnerReference, Violation
+from webhook.evaluation.references import ClaimKey
+from webhook.evaluation.request import Request, Stage
+from webhook.server import app as adapter
+from webhook.server import serve as server
+from webhook.server.serve import Listeners, LoadError, Process, certificate_of
+from webhook.service import metrics as counts
+from webhook.service import telemetry
+from webhook.service.settings import Settings
+from webhook.service.tls import Certificate
 
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"
 NOW = datetime.now(UTC)
@@ -666,9 +666,9 @@ def test_a_request_under_way_is_answered_before_the_end(launch: Callable[..., Ru
 SCRIPT = """
 import sys
 from pathlib import Path
-from webhook.core.decision import Allowed
-from webhook.server import LoadError, serve
-from webhook.settings import Settings
+from webhook.evaluation.outcome import Allowed
+from webhook.server.serve import LoadError, serve
+from webhook.service.settings import Settings
 
 def load():
     if Path(sys.argv[3], "bad").exists():

@@ -17,9 +17,11 @@ import jq
 import pytest
 
 from tests.conformance.fixtures import RUNNER_POD, evaluator
-from webhook.adapters import jq_process, jq_worker
-from webhook.adapters.jq_process import Bounds
-from webhook.adapters.jq_worker import (
+from webhook.jq.expressions import Evaluator, JqError, JqLimitError, JqSyntaxError
+from webhook.libjq import process as jq_process
+from webhook.libjq import worker as jq_worker
+from webhook.libjq.process import Bounds
+from webhook.libjq.worker import (
     JqBusyError,
     JqCancelledError,
     JqDeadlineError,
@@ -27,7 +29,6 @@ from webhook.adapters.jq_worker import (
     JqRefusedError,
     JqWorker,
 )
-from webhook.core.workload.expressions import Evaluator, JqError, JqLimitError, JqSyntaxError
 
 POD = json.dumps(RUNNER_POD).encode()
 PATIENCE = 20.0
@@ -444,7 +445,7 @@ def test_closing_ends_every_process() -> None:
 
 def test_a_process_ends_with_its_parent() -> None:
     code = (
-        "from webhook.adapters.jq_worker import JqWorker\n"
+        "from webhook.libjq.worker import JqWorker\n"
         "worker = JqWorker(deadline=60, patience=60)\n"
         "worker.evaluate('.', b'1')\n"
         "print(worker.processes[0].process.pid, flush=True)\n"

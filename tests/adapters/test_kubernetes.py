@@ -30,9 +30,9 @@ from tests.adapters.test_http import UID, Documents, Running, review
 from tests.adapters.test_http import start as start_server
 from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook import server
-from webhook.adapters import kubernetes
-from webhook.adapters.kubernetes import (
+from webhook.cli.serve import CatalogJudge, judge_from
+from webhook.cluster import namespaces as kubernetes
+from webhook.cluster.namespaces import (
     AccessError,
     Credentials,
     Kubeconfig,
@@ -40,10 +40,10 @@ from webhook.adapters.kubernetes import (
     ServiceAccount,
     credentials_of,
 )
-from webhook.cli.serve import CatalogJudge, judge_from
-from webhook.core.request import Request
-from webhook.loader import Sources
-from webhook.settings import Settings
+from webhook.evaluation.request import Request
+from webhook.server import serve as server
+from webhook.service.settings import Settings
+from webhook.sources.load import Sources
 
 NOW = datetime.now(UTC)
 CACHED = "?resourceVersion=0"

@@ -17,12 +17,12 @@ from certs.pair import KeyPair
 from tests.adapters.test_http import Documents, Running, review, start
 from tests.adapters.test_kubernetes import Clock, FakeApi, api, ca, in_loop, reply
 from tests.core.building import catalog, container, deployment, pod
-from webhook.adapters import http as adapter
-from webhook.adapters.kubernetes import Credentials, Kubeconfig
-from webhook.adapters.lookups import FRESH, KEPT_BYTES, TURNS, Lookups
 from webhook.cli.serve import CatalogJudge
-from webhook.core.decision import NeededObject
-from webhook.core.request import ObjectRead
+from webhook.cluster.lookups import FRESH, KEPT_BYTES, TURNS, Lookups
+from webhook.cluster.namespaces import Credentials, Kubeconfig
+from webhook.evaluation.outcome import NeededObject
+from webhook.evaluation.request import ObjectRead
+from webhook.server import app as adapter
 
 __all__ = ["api", "ca"]
 

@@ -19,11 +19,11 @@ import pytest
 from prometheus_client import values
 
 from tests.adapters.test_http import eventually
-from webhook.adapters import metric_rows, metrics, side_port
-from webhook.adapters.controller_metrics import ControllerMetrics
-from webhook.adapters.jq_worker import JqDeadlineError, JqDiedError, JqRefusedError, JqWorker
-from webhook.adapters.metric_rows import Row
-from webhook.adapters.metrics import MOST_NAMES, Metrics
+from webhook.libjq.worker import JqDeadlineError, JqDiedError, JqRefusedError, JqWorker
+from webhook.service import metric_rows, metrics, side_port
+from webhook.service.controller_metrics import ControllerMetrics
+from webhook.service.metric_rows import Row
+from webhook.service.metrics import MOST_NAMES, Metrics
 
 NAME = re.compile(r"podgate_[a-z_]+")
 

@@ -17,12 +17,12 @@ import pytest
 
 from certs import authority
 from tests.adapters.test_kubernetes import Clock, FakeApi, in_loop, reply
-from webhook.adapters import owner_events
-from webhook.adapters.kubernetes import Credentials, Kubeconfig
-from webhook.adapters.owner_events import OwnerEvents, event_of
-from webhook.core.decision import Denied, OwnerReference, Violation
-from webhook.core.problem import Source
-from webhook.core.request import Request
+from webhook.cluster import events as owner_events
+from webhook.cluster.events import OwnerEvents, event_of
+from webhook.cluster.namespaces import Credentials, Kubeconfig
+from webhook.documents.problem import Source
+from webhook.evaluation.outcome import Denied, OwnerReference, Violation
+from webhook.evaluation.request import Request
 
 NOW = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 OWNER = OwnerReference("serving.kserve.io/v1beta1", "InferenceService", "llama", "u-1")

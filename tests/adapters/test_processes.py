@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from webhook.adapters.processes import Said, ask
+from webhook.service.processes import Said, ask
 
 NOTHING = Said(({"in_force": []},), frozenset({""}))
 

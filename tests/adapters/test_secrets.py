@@ -14,11 +14,11 @@ from tests import planted
 from tests.adapters import test_http
 from tests.adapters.test_http import Documents, Running
 from tests.cli.test_secrets import catalog_of, review, silent
-from webhook.adapters import telemetry
 from webhook.admission.judge import judge_review
-from webhook.core.decision import Decision
-from webhook.core.references import References
-from webhook.core.request import Request
+from webhook.evaluation.outcome import Decision
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request
+from webhook.service import telemetry
 
 ca = test_http.ca
 launch = test_http.launch

@@ -18,8 +18,8 @@ from cryptography.x509 import CertificateBuilder, load_pem_x509_certificate
 from certs import authority, files
 from certs.names import Names
 from certs.pair import KeyPair
-from webhook.adapters import tls
-from webhook.adapters.tls import Certificate, Files, TlsError
+from webhook.service import tls
+from webhook.service.tls import Certificate, Files, TlsError
 
 NOW = datetime.now(UTC)
 YEAR = timedelta(days=365)

@@ -26,9 +26,9 @@ from tests.adapters.test_http import (  # noqa: F401 - fixtures
     named,
     review,
 )
-from webhook import server
-from webhook.adapters import traces
-from webhook.settings import Settings
+from webhook.server import serve as server
+from webhook.service import traces
+from webhook.service.settings import Settings
 
 if os.environ.get("CI") is None:  # CI installs everything, so that nothing is passed over there
     pytest.importorskip(traces.MODULE, reason="make setup installs the extra otel")
@@ -182,7 +182,7 @@ def test_a_collector_that_is_away_holds_up_neither_answers_nor_the_end(
 
 def test_without_the_setting_nothing_of_it_is_imported() -> None:
     program = (
-        "import sys, webhook.server, webhook.cli.main;"
+        "import sys, webhook.server.serve, webhook.cli.main;"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.adapters.test_http import eventually
-from webhook.adapters import workers
-from webhook.adapters.workers import Heartbeats, Pool, Worker
+from webhook.server import workers
+from webhook.server.workers import Heartbeats, Pool, Worker
 
 
 def forked(work: Callable[[], None]) -> int:

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.adapters import yaml_source
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.source import SourceDocument, SyntaxProblem
+from webhook.documents import yaml_source
+from webhook.documents.source import SourceDocument, SyntaxProblem
+from webhook.documents.yaml_source import read_documents
 
 POLICY = """\
 # a policy

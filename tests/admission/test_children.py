@@ -10,11 +10,11 @@ import pytest
 from tests.admission.test_exemptions import owned
 from tests.core.building import catalog, container, deployment, edited, pod, policy, reasons, served
 from tests.core.building import request as asking
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core.decision import Allowed, Decision, Denied, OwnerReference
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
+from webhook.admission.request_class import treatment
+from webhook.evaluation.outcome import Allowed, Decision, Denied, OwnerReference
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
 
 KSERVE = "system:serviceaccount:kserve:kserve-controller-manager"
 JOBS = "system:serviceaccount:kube-system:job-controller"

@@ -20,15 +20,15 @@ from tests.core.building import (
     request,
     served,
 )
-from webhook.adapters.yaml_source import read_documents
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core import wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.trusted_controllers import TrustedControllers, parse_controllers
+from webhook.admission.request_class import treatment
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed, Decision
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.trusted_controllers import TrustedControllers, parse_controllers
 
 FIXED = """
 defaults:

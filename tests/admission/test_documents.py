@@ -12,16 +12,16 @@ from tests.conformance.fixtures import compile_jq
 from tests.core.building import asset, catalog, policy, shipped, table
 from tests.core.definitions import base
 from tests.core.test_exceptions import exception
-from webhook.admission.documents import judge_document
+from webhook.admission.own_documents import judge_document
 from webhook.admission.review import respond
-from webhook.core.assemble import Choices, Documents, assemble, parsed
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.living import Fixed, Living
-from webhook.core.policy.envelope import Context
-from webhook.core.request import Request, Stage
-from webhook.core.source import SourceDocument
-from webhook.core.wording import warning_text
+from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.watched_documents import Fixed, Living
+from webhook.decision.messages import warning_text
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.request import Request, Stage
+from webhook.policy.envelope import Context
 
 
 def request(document: dict[str, Any], old: dict[str, Any] | None = None) -> Request:

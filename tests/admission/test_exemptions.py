@@ -24,15 +24,15 @@ from tests.core.building import (
     shipped,
     table,
 )
-from webhook.adapters.files import shipped_folder
-from webhook.admission.exemptions import is_made_verbatim, treatment
 from webhook.admission.judge import judge_review
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.admission.request_class import is_made_verbatim, treatment
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.sources.files import shipped_folder
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 REPLICAS = "system:serviceaccount:kube-system:replicaset-controller"

@@ -16,17 +16,17 @@ import pytest
 from tests.conformance.fixtures import compile_jq
 from tests.core import building
 from tests.core.building import container, pod_spec, policy
-from webhook.adapters.jq_worker import JqWorker
 from webhook.admission.facts import facts_of_all, foreign_paths
 from webhook.admission.judge import judge_review
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.policy.envelope import Context
-from webhook.core.references import References
-from webhook.core.request import ObjectRead, Request, Stage
-from webhook.core.source import SourceDocument
-from webhook.core.workload.expressions import Evaluator, JqError
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import ObjectRead, Request, Stage
+from webhook.jq.expressions import Evaluator, JqError
+from webhook.libjq.worker import JqWorker
+from webhook.policy.envelope import Context
 
 POLICY = """
 defaults: {compute: {cpuCoreRequest: 0.5}}

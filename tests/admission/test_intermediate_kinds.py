@@ -11,17 +11,17 @@ import yaml
 from tests.admission.test_exemptions import owned
 from tests.core.building import policy, reasons, request, served, shipped, table
 from tests.core.definitions import document
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.pointer import read
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.request import Stage, Treatment
-from webhook.core.workload.intermediate import REASON
-from webhook.loader import Sources, load
+from webhook.admission.request_class import treatment
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.intermediate import REASON
+from webhook.documents.problem import Problem
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage, Treatment
+from webhook.objects.path import read
+from webhook.sources.load import Sources, load
 
 OPERATOR = "system:serviceaccount:things-system:things-operator"
 RULES = "rules: {security: {hostNetwork: {canEdit: false}}}"

@@ -14,11 +14,11 @@ import yaml
 from tests.core.building import catalog, policy
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review, respond
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.pointer import read
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.objects.path import read
 
 EVERYTHING = yaml.safe_load((Path(__file__).parents[1] / "corpus-policy.yaml").read_text())["spec"]
 FORBIDDEN = """

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.core.building import catalog, container, pod_spec, request, shell
-from webhook.admission.exemptions import states_no_pods, treatment
 from webhook.admission.judge import judge_review
-from webhook.control.registration import Target, configurations
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References, claim_brief
-from webhook.core.request import Stage, Treatment
-from webhook.core.wording import warning_text
+from webhook.admission.request_class import states_no_pods, treatment
+from webhook.catalog.catalog import Catalog
+from webhook.controller.registration import Target, configurations
+from webhook.decision.messages import warning_text
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References, claim_brief
+from webhook.evaluation.request import Stage, Treatment
 
 RULES = """
 defaults: {workingDir: /w, security: {privileged: false}}

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.admission import budget, review
+from webhook.admission import review
+from webhook.admission import timeouts as budget
 from webhook.admission.review import ReviewFault
-from webhook.core import decision, wording
-from webhook.core.decision import Allowed, Change, Denied, Violation
-from webhook.core.problem import Source
-from webhook.core.request import Request, Stage
+from webhook.decision import messages as wording
+from webhook.documents.problem import Source
+from webhook.evaluation import outcome as decision
+from webhook.evaluation.outcome import Allowed, Change, Denied, Violation
+from webhook.evaluation.request import Request, Stage
 
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"
 SOURCE = Source("gpu-limits", "cluster", message="Ask the platform team")

@@ -25,17 +25,17 @@ from tests.core.building import (
     shell,
 )
 from tests.core.test_scale import scaling
-from webhook.adapters.yaml_source import read_documents
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core import wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.trusted_list import parse_trusted
-from webhook.core.workload.trusted_mutators import TrustedMutators, take_out
-from webhook.loader import trusted_list
+from webhook.admission.request_class import treatment
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.trusted_list import parse_trusted
+from webhook.evaluation.trusted_mutators import TrustedMutators, take_out
+from webhook.sources.load import trusted_list
 
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 JOBSET = "system:serviceaccount:jobset-system:jobset-controller-manager"

@@ -14,10 +14,10 @@ from tests.cli.running import podgate
 from tests.core.building import catalog, edited, pytorchjob, raycluster, reasons, request
 from webhook.admission import review
 from webhook.admission.judge import judge_review
-from webhook.core import wording
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Stage
+from webhook.decision import messages as wording
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
 
 RULES = "defaults: {workingDir: /w}\nrules: {image: {options: [{value: good}]}}"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-import webhook.audit
-import webhook.injections
+import webhook.controller.audit
+import webhook.controller.injections
 from tests.adapters.test_kubernetes import FakeApi, api, ca, reply
 from tests.cli.running import podgate
 from tests.cli.test_audit_injected import Cluster, owned
-from webhook.admission import budget
-from webhook.core.request import Request
+from webhook.admission import timeouts as budget
+from webhook.evaluation.request import Request
 
 __all__ = ["api", "ca"]
 
@@ -131,7 +131,8 @@ def fail_on(name: str, whole: Any) -> Any:
 def test_a_fault_with_one_object_leaves_the_findings_on_the_others(
     api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
-    monkeypatch.setattr(webhook.audit, "decide", fail_on("broken", webhook.audit.decide))
+    broken = fail_on("broken", webhook.controller.audit.decide)
+    monkeypatch.setattr(webhook.controller.audit, "decide", broken)
     Cluster(api, [pod(name, "team-a") for name in ("first", "broken", "last")])
     done = audit(api, tmp_path, "Enforce", "-o", output)
     assert done.exit_code == 70
@@ -147,8 +148,8 @@ def test_a_fault_with_one_object_leaves_the_findings_on_the_others(
 def test_a_fault_with_one_object_leaves_the_list_for_the_others(
     api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = webhook.injections.decide
-    monkeypatch.setattr(webhook.injections, "decide", fail_on("broken", whole))
+    whole = webhook.controller.injections.decide
+    monkeypatch.setattr(webhook.controller.injections, "decide", fail_on("broken", whole))
     spec = pod("", "")["spec"]
     Cluster(api, [owned(name, spec) for name in ("first", "broken", "last")])
     done = audit(api, tmp_path, "Enforce", "--injected", "-o", "json")

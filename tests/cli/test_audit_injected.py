@@ -16,7 +16,7 @@ from tests.adapters.test_kubernetes import FakeApi, api, ca, reply
 from tests.cli.running import podgate
 from tests.core.building import container, policy
 from webhook.cli import audit_injected
-from webhook.injections import OWNERS_KEPT
+from webhook.controller.injections import OWNERS_KEPT
 
 __all__ = ["api", "ca"]
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
-from webhook.adapters.yaml_source import read_documents
 from webhook.cli.convert import as_yaml
+from webhook.documents.yaml_source import read_documents
 
 OLD = """apiVersion: run.ai/v2alpha1
 kind: TrainingPolicy

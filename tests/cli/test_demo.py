@@ -23,8 +23,8 @@ from tools.demo import __main__ as demo
 from tools.demo import report as demo_report
 from tools.demo import webhook as demo_webhook
 from webhook.cli import loading
-from webhook.core.patch import diff
-from webhook.loader import Sources
+from webhook.objects.draft import diff
+from webhook.sources.load import Sources
 
 PODGATE = Path(sys.executable).parent / "podgate"
 

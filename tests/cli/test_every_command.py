@@ -18,9 +18,9 @@ from tests.every import sources
 from tests.every.commands import SORTS
 from tests.every.run import Table, batches, faults_in, share_of, shipped_once
 from tests.mutated import LAUGHS, trees_of
-from webhook.core.assemble import parsed
-from webhook.core.policy.envelope import Context
-from webhook.core.source import SourceDocument
+from webhook.catalog.build import parsed
+from webhook.documents.source import SourceDocument
+from webhook.policy.envelope import Context
 
 COUNT = int(os.environ.get("MUTANTS") or 160)
 SEED = 15
@@ -131,7 +131,7 @@ def test_billions_of_values_are_an_error(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real bound is tried where files are read: to reach it takes seconds.
-    monkeypatch.setattr("webhook.adapters.yaml_source.MAX_NODES", 20_000)
+    monkeypatch.setattr("webhook.documents.yaml_source.MAX_NODES", 20_000)
     file = tmp_path / "a.yaml"
     file.write_text(LAUGHS)
     result = podgate(*command, str(file))

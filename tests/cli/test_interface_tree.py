@@ -12,11 +12,11 @@ import yaml
 
 from tests.cli.running import podgate
 from tests.core.test_object_tree import POD, job, objects, owned
-from webhook.adapters.api_server import ApiError
+from webhook.access.tree import trees, walk
 from webhook.cli import definitions
 from webhook.cli.interface_tree import from_cluster
-from webhook.core.workload.expressions import Evaluator
-from webhook.core.workload.object_tree import trees, walk
+from webhook.cluster.client import ApiError
+from webhook.jq.expressions import Evaluator
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.cli.running import podgate
-from webhook import offline
+from webhook.cases import run_offline as offline
+from webhook.cases.run_offline import Verdict
 from webhook.cli import apply, explain, main
-from webhook.offline import Verdict
 
 
 def broken() -> None:

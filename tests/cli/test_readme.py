@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from webhook.cli.main import app
-from webhook.loader import Sources, load
+from webhook.sources.load import Sources, load
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

@@ -14,11 +14,11 @@ import yaml
 from tests import planted
 from tests.cli.running import podgate
 from tests.planted import MARKER, POLICIES, SETTINGS, WORKLOADS, mark, markers_in
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
 from webhook.cli.outcomes import Tally
 from webhook.cli.review import answer
-from webhook.core.catalog import Catalog
-from webhook.core.request import Stage
+from webhook.evaluation.request import Stage
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "policies" / "examples" / "demo"

@@ -10,7 +10,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from webhook.cases import comparing, reading, running
+from webhook.cases import compare as comparing
+from webhook.cases import read as reading
+from webhook.cases import run as running
 from webhook.cases.case import Case
 from webhook.cli.main import app
 

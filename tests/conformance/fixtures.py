@@ -8,10 +8,10 @@ from typing import Any
 
 import jq
 
-from webhook.core.workload.bound import Bound, bind
-from webhook.core.workload.definition_model import InterfaceSpec, Mode
-from webhook.core.workload.expressions import Evaluator, JqError, JqSyntaxError, Run
-from webhook.core.workload.selectors import PodQuery
+from webhook.access.object import Bound, bind
+from webhook.access.selector import PodQuery
+from webhook.interface.document import InterfaceSpec, Mode
+from webhook.jq.expressions import Evaluator, JqError, JqSyntaxError, Run
 
 VERSION = "jobs.example.com/v1"
 

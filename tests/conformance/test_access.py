@@ -18,12 +18,12 @@ from tests.conformance.fixtures import (
     reactor,
     reactor_spec,
 )
-from webhook.core.workload.access_errors import AccessError, NotDefinedError
-from webhook.core.workload.component_access import Form, Replicas
-from webhook.core.workload.definition_model import ComponentModel
-from webhook.core.workload.expressions import JqSyntaxError
-from webhook.core.workload.parity import ParityAccess
-from webhook.core.workload.status import Condition, Status
+from webhook.access.component import Form, Replicas
+from webhook.access.errors import AccessError, NotDefinedError
+from webhook.access.status import Condition, Status
+from webhook.access.upstream_mode import ParityAccess
+from webhook.interface.document import ComponentModel
+from webhook.jq.expressions import JqSyntaxError
 
 FIXTURES = {
     "pyflow": (pyflow_spec, pyflow),

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import bound, evaluator, pyflow, pyflow_spec, spec_of
-from webhook.core.workload.access_errors import AccessError, NotDefinedError
-from webhook.core.workload.bound import Bound, BoundComponent, Instance, bind, has_pods
-from webhook.core.workload.component_access import Access, Form, Replicas
-from webhook.core.workload.definition_model import ComponentModel
-from webhook.core.workload.expressions import JqError
-from webhook.core.workload.status import Condition, Status
+from webhook.access.component import Access, Form, Replicas
+from webhook.access.errors import AccessError, NotDefinedError
+from webhook.access.object import Bound, BoundComponent, Instance, bind, has_pods
+from webhook.access.status import Condition, Status
+from webhook.interface.document import ComponentModel
+from webhook.jq.expressions import JqError
 
 CAUSE = AccessError("stub", "the stub fails")
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.conformance.fixtures import compile_jq
 from tests.core.definitions import base, children, document, root
-from webhook.core.workload.definition_model import InterfaceSpec, StatusMappings
-from webhook.core.workload.expression_rules import check_expressions
-from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.status import EVALUATED, entries
-from webhook.core.workload.typed import Report
+from webhook.access.status import EVALUATED, entries
+from webhook.documents.read_model import Report
+from webhook.interface.document import InterfaceSpec, StatusMappings
+from webhook.interface.interface import parse_interface
+from webhook.interface.jq_rules import check_expressions
 
 DECISION_0034 = {"owner-missing", "instance-selector-missing"}
 """What upstream's validator refuses and podgate warns of: upstream's own examples have it."""

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tests.conformance.fixtures import compile_jq
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition_model import Mode
-from webhook.core.workload.expression_rules import check_expressions, fault_in
-from webhook.core.workload.expressions import JqSyntaxError
-from webhook.core.workload.typed import Model, Report
+from webhook.documents.read_model import Model, Report
+from webhook.documents.source import SourceDocument
+from webhook.interface.document import Mode
+from webhook.interface.jq_rules import check_expressions, fault_in
+from webhook.jq.expressions import JqSyntaxError
 
 
 class Nested(Model):

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import QUERIER_POD, bound, jobgroup, pod, spec_of
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.definition_model import InterfaceSpec, Member
-from webhook.core.workload.gang import (
+from webhook.access.errors import AccessError
+from webhook.access.gang import (
     Candidate,
     Summary,
     component_of,
@@ -20,7 +19,8 @@ from webhook.core.workload.gang import (
     instance_of,
     summarize,
 )
-from webhook.core.workload.subtree import subtree_scale
+from webhook.access.pod_count import subtree_scale
+from webhook.interface.document import InterfaceSpec, Member
 
 COMPONENT = ".metadata.labels.component"
 TEMPLATE = {"podTemplateSpecPath": ".spec.template"}

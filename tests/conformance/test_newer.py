@@ -18,13 +18,13 @@ from tests.conformance.fixtures import (
     spec_of,
 )
 from tests.core.definitions import base, document, reasons, root
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import Bound, BoundComponent
-from webhook.core.workload.component_access import Replicas
-from webhook.core.workload.definition_model import Mode, PodSelector
-from webhook.core.workload.expression_rules import fault_in
-from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.status import Status
+from webhook.access.component import Replicas
+from webhook.access.errors import AccessError
+from webhook.access.object import Bound, BoundComponent
+from webhook.access.status import Status
+from webhook.interface.document import Mode, PodSelector
+from webhook.interface.interface import parse_interface
+from webhook.interface.jq_rules import fault_in
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["parity", "admission"])
 SUSPEND = {

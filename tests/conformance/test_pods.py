@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import INSTANCE_POD, QUERIER_POD, pod
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.definition_model import Member, Mode, PodSelector
-from webhook.core.workload.expressions import JqSyntaxError
+from webhook.access.errors import AccessError
+from webhook.interface.document import Member, Mode, PodSelector
+from webhook.jq.expressions import JqSyntaxError
 
 APP, VERSION = ".metadata.labels.app", ".metadata.labels.version"
 NAMESPACE = ".metadata.namespace"

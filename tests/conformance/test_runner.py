@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import DEFAULTS, ITEMS, RUNNER_POD, evaluator
-from webhook.adapters.jq_worker import JqCancelledError, JqDeadlineError, JqWorker
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.definition_model import ComponentModel
-from webhook.core.workload.expressions import Evaluator, JqError, JqLimitError, JqSyntaxError
-from webhook.core.workload.parity import ParityAccess
+from webhook.access.errors import AccessError
+from webhook.access.upstream_mode import ParityAccess
+from webhook.interface.document import ComponentModel
+from webhook.jq.expressions import Evaluator, JqError, JqLimitError, JqSyntaxError
+from webhook.libjq.worker import JqCancelledError, JqDeadlineError, JqWorker
 
 P, D = RUNNER_POD, DEFAULTS
 NAMES = "(.spec.containers // [])"

@@ -14,20 +14,20 @@ import pytest
 from tests.conformance.fixtures import compile_jq, evaluator, pod
 from tests.core.definitions import POLICIES, read_file
 from tests.upstream import data
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.source import SourceDocument
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import Bound, bind
-from webhook.core.workload.component_access import FORMS, Replicas
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.definition_model import Mode
-from webhook.core.workload.expression_rules import check_expressions
-from webhook.core.workload.expressions import JqError
-from webhook.core.workload.gang import component_of, instance_of, summarize
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.scale import read_scales
-from webhook.core.workload.subtree import subtree_scale
-from webhook.core.workload.typed import Report
+from webhook.access.component import FORMS, Replicas
+from webhook.access.errors import AccessError
+from webhook.access.gang import component_of, instance_of, summarize
+from webhook.access.object import Bound, bind
+from webhook.access.pod_count import subtree_scale
+from webhook.documents.read_model import Report
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.interface.document import Mode
+from webhook.interface.jq_rules import check_expressions
+from webhook.jq.expressions import JqError
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.replicas import read_scales
 
 Kind = tuple[str, str, str]
 CHANGES = 400

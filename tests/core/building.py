@@ -11,20 +11,20 @@ from typing import Any
 import jsonpatch
 import yaml
 
-from webhook.adapters import files
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, Documents, assemble, parsed
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.intent import LAST_APPLIED
-from webhook.core.policy.combine import GUARDED
-from webhook.core.policy.envelope import Context
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.core.server_defaults import ServerDefaults
-from webhook.core.source import SourceDocument
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
+from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.intent import LAST_APPLIED
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.evaluation.server_defaults import ServerDefaults
+from webhook.policy.combine import GUARDED
+from webhook.policy.envelope import Context
+from webhook.sources import files
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths
 
 Change = Callable[[Any], Any]
 

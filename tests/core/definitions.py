@@ -6,12 +6,12 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.interface import Interface, is_interface, parse_interface
-from webhook.core.workload.profile import Profile, check_profile, is_profile, parse_profile
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.interface.interface import Interface, is_interface, parse_interface
+from webhook.interface.profile import Profile, check_profile, is_profile, parse_profile
+from webhook.pods.definition import Definition
 
 POLICIES = Path(__file__).parent.parent.parent / "policies" / "workloads"
 GVK = {"group": "batch.example.com", "version": "v1", "kind": "Group"}

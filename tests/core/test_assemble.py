@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from webhook.adapters.files import read_all
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import parsed
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.reasons import REASONS
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.loader import shipped_paths
+from webhook.catalog.build import parsed
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.policy.envelope import Context
+from webhook.policy.reasons import REASONS
+from webhook.sources.files import read_all
+from webhook.sources.load import shipped_paths
 
 POLICY = """
 apiVersion: podgate.dev/v1alpha1

@@ -10,13 +10,13 @@ import pytest
 
 from tests.core import building
 from tests.core.test_document import document, nested, raw
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.policy.assets import field_of, is_asset, parse_asset
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import Asset
-from webhook.core.policy.reasons import REASONS
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.catalog.build import Choices, assemble
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.policy.asset_document import field_of, is_asset, parse_asset
+from webhook.policy.policy import Asset
+from webhook.policy.reasons import REASONS
+from webhook.policy.table import TABLE
 
 ASSETS = Path(__file__).parents[2] / "policies" / "assets"
 PAIR = """\

@@ -15,16 +15,16 @@ from tests.core.building import request
 from tests.core.test_every_place import WITHOUT_PLACES
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
 from webhook.admission.judge import judge_review
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.core.workload.infer_reach import place_of
-from webhook.core.workload.infer_schema import Spot, image_key, spots
-from webhook.core.workload.pod_shape import POD_KEYS, POD_LISTS
-from webhook.core.workload.schema_places import EACH_ITEM, EACH_KEY, is_below, properties
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.interface.crd_schema import Spot, image_key, spots
+from webhook.interface.pod_keys import POD_KEYS, POD_LISTS
+from webhook.interface.schema_places import EACH_ITEM, EACH_KEY, is_below, properties
+from webhook.pods.schema_gaps import place_of
+from webhook.sources.load import Sources, load
 
 IMAGE = "registry.example.com/a:1"
 PLAIN = {"name": "plain", "image": IMAGE, "command": ["a"]}

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from webhook.core.policy import rules
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import leaf_type
-from webhook.core.policy.row import ALL_TYPES, Binding
+from webhook.policy import rules
+from webhook.policy.catalogue import GROUPS
+from webhook.policy.leaves import leaf_type
+from webhook.policy.row import ALL_TYPES, Binding
+from webhook.policy.table import TABLE
 
 Row = dict[str, Any]
 ROLE_GROUPS = {"master": "masterSpec", "worker": "workerSpec"}

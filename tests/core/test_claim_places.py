@@ -13,12 +13,12 @@ import yaml
 
 from tests.core import building
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.pointer import display
-from webhook.core.references import References
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.schema_places import properties
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.interface.schema_places import properties
+from webhook.objects.path import display
+from webhook.pods.definition import Definition
 
 OF_SPEC = frozenset(
     {"accessModes", "storageClassName", "volumeMode", "volumeName", "dataSource", "dataSourceRef"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.test_document import accepted
-from webhook.core.policy.combine import (
+from webhook.policy.combine import (
     COMBINATIONS,
     DOCUMENTED,
     GUARDED,
@@ -21,8 +21,8 @@ from webhook.core.policy.combine import (
     combine,
     view,
 )
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import (
+from webhook.policy.merge_components import unique
+from webhook.policy.policy import (
     EVERYWHERE,
     SCOPES,
     Asset,
@@ -33,7 +33,7 @@ from webhook.core.policy.model import (
     component_level,
     role_level,
 )
-from webhook.core.united import unique
+from webhook.policy.table import TABLE
 
 BROADEST, CLOSEST = "security.runAsUid", "backoffLimit"
 SCALARS = (BROADEST, CLOSEST, "security.privileged", "compute.gpuDevicesRequest")

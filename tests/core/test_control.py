@@ -11,14 +11,14 @@ import pytest
 
 from tests.core.building import catalog, policy
 from tools import own_crds
-from webhook.control.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
-from webhook.control.lease import MICRO, Election
-from webhook.control.match_conditions import UNCHANGED, UNCHANGED_POD, skips_of
-from webhook.control.registration import Target, configurations
-from webhook.control.status import Reach, in_force, reaches, state_of, status_of
-from webhook.core.living import Standing
-from webhook.core.problem import Problem
-from webhook.loader import Sources, load
+from webhook.catalog.watched_documents import Standing
+from webhook.cluster.lease import MICRO, Election
+from webhook.controller.hooks import SWITCHED_OFF, Wanted, desired, differs, fails_closed, switched
+from webhook.controller.match_conditions import UNCHANGED, UNCHANGED_POD, skips_of
+from webhook.controller.registration import Target, configurations
+from webhook.controller.status import Reach, in_force, reaches, state_of, status_of
+from webhook.documents.problem import Problem
+from webhook.sources.load import Sources, load
 
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 ELECTION = Election("podgate-system", "podgate", "one")

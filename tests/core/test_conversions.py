@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.core.test_operator_defaults import FUNCTIONS, POLICIES, TEAM, catalog_of
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.offline import judge
+from webhook.cases.run_offline import judge
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
 
 Json = dict[str, Any]
 MAIN = {

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.policy.convert import Conversion, convert
-from webhook.core.policy.convert_v1_fields import ROWS, Successor
-from webhook.core.policy.convert_v1_fields import TABLE as OLD_FIELDS
-from webhook.core.policy.document import is_policy, parse_policy
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.fields import TABLE as FIELDS
-from webhook.core.source import SourceDocument
+from webhook.convert.generation_1_fields import ROWS, Successor
+from webhook.convert.generation_1_fields import TABLE as OLD_FIELDS
+from webhook.convert.policy import Conversion, convert
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.policy.envelope import Context
+from webhook.policy.policy_document import is_policy, parse_policy
+from webhook.policy.table import TABLE as FIELDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONTEXT = Context(namespace="team", scope_names={"4510": ("team-a",), "d1": ("x", "y")})

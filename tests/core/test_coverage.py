@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.core.definitions import document, grouped, shipped
-from webhook.core.workload.coverage import MAX_NODES, uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.infer_reach import is_reached, unreached
-from webhook.core.workload.infer_schema import Spot, expression, spots
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.profile import parse_profile
+from webhook.interface.crd_schema import Spot, expression, spots
+from webhook.interface.profile import parse_profile
+from webhook.pods.coverage import MAX_NODES, uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
+from webhook.pods.schema_gaps import is_reached, unreached
 
 CONTAINER = {"name": "main", "image": "a"}
 SPEC = {"containers": [CONTAINER], "volumes": [{"name": "v", "image": {"reference": "x"}}]}

@@ -11,11 +11,11 @@ import pytest
 from tests.core import building
 from tests.core.test_coverage import POD
 from tests.core.test_proof import GROUP, INTERFACE, PROFILE, TEMPLATE, crd, objects, read
-from webhook.adapters.files import read_all
-from webhook.core.assemble import Choices, Documents
-from webhook.core.living import Fixed, Living
-from webhook.core.workload.crd_brief import Brief, brief_of, restored
-from webhook.core.workload.kept_shape import Shapes
+from webhook.catalog.build import Choices, Documents
+from webhook.catalog.watched_documents import Fixed, Living
+from webhook.interface.crd_summary import Brief, brief_of, restored
+from webhook.interface.pruning import Shapes
+from webhook.sources.files import read_all
 
 SAMPLES = ("rayclusters.ray.io", "inferenceservices.serving.kserve.io", "workflows.argoproj.io")
 

@@ -22,13 +22,13 @@ from tests.core.building import (
     table,
     validated,
 )
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.patch import diff
-from webhook.core.references import References
-from webhook.offline import Place, judge
+from webhook.cases.run_offline import Place, judge
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.objects.draft import diff
 
 IMAGES = ("registry.example.com/main:1", "registry.example.com/main", "r.example.com/other:2")
 DIRECTORIES = ("/a", "/b")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.core.test_document import accepted, clean, document, errors, parse, reasons, warnings
-from webhook.core.policy.assets import parse_asset
-from webhook.core.policy.model import EVERYWHERE
-from webhook.core.policy.needs import check_settings
-from webhook.core.policy.report import LONGEST, cut
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.evaluation.installation import Vocabulary
+from webhook.policy.asset_document import parse_asset
+from webhook.policy.checks.settings import check_settings
+from webhook.policy.policy import EVERYWHERE
+from webhook.policy.report import LONGEST, cut
 
 PROBE = "defaults: {probes: {readiness: "
 HTTP = "{handler: {httpGet: {port: "

@@ -9,13 +9,13 @@ import pytest
 
 from tests.core.definitions import POLICIES
 from tools import definition_crd
-from webhook.adapters.files import read_all
-from webhook.control.crds import step_for, why_left
-from webhook.core.workload import definition_model
-from webhook.core.workload.definition_model import InterfaceSpec
-from webhook.core.workload.interface import ENVELOPES
-from webhook.core.workload.status import EVALUATED
-from webhook.core.workload.typed import Model
+from webhook.access.status import EVALUATED
+from webhook.controller.crds import step_for, why_left
+from webhook.documents.read_model import Model
+from webhook.interface import document as definition_model
+from webhook.interface.document import InterfaceSpec
+from webhook.interface.interface import ENVELOPES
+from webhook.sources.files import read_all
 
 Schema = dict[str, Any]
 LISTS = {"atomic", "set", "map"}

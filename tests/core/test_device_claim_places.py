@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.schema_places import properties
+from webhook.interface.schema_places import properties
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
 
 Steps = tuple[str | int, ...]
 NAMED = re.compile(r"\w*resourceClaim(s|Name|Template)?\w*|resourceSharing|\w*deviceClass\w*", re.I)

@@ -9,20 +9,14 @@ from typing import Any
 
 import pytest
 
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.policy.document import Context, is_policy, parse_policy
-from webhook.core.policy.model import (
-    EVERYWHERE,
-    DefaultFrom,
-    Policy,
-    component_level,
-    role_level,
-)
-from webhook.core.policy.reasons import REASONS
-from webhook.core.policy.rules import Step
-from webhook.core.problem import Problem
-from webhook.core.quantity import NANO
-from webhook.core.source import SourceDocument
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.objects.quantity import NANO
+from webhook.policy.policy import EVERYWHERE, DefaultFrom, Policy, component_level, role_level
+from webhook.policy.policy_document import Context, is_policy, parse_policy
+from webhook.policy.reasons import REASONS
+from webhook.policy.rules import Step
 
 POLICIES = Path(__file__).parents[2] / "policies"
 HEAD = """\

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.core.test_document import accepted, clean, document, errors, parse, spec, warnings
-from webhook.core.policy.assets import parse_asset
-from webhook.core.policy.combine import GUARDED
-from webhook.core.policy.model import Asset, Policy
-from webhook.core.policy.pairs import PAIRS, Pair
-from webhook.core.policy.together import check_together
-from webhook.core.problem import Problem
+from webhook.documents.problem import Problem
+from webhook.policy.asset_document import parse_asset
+from webhook.policy.checks.policy_set import check_together
+from webhook.policy.combine import GUARDED
+from webhook.policy.ordered_defaults import PAIRS, Pair
+from webhook.policy.policy import Asset, Policy
 
 NFS = "{server: s, path: /p, mountPath: /m}"
 EXCLUDED_A = "{instances: [{name: a, exclude: true}]}"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.policy import rules, values
-from webhook.core.policy.document import Context, parse_policy
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import LeafType, leaf_type
-from webhook.core.policy.model import EVERYWHERE, Policy
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.policy import rules, values
+from webhook.policy.leaves import LeafType, leaf_type
+from webhook.policy.policy import EVERYWHERE, Policy
+from webhook.policy.policy_document import Context, parse_policy
+from webhook.policy.table import TABLE
 
 FIELDS = [path for path, row in TABLE.fields.items() if row.items is None]
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]

@@ -13,18 +13,18 @@ import pytest
 
 from tests.core.shipped import serving
 from tests.core.test_shipped_workloads import CUSTOM, definition, schemas
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.infer_schema import Spot, expression, outside, spots
-from webhook.core.workload.kept_shape import NOTHING
-from webhook.core.workload.kind_schema import KindSchema, without_schema
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.parts import AROUND
-from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
-from webhook.core.workload.proof import Proof, prove
-from webhook.core.workload.query import Program
-from webhook.core.workload.schema_places import SchemaPlace, given, sample
+from webhook.interface.crd_schema import Spot, expression, outside, spots
+from webhook.interface.kind_schema import KindSchema, without_schema
+from webhook.interface.pod_keys import CONTAINER_KEYS, POD_KEYS
+from webhook.interface.pruning import NOTHING
+from webhook.interface.schema_places import SchemaPlace, given, sample
+from webhook.jq.path import Program
+from webhook.pods.assemble import AROUND
+from webhook.pods.coverage import uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
+from webhook.pods.schema_proof import Proof, prove
 
 # What a kind that states its pods piece by piece may call such a piece, where a policy has a say in
 # it. The others (name, ports, amounts, hostname) mean too many other things.

@@ -16,17 +16,17 @@ import pytest
 
 from tests import everything
 from tests.core.building import container, job
-from webhook.adapters.files import read_all
-from webhook.adapters.yaml_source import read_documents
-from webhook.core import wording
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
-from webhook.offline import manifests_of
+from webhook.cases.run_offline import manifests_of
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.decision.decide import decide
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.sources.files import read_all
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths
 
 
 def catalog_of(**body: Any) -> Catalog:
@@ -111,7 +111,8 @@ def test_work_can_be_called_off_before_each_field(catalog: Callable[[], Catalog]
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         name, caller = frame.f_code.co_name, frame.f_back
-        by_a_step = caller is not None and "/judgement/" in caller.f_code.co_filename
+        file = caller.f_code.co_filename if caller is not None else ""
+        by_a_step = "/decision/" in file and not file.endswith("/decide.py")
         if event == "call" and by_a_step and name in ("go_on", "intent", "fill", "final"):
             seen.append(name)
 

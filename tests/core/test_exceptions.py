@@ -9,11 +9,11 @@ import pytest
 
 from tests.core.building import catalog, container, pod_spec, policy
 from tests.core.definitions import document
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.exceptions import parse_exception
-from webhook.core.references import References
-from webhook.core.request import Request, Treatment
+from webhook.decision.decide import decide
+from webhook.evaluation.exception import parse_exception
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Treatment
 
 NOW = "2026-11-22T10:00:00Z"
 LIMITS = policy(

@@ -12,23 +12,23 @@ import pytest
 from tests import everything
 from tests.core import building
 from tests.core.building import asset, container, deployment, policy, pytorchjob
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.explain.findings import fields_of
-from webhook.core.explain.kinds import find_kind
-from webhook.core.explain.leaves import explain_kind
-from webhook.core.explain.model import Entry, KindReport, LeafReport, ObjectReport
-from webhook.core.explain.objects import explain_object
-from webhook.core.plan import Plan
-from webhook.core.pointer import ABSENT, display, read
-from webhook.core.policy.combine import COMBINATIONS, GUARDED, STRICTEST
-from webhook.core.policy.fields import TABLE
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.wording import violation_text
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.offline import Place, judge, request_of
+from webhook.cases.run_offline import Place, judge, request_of
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.plan import Plan
+from webhook.decision.messages import violation_text
+from webhook.documents.problem import Problem
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.references import References
+from webhook.explain.findings import fields_of
+from webhook.explain.kinds import find_kind
+from webhook.explain.leaves import explain_kind
+from webhook.explain.model import Entry, KindReport, LeafReport, ObjectReport
+from webhook.explain.objects import explain_object
+from webhook.objects.path import ABSENT, display, read
+from webhook.policy.combine import COMBINATIONS, GUARDED, STRICTEST
+from webhook.policy.table import TABLE
 
 TEAM = Place("team")
 

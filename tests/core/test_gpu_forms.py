@@ -22,15 +22,15 @@ from tests.core.building import (
     result,
     validated,
 )
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.core.workload.bindings.gpu_annotations import is_gpu_annotation
-from webhook.core.workload.bindings.gpu_use import GpuCounter
-from webhook.core.workload.evaluation import Evaluation
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.podspec import pod_view
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.state import Evaluation
+from webhook.fields.gpu.annotations import is_gpu_annotation
+from webhook.fields.gpu.use import GpuCounter
+from webhook.pods.locate import locate
+from webhook.pods.pod_view import pod_view
 
 WORDS = Vocabulary()
 KAI = "kai-scheduler"

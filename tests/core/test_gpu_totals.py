@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.building import catalog, container, reasons
 from tests.core.test_scale import scaled
-from webhook.core.decision import Allowed
+from webhook.evaluation.outcome import Allowed
 
 MOST = "rules: {total: {gpuDevices: {max: 8}}}"
 

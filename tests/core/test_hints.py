@@ -11,21 +11,22 @@ import pytest
 from tests import everything
 from tests.core import building
 from tests.core.building import deployment, policy
-from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.admission.review import respond
-from webhook.core.assemble import parsed
-from webhook.core.decision import Allowed, Denied
-from webhook.core.policy import needs, rules
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.strangers import VERSIONS
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.core.wording import NOTE, problem_text, violation_text
-from webhook.core.workload.evaluation import AGAIN
-from webhook.settings import Settings
+from webhook.catalog.build import parsed
+from webhook.decision.messages import NOTE, problem_text, violation_text
+from webhook.documents.problem import Problem
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.evaluation.state import AGAIN
+from webhook.policy import rules
+from webhook.policy.checks import settings as needs
+from webhook.policy.envelope import Context
+from webhook.policy.other_documents import VERSIONS
+from webhook.policy.table import TABLE
+from webhook.service.settings import Settings
 
 ITEMIZED = [path for path, row in TABLE.fields.items() if row.items is not None]
 ARGUMENTS: dict[str, Any] = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from webhook.core.decision import Allowed
-from webhook.core.pointer import read
+from webhook.evaluation.outcome import Allowed
+from webhook.objects.path import read
 
 DEFAULTS = "defaults: {createHomeDir: true, compute: {largeShmRequest: true}}\n"
 FIXED = "rules: {createHomeDir: {canEdit: false}, compute: {largeShmRequest: {required: true}}}"

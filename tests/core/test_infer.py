@@ -16,17 +16,14 @@ import pytest
 import yaml
 
 from tests.upstream import data
-from webhook.adapters import files
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.definition_check import check_sample, check_schemas
-from webhook.core.workload.infer import Draft, NotACrdError, differences, infer
-from webhook.core.workload.infer_fields import Kind, priority_places, switches
-from webhook.core.workload.infer_pods import places
-from webhook.core.workload.infer_reach import unreached
-from webhook.core.workload.infer_schema import (
+from webhook.catalog.build import Choices, assemble
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.drafting.fields import Kind, priority_places, switches
+from webhook.drafting.from_crd import Draft, NotACrdError, differences, infer
+from webhook.drafting.pods import places
+from webhook.drafting.text import scalar, text_of
+from webhook.interface.crd_schema import (
     EACH,
     EACH_ITEM,
     EACH_KEY,
@@ -36,15 +33,18 @@ from webhook.core.workload.infer_schema import (
     name_key,
     spots,
 )
-from webhook.core.workload.infer_text import scalar, text_of
-from webhook.core.workload.interface import is_interface
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
-from webhook.core.workload.profile import is_profile
-from webhook.core.workload.scale import read_scales
-from webhook.core.workload.schema_paths import NotInSchemaError, targets
-from webhook.core.workload.schema_places import is_open, kind_of
-from webhook.loader import shipped_paths
+from webhook.interface.interface import is_interface
+from webhook.interface.pod_keys import CONTAINER_KEYS, POD_KEYS
+from webhook.interface.profile import is_profile
+from webhook.interface.schema_path import NotInSchemaError, targets
+from webhook.interface.schema_places import is_open, kind_of
+from webhook.lint.definition import check_sample, check_schemas
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.replicas import read_scales
+from webhook.pods.schema_gaps import unreached
+from webhook.sources import files
+from webhook.sources.load import shipped_paths
 
 TEXT = {"type": "string"}
 LIST = {"type": "array", "items": TEXT}

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from webhook.adapters.yaml_source import read_documents
-from webhook.core import wording
-from webhook.core.account_token import ACCOUNT_SOURCES
-from webhook.core.judgement.gains import is_no_wider
-from webhook.core.workload.injected_items import (
+from webhook.decision import messages as wording
+from webhook.decision.gains import is_no_wider
+from webhook.documents.yaml_source import read_documents
+from webhook.interface.account_token import ACCOUNT_SOURCES
+from webhook.interface.injected_items import (
     PROBES,
     Injected,
     alike,

@@ -26,9 +26,9 @@ from tests.core.building import (
     served,
     validated,
 )
-from webhook.core.decision import Allowed, Denied
-from webhook.core.intent import LAST_APPLIED, contains
-from webhook.core.request import Treatment
+from webhook.evaluation.intent import LAST_APPLIED, contains
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.request import Treatment
 
 PULL = "defaults: {imagePullPolicy: Always}\nrules: {imagePullPolicy: {canEdit: false}}"
 BANNED = "rules: {imagePullPolicy: {canEdit: false}}"

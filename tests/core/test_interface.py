@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.core.definitions import base, children, document, reasons, root, yaml_document
-from webhook.core.problem import Problem
-from webhook.core.workload.interface import is_interface, parse_interface
+from webhook.documents.problem import Problem
+from webhook.interface.interface import is_interface, parse_interface
 
 SELECTOR = {"componentInstanceSelector": {"idPath": ".metadata.labels.name"}}
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from bench.many import stranger
-from webhook.core.assemble import parsed
-from webhook.core.policy import together
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.interplay import Interplay
-from webhook.core.policy.model import Policy
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
+from webhook.catalog.build import parsed
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.policy.checks import policy_set as together
+from webhook.policy.checks.meeting import Interplay
+from webhook.policy.envelope import Context
+from webhook.policy.policy import Policy
 
 ASSETS = [
     {

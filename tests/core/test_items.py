@@ -22,8 +22,8 @@ from tests.core.building import (
     result,
     validated,
 )
-from webhook.core import wording
-from webhook.core.decision import Allowed, Denied
+from webhook.decision import messages as wording
+from webhook.evaluation.outcome import Allowed, Denied
 
 URLS = "podgate.dev/exposed-urls"
 EVERYTHING = """

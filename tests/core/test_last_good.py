@@ -21,8 +21,8 @@ from tests.core.test_living import (
     key,
     take,
 )
-from webhook.control import last_good
-from webhook.core.living import Key, Living
+from webhook.catalog.watched_documents import Key, Living
+from webhook.sources import last_good
 
 
 def test_who_starts_while_a_document_is_broken_judges_as_those_who_have_lived_through_it() -> None:

@@ -9,15 +9,15 @@ from functools import lru_cache
 import pytest
 
 from tests.core.building import shipped, table
-from webhook.adapters.yaml_source import read_documents
+from webhook.catalog.build import Choices, assemble
 from webhook.cli.lint import kinds_of, world_of
-from webhook.core.assemble import Choices, assemble
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.lint.checks import lint
-from webhook.core.policy.lint.world import Kind, World, identity
-from webhook.core.policy.reasons import REASONS
-from webhook.core.problem import Problem
-from webhook.loader import Sources, load
+from webhook.documents.problem import Problem
+from webhook.documents.yaml_source import read_documents
+from webhook.lint.advice import lint
+from webhook.lint.kinds import Kind, World, identity
+from webhook.policy.reasons import REASONS
+from webhook.policy.table import TABLE
+from webhook.sources.load import Sources, load
 
 HEAD = "apiVersion: podgate.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{space}}}\nspec:\n  {spec}\n"
 

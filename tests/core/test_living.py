@@ -8,16 +8,16 @@ import pytest
 
 from tests.core import building
 from tests.core.building import asset, pod_spec, policy
-from webhook.core import living as module
-from webhook.core.assemble import Choices, Documents, parsed
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed
-from webhook.core.living import Fixed, Key, Living, Outcome
-from webhook.core.policy.envelope import Context
-from webhook.core.references import References
-from webhook.core.request import Request
-from webhook.core.source import SourceDocument
+from webhook.catalog import watched_documents as module
+from webhook.catalog.build import Choices, Documents, parsed
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.watched_documents import Fixed, Key, Living, Outcome
+from webhook.decision.decide import decide
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request
+from webhook.policy.envelope import Context
 
 ONLY_A = "rules: {image: {options: [registry.example.com/a:1]}}"
 

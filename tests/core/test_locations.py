@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.definitions import base, children, document, grouped, root, shipped
-from webhook.core.pointer import real
-from webhook.core.workload.bound import bind
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.definition import Definition, union
-from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import MAX_LOCATIONS, LocationError, PodLocation
-from webhook.core.workload.profile import ScaleOf
-from webhook.core.workload.scale import UNLIMITED, Scale, read_scales, total
-from webhook.core.workload.taken import Taken
+from webhook.access.object import bind
+from webhook.interface.interface import parse_interface
+from webhook.interface.profile import ScaleOf
+from webhook.objects.path import real
+from webhook.pods.coverage import uncovered
+from webhook.pods.definition import Definition, union
+from webhook.pods.locate import locate
+from webhook.pods.located import Taken
+from webhook.pods.location import MAX_LOCATIONS, LocationError, PodLocation
+from webhook.pods.replicas import UNLIMITED, Scale, read_scales, total
 
 SPEC = {"containers": [{"name": "main", "image": "a"}]}
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}

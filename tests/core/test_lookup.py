@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.core.lookup import FEW, ListKeys, Lookup, frozen
-from webhook.core.pointer import ABSENT
+from webhook.objects.lookup import FEW, ListKeys, Lookup, frozen
+from webhook.objects.path import ABSENT
 
 SIZES = [0, 1, FEW - 1, FEW, FEW + 1, 3 * FEW]
 

@@ -18,10 +18,10 @@ from tests.core.building import (
     shipped,
     table,
 )
-from webhook.core.assemble import Choices, assemble, parsed
-from webhook.core.catalog import Catalog
-from webhook.core.policy.envelope import Context
-from webhook.core.source import SourceDocument
+from webhook.catalog.build import Choices, assemble, parsed
+from webhook.catalog.catalog import Catalog
+from webhook.documents.source import SourceDocument
+from webhook.policy.envelope import Context
 
 STEPS = "rules: {compute: {cpuCoreLimit: {defaultFrom: {field: cpuCoreRequest, factor: 2}}}}"
 

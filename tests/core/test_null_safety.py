@@ -8,10 +8,10 @@ import pytest
 
 from tests.conformance.fixtures import evaluator
 from tests.core.definitions import POLICIES, base, children, document, root
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.workload.interface import is_interface, parse_interface
-from webhook.core.workload.null_safety import check_null_safety
-from webhook.core.workload.typed import Report
+from webhook.documents.read_model import Report
+from webhook.documents.yaml_source import read_documents
+from webhook.interface.interface import is_interface, parse_interface
+from webhook.interface.null_safety import check_null_safety
 
 
 def reasons(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.fixtures import evaluator
+from webhook.access.tree import DEEPEST, child_kinds, trees, walk
 from webhook.cli import definitions
-from webhook.core.workload.expressions import Evaluator
-from webhook.core.workload.object_tree import DEEPEST, child_kinds, trees, walk
+from webhook.jq.expressions import Evaluator
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "x"}]}}
 

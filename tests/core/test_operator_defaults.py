@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.intent import LAST_APPLIED
-from webhook.core.policy.combine import GUARDED
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.offline import Place, judge, request_of
+from webhook.cases.run_offline import Place, judge, request_of
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.intent import LAST_APPLIED
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.policy.combine import GUARDED
 
 Json = dict[str, Any]
 TEAM = Place("team")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from webhook.core.patch import Draft
-from webhook.core.pointer import Path, read, real
-from webhook.core.workload.fragment import Part
-from webhook.core.workload.parts import found_in, joined_image, parts_of, split_image, step_of
-from webhook.core.workload.query import Program, compile_query
+from webhook.interface.fragment import Part
+from webhook.jq.path import Program, compile_query
+from webhook.objects.draft import Draft
+from webhook.objects.path import Path, read, real
+from webhook.pods.assemble import found_in, joined_image, parts_of, split_image, step_of
 
 
 def program(text: str) -> Program:

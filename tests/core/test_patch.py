@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.core import pointer
-from webhook.core.patch import Draft, PatchError, diff, same
-from webhook.core.pointer import ABSENT
+from webhook.objects import path as pointer
+from webhook.objects.draft import Draft, PatchError, diff, same
+from webhook.objects.path import ABSENT
 
 # Not "-": jsonpatch takes it for the end of a list even in an object.
 NAMES = st.sampled_from(["a", "b", "", "/", "~", "~1", "a/b~c", "é\U0001f600", "0"])

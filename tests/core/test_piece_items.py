@@ -9,17 +9,17 @@ import pytest
 
 from tests.core.definitions import base, document, root
 from tests.core.test_parts import program
-from webhook.core.patch import Draft
-from webhook.core.pointer import Path, real
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.fragment import Form, Part
-from webhook.core.workload.interface import parse_interface
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.parts import PodParts, found_in, parts_of, step_of
-from webhook.core.workload.profile import parse_profile
-from webhook.core.workload.profile_build import path_of_items
-from webhook.core.workload.scale import UNLIMITED, read_scales
+from webhook.interface.fragment import Form, Part
+from webhook.interface.interface import parse_interface
+from webhook.interface.profile import parse_profile
+from webhook.interface.profile_build import path_of_items
+from webhook.objects.draft import Draft
+from webhook.objects.path import Path, real
+from webhook.pods.assemble import PodParts, found_in, parts_of, step_of
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
+from webhook.pods.replicas import UNLIMITED, read_scales
 
 FIRST: Path = ("spec", "containers", 0)
 

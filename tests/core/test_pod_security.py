@@ -22,10 +22,10 @@ from tests.core.pod_security.kinds import KINDS, Json
 from tests.core.pod_security.missing import LEVELS, MISSING, RELAXING, Missing, remedied
 from tests.e2e.testbed import programs
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Violation
-from webhook.core.references import References
-from webhook.offline import Place, judge
+from webhook.cases.run_offline import Place, judge
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Violation
+from webhook.evaluation.references import References
 
 EXAMPLES = Path(__file__).parents[2] / "policies" / "examples" / "pod-security"
 SEED = 20261122

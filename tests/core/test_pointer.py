@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core import pointer
-from webhook.core.pointer import ABSENT
-from webhook.core.workload.bindings.gpu_use import GpuNames
+from webhook.fields.gpu.use import GpuNames
+from webhook.objects import path as pointer
+from webhook.objects.path import ABSENT
 
 DOCUMENT = {"a": [{"b": None}, 2], "": {"/~": 0}}
 PATHS = st.lists(st.text() | st.integers(0, 20), max_size=6).map(tuple)

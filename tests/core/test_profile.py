@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from tests.core.definitions import base, document, reasons, yaml_document
-from webhook.core.source import SourceDocument
-from webhook.core.workload import profile as profiles
-from webhook.core.workload.interface import Interface, parse_interface
-from webhook.core.workload.profile import (
+from webhook.documents.source import SourceDocument
+from webhook.interface import profile as profiles
+from webhook.interface.interface import Interface, parse_interface
+from webhook.interface.profile import (
     MainConvention,
     Profile,
     check_profile,
@@ -19,7 +19,7 @@ from webhook.core.workload.profile import (
     parse_profile,
     without_profile,
 )
-from webhook.core.workload.profile_model import ProfileSpec
+from webhook.interface.profile_document import ProfileSpec
 
 
 def minimal(**spec: Any) -> dict[str, Any]:

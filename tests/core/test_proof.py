@@ -11,20 +11,20 @@ import pytest
 from tests.core.building import request
 from tests.core.definitions import document, grouped
 from tests.core.test_coverage import ITEM, OPEN, POD, TEXT, objects
-from webhook.adapters.files import read_all
-from webhook.core.assemble import Choices, assemble, prove_all
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.kept_shape import Shape, Shapes
-from webhook.core.workload.kind_schema import KindSchema, read_schemas
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.proof import prove
-from webhook.loader import Sources, load, schemas_of, shipped_documents
+from webhook.catalog.build import Choices, assemble, prove_all
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.documents.problem import Problem
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.interface.kind_schema import KindSchema, read_schemas
+from webhook.interface.pruning import Shape, Shapes
+from webhook.pods.coverage import uncovered
+from webhook.pods.locate import locate
+from webhook.pods.schema_proof import prove
+from webhook.sources.files import read_all
+from webhook.sources.load import Sources, load, schemas_of, shipped_documents
 
 GROUP = "batch.example.com"
 TEMPLATE = objects(metadata=objects(labels=OPEN), spec=POD)

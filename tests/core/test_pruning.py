@@ -10,11 +10,11 @@ from typing import Any
 from tests import everything
 from tests.core.test_everything import catalog_of, manifests
 from tests.core.test_shipped_workloads import crd, schemas
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Request
-from webhook.core.workload.definition import Definition
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request
+from webhook.pods.definition import Definition
 
 ALWAYS_KEPT = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from tests.e2e.testbed import programs
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core import quantity
-from webhook.core.quantity import LARGEST, NANO, QuantityError
+from webhook.objects import quantity
+from webhook.objects.quantity import LARGEST, NANO, QuantityError
 
 TESTS = Path(__file__).parents[1]
 NANOS = st.integers(-(10**30), 10**30) | st.integers(-(2**40), 2**40).map(lambda n: n * NANO)

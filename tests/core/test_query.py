@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from webhook.core.workload.query import Match, Program, QueryError, Unsupported, compile_query
-from webhook.core.workload.query_pairing import check_pairing, paired
-from webhook.core.workload.query_syntax import MAX_NESTING
+from webhook.jq.pair import check_pairing, paired
+from webhook.jq.parse import MAX_NESTING
+from webhook.jq.path import Match, Program, QueryError, Unsupported, compile_query
 
 ROWS = [{"x": None}, {"x": 2}, {}]
 

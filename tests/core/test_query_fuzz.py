@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.core.workload import query_nodes as nodes
-from webhook.core.workload import query_syntax
-from webhook.core.workload.query import Match, Program, QueryError, Unsupported, compile_query
-from webhook.core.workload.query_steps import ForeignOperandsError
+from webhook.jq import nodes
+from webhook.jq import parse as query_syntax
+from webhook.jq.compile import ForeignOperandsError
+from webhook.jq.path import Match, Program, QueryError, Unsupported, compile_query
 
 Output = TypeVar("Output")
 PAIRS = int(os.environ.get("PODGATE_FUZZ_PAIRS", "5000"))

@@ -28,10 +28,10 @@ from tests.core.building import (
     template,
     validated,
 )
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.policy.fields import TABLE
-from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.interface.pod_keys import CONTAINER_KEYS, POD_KEYS
+from webhook.policy.table import TABLE
 
 HOST = {"name": "h", "hostPath": {"path": "/h", "type": ""}}
 GRACE = "terminationGracePeriodSeconds"
@@ -390,7 +390,7 @@ EXTENDED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def test_every_field_of_a_pod_and_of_a_container_is_decided() -> None:
-    """A field that Kubernetes adds is in pod_shape.py first; tests/e2e compares that with the API."""
+    """A field that Kubernetes adds is in pod_keys.py first; tests/e2e compares that with the API."""
     assert GUARDED.keys() | HARMLESS.keys() == CONTAINER_KEYS | {"image"}
     assert GUARDED_POD.keys() | HARMLESS_POD.keys() | OF_SUBRESOURCES == POD_KEYS
 

@@ -23,11 +23,11 @@ from tests.core.building import (
     validated,
 )
 from webhook.admission.judge import judge_review
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Decision
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
 
 DEPLOYMENTS = ("apps", "v1", "deployments")
 PYTORCHJOBS = ("kubeflow.org", "v1", "pytorchjobs")

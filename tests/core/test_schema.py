@@ -18,14 +18,14 @@ from tools import own_crds
 from tools.schemas.all import schemas_of_all
 from tools.schemas.definitions import definitions
 from tools.schemas.forms import sentence
-from webhook.adapters.files import read_all
 from webhook.cli.schema import complete, references
-from webhook.core.policy import rules, values
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.document import parse_policy
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import leaf_type
-from webhook.core.source import SourceDocument
+from webhook.documents.source import SourceDocument
+from webhook.policy import rules, values
+from webhook.policy.catalogue import GROUPS
+from webhook.policy.leaves import leaf_type
+from webhook.policy.policy_document import parse_policy
+from webhook.policy.table import TABLE
+from webhook.sources.files import read_all
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KINDS = (

@@ -21,10 +21,10 @@ from tests.core.building import (
     served,
     validated,
 )
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
 
 VISION: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"department": "vision"}}}
 MODES = ("guarded", "documented", "strictest")

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.building import catalog, container, deployment, mutated, pod, result, validated
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.injected import is_injected
-from webhook.core.request import Request
-from webhook.core.workload.bindings.pod_sets import Element
-from webhook.core.workload.claims_of_user import read_numbers, user_ids
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.injected import is_injected
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.request import Request
+from webhook.evaluation.requester_ids import read_numbers, user_ids
+from webhook.fields.names_in_use import Element
 
 JUNK = st.sampled_from([None, 7, "x", "", True, [], [None], [7], {}, {"name": 7}, [{"name": []}]])
 POLICY = """

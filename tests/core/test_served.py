@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from webhook.control.registration import Target, configurations
-from webhook.control.served import Served, served_of
-from webhook.control.undefined import Undefined, undefined
-from webhook.core.catalog import Catalog
-from webhook.core.workload.crd_brief import Brief
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.controller.registration import Target, configurations
+from webhook.controller.served import Served, served_of
+from webhook.controller.undefined import Undefined, undefined
+from webhook.interface.crd_summary import Brief
+from webhook.sources.load import Sources, load
 
 Json = dict[str, Any]
 TRAINING = Brief(

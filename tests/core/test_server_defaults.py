@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import REPOSITORY
-from webhook.core import quantity, server_rules
-from webhook.core.server_calculations import image_class
-from webhook.core.server_defaults import KindDefaults, ServerDefaults
+from webhook.evaluation import server_rules
+from webhook.evaluation.server_calculations import image_class
+from webhook.evaluation.server_defaults import KindDefaults, ServerDefaults
+from webhook.objects import quantity
 
 TABLE = yaml.safe_load((REPOSITORY / "policies/server-defaults/1.37.yaml").read_text("utf-8"))
 DEFAULTS = ServerDefaults.parse(TABLE)

@@ -9,19 +9,19 @@ import pytest
 
 from tests.core import building
 from tests.core.definitions import document
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.pointer import display
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.request import Request
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.scale import read_scales
-from webhook.core.workload.standings import Standing
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.definition_status import Standing
+from webhook.decision.decide import decide
+from webhook.documents.problem import Problem
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request
+from webhook.objects.path import display
+from webhook.pods.coverage import uncovered
+from webhook.pods.locate import locate
+from webhook.pods.replicas import read_scales
 
 Json = dict[str, Any]
 DEPLOYMENT = {"group": "apps", "version": "v1", "kind": "Deployment"}

@@ -18,21 +18,21 @@ from tests.core.definitions import POLICIES
 from tests.core.shipped import batch, interactive, serving
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.adapters.yaml_source import read_documents
-from webhook.admission.exemptions import treatment
-from webhook.core.policy.fields import TABLE
-from webhook.core.problem import Problem
-from webhook.core.request import Treatment
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.interface import Component, Interface, is_interface, parse_interface
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import PodLocation
-from webhook.core.workload.profile import Profile, check_profile, parse_profile
-from webhook.core.workload.query import Program
-from webhook.core.workload.scale import read_scales
-from webhook.core.workload.written import form_of
-from webhook.loader import Sources, load
+from webhook.admission.request_class import treatment
+from webhook.documents.problem import Problem
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.request import Treatment
+from webhook.fields.notation import form_of
+from webhook.interface.interface import Component, Interface, is_interface, parse_interface
+from webhook.interface.profile import Profile, check_profile, parse_profile
+from webhook.jq.path import Program
+from webhook.pods.coverage import uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import PodLocation
+from webhook.pods.replicas import read_scales
+from webhook.policy.table import TABLE
+from webhook.sources.load import Sources, load
 
 jq: Any = pytest.importorskip("jq")
 

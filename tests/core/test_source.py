@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core import source
-from webhook.core.source import SourceDocument
+from webhook.documents import source
+from webhook.documents.source import SourceDocument
 
 DOCUMENT = SourceDocument(
     "p.yaml", 1, {"a": [1, 0.5]}, {(): (1, 1), ("a",): (1, 1), ("a", 1): (2, 5)}, {("a", 1): ".5"}

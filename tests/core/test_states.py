@@ -10,18 +10,11 @@ import pytest
 from tests.conformance.fixtures import evaluator
 from tests.core.definitions import POLICIES, read_file
 from tests.core.definitions import shipped as shipped_definition
+from webhook.access.object import bind
+from webhook.access.status import UNDEFINED
+from webhook.access.tree import DEEPEST, Node, child_kinds, has_states, trees, walk
 from webhook.cli import definitions
-from webhook.core.workload.bound import bind
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.object_tree import (
-    DEEPEST,
-    Node,
-    child_kinds,
-    has_states,
-    trees,
-    walk,
-)
-from webhook.core.workload.status import UNDEFINED
+from webhook.pods.definition import Definition
 
 
 def condition(text: str) -> dict[str, str]:

@@ -11,15 +11,15 @@ import yaml
 
 from tests.core import building
 from tests.core.building import container, deployment, job, mutated, pod, pytorchjob, validated
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.policy.combine import GUARDED
-from webhook.core.source import SourceDocument
-from webhook.core.wording import refusal
-from webhook.core.workload.bindings.git_sync import is_git_image, repository_of
-from webhook.core.workload.vocabulary import Vocabulary
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.decision.messages import refusal
+from webhook.documents.source import SourceDocument
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.fields.storage.git_sync import is_git_image, repository_of
+from webhook.policy.combine import GUARDED
 
 WORDS = Vocabulary(
     git_image="registry.k8s.io/git-sync/git-sync:v4.4.0",

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from tests.core.building import catalog, container, pod, request
-from webhook.core.decide import decide
-from webhook.core.decision import Denied
-from webhook.core.references import References
-from webhook.core.request import ObjectRead, Stage, Treatment
-from webhook.core.suggested import Suggestion, suggest
+from webhook.decision.decide import decide
+from webhook.decision.suggested import Suggestion, suggest
+from webhook.evaluation.outcome import Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import ObjectRead, Stage, Treatment
 
 RULES = catalog(
     """

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.core import building
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Denied
-from webhook.core.policy.combine import GUARDED
-from webhook.core.references import References
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.offline import Place, judge
+from webhook.cases.run_offline import Place, judge
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Denied
+from webhook.evaluation.references import References
+from webhook.policy.combine import GUARDED
 
 Json = dict[str, Any]
 LIMITS = ("maxReplicas", "autoscaling.maxReplicas")

@@ -27,7 +27,7 @@ from tests.core.building import (
     served,
     validated,
 )
-from webhook.core.decision import Allowed
+from webhook.evaluation.outcome import Allowed
 
 DEFAULTS = """
 defaults:

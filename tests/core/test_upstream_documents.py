@@ -9,13 +9,13 @@ import pytest
 
 from tests.conformance.fixtures import evaluator
 from tests.core.definitions import children, document, root
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import bind
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.foreign import evaluate, given
-from webhook.core.workload.interface import Interface, parse_interface
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.scale import read_scales
+from webhook.access.errors import AccessError
+from webhook.access.object import bind
+from webhook.interface.interface import Interface, parse_interface
+from webhook.jq.external import evaluate, given
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.replicas import read_scales
 
 JOBSET = {"group": "jobset.x-k8s.io", "version": "v1alpha2", "kind": "JobSet"}
 

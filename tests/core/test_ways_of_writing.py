@@ -28,9 +28,9 @@ from tests.core.building import (
     shell,
     template,
 )
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.intent import LAST_APPLIED
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.intent import LAST_APPLIED
+from webhook.evaluation.outcome import Allowed
 
 # A default that anybody may change, and one that nobody may. The server has 30 and IfNotPresent.
 OPEN = "defaults: {terminationGracePeriodSeconds: 20}"

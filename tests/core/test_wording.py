@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core import decision, wording
-from webhook.core.decision import Change, Violation
-from webhook.core.problem import Problem, Source
+from webhook.decision import messages as wording
+from webhook.documents.problem import Problem, Source
+from webhook.evaluation import outcome as decision
+from webhook.evaluation.outcome import Change, Violation
 
 SOURCE = Source("gpu-limits", "cluster", message="Ask us", docs_url="https://wiki/gpu")
 PLACE = ("spec", "containers", 0, "resources", "limits", "nvidia.com/gpu")

@@ -12,17 +12,17 @@ import pytest
 from tests.core import building
 from tests.core.definitions import shipped
 from tests.core.test_scale import scaled
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.plan import compile_plan, component_roles
-from webhook.core.policy import values
-from webhook.core.policy.combine import STRICTEST
-from webhook.core.policy.fields import TABLE
-from webhook.core.references import References
-from webhook.core.request import Request
-from webhook.core.workload import written
-from webhook.core.workload.profile_model import Written
-from webhook.core.workload.written import Place, form_of
+from webhook.catalog.plan import compile_plan, component_roles
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request
+from webhook.fields import notation as written
+from webhook.fields.notation import Place, form_of
+from webhook.interface.profile_document import Written
+from webhook.policy import values
+from webhook.policy.combine import STRICTEST
+from webhook.policy.table import TABLE
 
 KIND = {"group": "models.example.com", "version": "v1", "kind": "Model"}
 INTERFACE = {

@@ -26,11 +26,11 @@ from tests.core.building import (
     validated,
 )
 from webhook.admission.judge import judge_review
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.pointer import display
-from webhook.core.references import References
-from webhook.core.wording import violation_text
+from webhook.catalog.catalog import Catalog
+from webhook.decision.messages import violation_text
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.objects.path import display
 
 CONTROLLER = "system:serviceaccount:appwrapper-system:appwrapper-controller-manager"
 SOFT = "defaults: {workingDir: /w}"
@@ -213,8 +213,8 @@ def test_all_that_is_wrapped_counts_against_the_budgets() -> None:
 @pytest.mark.parametrize(
     ("limit", "most", "reason", "body"),
     [
-        ("views.MOST_CONTAINERS", 3, "containers", job(*map(container, "abc"))),
-        ("views.MOST_ENTRIES", 3, "entries", job(*map(container, "abc"))),
+        ("pods.MOST_CONTAINERS", 3, "containers", job(*map(container, "abc"))),
+        ("pods.MOST_ENTRIES", 3, "entries", job(*map(container, "abc"))),
         ("MAX_LOCATIONS", 3, "locations", wrapper(job(), job())),
         ("MAX_LOCATIONS", 2, "locations", wrapper(pytorchjob())),
         ("MOST_CONTAINERS", 3, "containers", wrapper(job(), job(*map(container, "ab")))),
@@ -225,7 +225,7 @@ def test_an_object_may_use_up_its_budget(
     limit: str, most: int, reason: str, body: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wrapper is an object of its own, and a PyTorchJob of two kinds of pods has two locations."""
-    module = "webhook.core.judgement" if "." in limit else "webhook.core.wrapped"
+    module = "webhook.decision" if "." in limit else "webhook.decision.wrapped"
     monkeypatch.setattr(f"{module}.{limit}", most)
     assert isinstance(mutated(catalog(SOFT), body), Allowed)
     monkeypatch.setattr(f"{module}.{limit}", most - 1)

@@ -13,15 +13,16 @@ import pytest
 
 from tests import everything
 from tests.core.test_everything import catalog_of, manifests
-from webhook.cases import installation, reading
+from webhook.cases import installation
+from webhook.cases import read as reading
 from webhook.cases.case import Case
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied, Violation, Warning
-from webhook.core.pointer import Path
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.offline import Place, judge, request_of
+from webhook.cases.run_offline import Place, judge, request_of
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Denied, Violation, Warning
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.objects.path import Path
 
 GOLDEN = FilePath(__file__).parent.parent / "golden"
 CASES = [each for each in reading.cases_in(GOLDEN) if each.offline]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.core.building import catalog
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import bind
-from webhook.core.workload.component_access import Replicas
+from webhook.access.component import Replicas
+from webhook.access.errors import AccessError
+from webhook.access.object import bind
 
 
 def written(job: dict[str, Any], pods: int) -> Any:

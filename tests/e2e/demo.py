@@ -30,9 +30,9 @@ from tests.e2e.testbed.missing import MissingTestbed
 from tools.demo.report import console, facts, say
 from tools.demo.webhook import DemoError, Webhook
 from tools.demo.webhook import start as start_podgate
-from webhook.control.registration import Target, configurations
-from webhook.core.workload.vocabulary import GOVERNED_LABEL
-from webhook.loader import Sources, load
+from webhook.controller.registration import Target, configurations
+from webhook.evaluation.installation import GOVERNED_LABEL
+from webhook.sources.load import Sources, load
 
 FOLDER = REPOSITORY / ".cluster"
 POLICIES = REPOSITORY / "policies" / "examples" / "demo" / "policies.yaml"

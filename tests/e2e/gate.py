@@ -19,8 +19,8 @@ from tests.e2e.objects import version_of
 from tests.e2e.recorder import Recorder
 from tests.e2e.served import PATIENCE, Served
 from tests.e2e.testbed.cluster import Cluster
-from webhook.control.registration import Target, configurations
-from webhook.loader import Sources, load
+from webhook.controller.registration import Target, configurations
+from webhook.sources.load import Sources, load
 
 MANIFESTS = Path(__file__).parent / "manifests"
 GOVERNED_LABEL = "podgate.dev/governed"

@@ -24,8 +24,8 @@ from tests.e2e.test_controller import (  # noqa: F401 - fixtures
 )
 from tests.e2e.test_living_cluster import POLICIES, A, B, images, put, running
 from tests.e2e.testbed.cluster import Cluster
-from webhook.configmaps import LABEL
-from webhook.control.last_good import NAME, collection_of, documents_of
+from webhook.sources.configmaps import LABEL
+from webhook.sources.last_good import NAME, collection_of, documents_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 

@@ -18,7 +18,7 @@ from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.cluster import Cluster
-from webhook.core.catalog import Catalog
+from webhook.catalog.catalog import Catalog
 
 pytestmark = pytest.mark.e2e
 

@@ -27,7 +27,7 @@ from tests.e2e.test_living_cluster import (  # noqa: F401 - fixtures
     living,
     put,
 )
-from webhook.control.created_claims import LABEL
+from webhook.controller.created_claims import LABEL
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"

@@ -15,9 +15,9 @@ from tests.cli.running import podgate
 from tests.core.definitions import POLICIES, base, children, root
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
-from webhook.adapters.files import read_all
-from webhook.core.policy.envelope import VERSION
-from webhook.core.workload.names import ALL, INTERFACES, PROVIDED, KindNames
+from webhook.interface.names import ALL, INTERFACES, PROVIDED, KindNames
+from webhook.policy.envelope import VERSION
+from webhook.sources.files import read_all
 
 pytestmark = pytest.mark.e2e
 

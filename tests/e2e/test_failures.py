@@ -26,8 +26,8 @@ from tests.e2e.front import Front
 from tests.e2e.gate import Gate, wait_for
 from tests.e2e.objects import Json
 from tests.e2e.served import Certificates, Served, serving
-from webhook.control.registration import Options, Target, configurations
-from webhook.loader import Sources, load
+from webhook.controller.registration import Options, Target, configurations
+from webhook.sources.load import Sources, load
 
 pytestmark = pytest.mark.e2e
 

@@ -20,8 +20,8 @@ from tests.cli.running import podgate
 from tests.e2e.api import Api, Json
 from tests.e2e.served import PODGATE, Certificates, environment, free_port
 from tests.e2e.testbed.cluster import Cluster
-from webhook.control.registration import Options, Target, documents_configuration
-from webhook.core.workload import names
+from webhook.controller.registration import Options, Target, documents_configuration
+from webhook.interface import names
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 
@@ -86,7 +86,7 @@ class Living:
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-                if b"webhook.watcher" in command and self.descends(int(entry.name)):
+                if b"webhook.sources.reader" in command and self.descends(int(entry.name)):
                     found.append(int(entry.name))
         return found
 

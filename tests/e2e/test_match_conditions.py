@@ -12,8 +12,8 @@ import yaml
 
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
-from webhook.control.registration import Options, Target, configurations
-from webhook.loader import Sources, load
+from webhook.controller.registration import Options, Target, configurations
+from webhook.sources.load import Sources, load
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 

@@ -30,8 +30,8 @@ from tests.e2e.test_living_cluster import (  # noqa: F401 - fixtures
     put,
 )
 from tests.e2e.testbed.cluster import Cluster
-from webhook.control.contests import FREE
-from webhook.control.platforms import AKS
+from webhook.controller.contests import FREE
+from webhook.controller.platforms import AKS
 
 Json = dict[str, Any]
 HOOK = 'configuration="validatingwebhookconfiguration/podgate"'

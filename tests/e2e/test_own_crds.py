@@ -15,9 +15,9 @@ from tests.core.test_exceptions import exception
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
 from tests.everything import defaults, rules
-from webhook.adapters.files import read_all
-from webhook.core.workload import names
-from webhook.loader import shipped_paths
+from webhook.interface import names
+from webhook.sources.files import read_all
+from webhook.sources.load import shipped_paths
 
 pytestmark = pytest.mark.e2e
 

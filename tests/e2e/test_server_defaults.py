@@ -24,9 +24,10 @@ from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.probe.__main__ import probe
 from tests.e2e.testbed.probe.client import Client, RefusedError
 from tests.e2e.testbed.probe.kinds import KINDS, Json, Kind
-from webhook.core import quantity, server_rules
-from webhook.core.server_defaults import ServerDefaults
-from webhook.core.workload.pod_shape import CONTAINER_KEYS, POD_KEYS
+from webhook.evaluation import server_rules
+from webhook.evaluation.server_defaults import ServerDefaults
+from webhook.interface.pod_keys import CONTAINER_KEYS, POD_KEYS
+from webhook.objects import quantity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 

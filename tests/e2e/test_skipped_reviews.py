@@ -17,16 +17,16 @@ from tests.e2e.condition_oracle import Answer, evaluate
 from tests.e2e.conftest import bed_or_skip
 from tests.reviews.record import RECORDED
 from tests.test_matrix import NOTHING_GOES, SUBRESOURCES, definitions, objects
-from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review
-from webhook.control.match_conditions import conditions, senders_of, skips_of
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.core.workload.coverage import members
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.controller.match_conditions import conditions, senders_of, skips_of
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.pods.coverage import members
 
 pytestmark = pytest.mark.e2e
 

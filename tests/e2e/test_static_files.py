@@ -18,7 +18,7 @@ from tests.e2e.served import Certificates, Served, serving
 from tests.e2e.test_living_cluster import A, images
 from tests.e2e.testbed import releases
 from tests.e2e.testbed.cluster import Cluster, NotStartedError
-from webhook.registrar import probe
+from webhook.controller.registrar import probe
 
 pytestmark = pytest.mark.e2e
 

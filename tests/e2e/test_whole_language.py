@@ -19,10 +19,10 @@ from tests.e2e.served import offline
 from tests.e2e.test_twin import in_cluster, in_order
 from tests.e2e.test_zz_replay import answer, generation_of
 from tests.e2e.testbed import releases
-from webhook.core.assemble import Choices
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.row import NOTHING
-from webhook.loader import Sources, load
+from webhook.catalog.build import Choices
+from webhook.policy.row import NOTHING
+from webhook.policy.table import TABLE
+from webhook.sources.load import Sources, load
 
 pytestmark = pytest.mark.e2e
 

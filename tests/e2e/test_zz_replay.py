@@ -13,11 +13,11 @@ from tests.e2e.recorder import Recording
 from tests.e2e.testbed import releases
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, parse_review, respond
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.loader import Sources, load
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.sources.load import Sources, load
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
 

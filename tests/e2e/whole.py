@@ -16,8 +16,8 @@ from tests.e2e.gate import GOVERNED_LABEL, QUIET, Gate
 from tests.e2e.objects import Json, version_of
 from tests.e2e.recorder import Recorder, Recording
 from tests.e2e.served import Served, serving
-from webhook.control.registration import Target, configurations
-from webhook.loader import Sources, load
+from webhook.controller.registration import Target, configurations
+from webhook.sources.load import Sources, load
 
 HERE = Path(__file__).parent / "whole"
 NAME = "podgate-whole"

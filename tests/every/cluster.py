@@ -14,8 +14,8 @@ from click.testing import Result
 
 from tests import corpus
 from tests.every.neighbours import POD
-from webhook.adapters.api_server import ApiError
-from webhook.core.workload.definition import Definition
+from webhook.cluster.client import ApiError
+from webhook.pods.definition import Definition
 
 Json = dict[str, Any]
 SPACE = "neighbours"

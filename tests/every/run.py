@@ -23,9 +23,9 @@ from tests.cli.running import podgate
 from tests.every import cluster, neighbours, sources
 from tests.every.commands import SETTINGS, SORTS
 from tests.mutated import Mutant, mutants, objects
-from webhook.adapters.yaml_source import read_documents
 from webhook.cli import definitions
-from webhook.core.workload.definition import Definition
+from webhook.documents.yaml_source import read_documents
+from webhook.pods.definition import Definition
 
 BATCH = 40
 NEIGHBOURS = 4

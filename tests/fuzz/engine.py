@@ -26,9 +26,9 @@ from tests.fuzz.kinds import every
 from tests.fuzz.places import Place
 from tests.fuzz.reviews import Outcome, decision, patched, reasons, rules, send
 from tests.fuzz.ways import Breach, Way
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.request import Stage
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.request import Stage
 
 RESOURCES = {
     "limits": {"cpu": "500m", "memory": "256Mi"},

@@ -12,9 +12,9 @@ from typing import Any, Final
 from tests.core.building import catalog, policy
 from tests.fuzz.places import Place
 from tests.fuzz.ways import Breach, Way, tree
-from webhook.core.catalog import Catalog
-from webhook.core.policy.fields import TABLE
-from webhook.core.workload.definition import Definition
+from webhook.catalog.catalog import Catalog
+from webhook.pods.definition import Definition
+from webhook.policy.table import TABLE
 
 BOUND: Final = 1_000_000
 STEP: Final = re.compile(r'\.(\w+)|(\[\])|\["([^"]+)"\]')

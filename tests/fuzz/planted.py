@@ -17,12 +17,14 @@ from tests.fuzz import reviews
 from tests.fuzz.breaches import APP
 from tests.fuzz.disguises import LAST_APPLIED
 from webhook.admission import judge
-from webhook.admission.exemptions import treatment
-from webhook.core import decide, pointer, quantity
-from webhook.core.decision import Allowed, Decision, Denied, Violation
-from webhook.core.owners import controller_of
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload import coverage
+from webhook.admission.request_class import treatment
+from webhook.decision import decide
+from webhook.decision.owners import controller_of
+from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.objects import path as pointer
+from webhook.objects import quantity
+from webhook.pods import coverage
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 LISTS = ("containers", "initContainers", "ephemeralContainers")

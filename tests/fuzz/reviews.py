@@ -14,11 +14,11 @@ from tests.core.building import catalog, policy
 from tests.fuzz.disguises import NAMESPACE, Attempt, pod_of
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, parse_review
-from webhook.core import wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Stage
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
 
 REFERENCES = References()
 UNCOVERED = "uncovered"

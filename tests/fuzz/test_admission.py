@@ -14,7 +14,7 @@ from tests.fuzz.kinds import every
 from tests.fuzz.places import FILE, NOT_PODS, rows_of
 from tests.fuzz.report import SPELLINGS, Report
 from tests.fuzz.reviews import send
-from webhook.core.workload.locating.locate import locate
+from webhook.pods.locate import locate
 
 SEED = 13
 COUNT = 20_500

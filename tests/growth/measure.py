@@ -9,10 +9,10 @@ from typing import Any
 
 from webhook.admission.judge import judge_review
 from webhook.admission.review import respond
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, go_on
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, go_on
 
 Document = dict[str, Any]
 

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from tests import everything
-from webhook.adapters.files import read_all
-from webhook.adapters.yaml_source import read_documents
-from webhook.core import wording
-from webhook.core.assemble import Choices, assemble
-from webhook.core.catalog import Catalog
-from webhook.core.workload.injected_items import Injected, InjectedItem
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.installation import Vocabulary
+from webhook.interface.injected_items import Injected, InjectedItem
+from webhook.sources.files import read_all
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths
 
 SIDECAR = {"name": "proxy-*", "image": "registry.example.com/proxy:*"}
 

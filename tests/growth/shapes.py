@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.core.building import KINDS, container, deployment, pod_spec, shell, template
-from webhook.core.intent import LAST_APPLIED
+from webhook.evaluation.intent import LAST_APPLIED
 
 Change = Callable[[dict[str, Any], int], None]
 """Puts so many entries into a pod template, or into a whole object."""

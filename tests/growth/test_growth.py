@@ -11,8 +11,8 @@ import pytest
 
 from tests.growth import measure, policies, shapes
 from tests.growth.counting import counted, lines
-from webhook.core.catalog import Catalog
-from webhook.core.request import ObjectRead, Overdue, Stage
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.request import ObjectRead, Overdue, Stage
 
 TIMES = 4
 MOST = 4.3

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.core.catalog import Catalog
-from webhook.core.request import Request
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.request import Request
 
 OWNER = {"name": "o", "uid": "11111111-1111-4111-8111-111111111111", "controller": True}
 PERSON = "somebody@example.com"

@@ -14,7 +14,7 @@ from typing import Any
 import jsonpatch
 
 from tests.e2e.testbed import upstream
-from webhook.adapters.yaml_source import read_documents
+from webhook.documents.yaml_source import read_documents
 
 FOLDER = Path(__file__).with_name("samples")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -14,12 +14,12 @@ import yaml
 from tests.core.building import catalog, policy
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.pointer import display
-from webhook.core.references import References
-from webhook.core.request import ObjectRead, Request, Stage
-from webhook.loader import trusted_list
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import ObjectRead, Request, Stage
+from webhook.objects.path import display
+from webhook.sources.load import trusted_list
 
 AT_LAST = "denied-at-last"
 """What only the validating pass refuses."""

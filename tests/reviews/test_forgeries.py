@@ -24,12 +24,12 @@ from tests.reviews.forgeries import (
 )
 from tests.reviews.record import RECORDED, numbered
 from tests.reviews.table import OF_RECORDED, as_installed, asked
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
+from webhook.admission.request_class import treatment
+from webhook.catalog.catalog import Catalog
+from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
 
 CATALOGS = {
     **OF_RECORDED.catalogs,

@@ -8,12 +8,12 @@ import pytest
 
 from tests.reviews.record import RECORDED, numbered
 from tests.reviews.table import OF_RECORDED, Expected, asked, assert_decided
-from webhook.admission.exemptions import treatment
 from webhook.admission.judge import judge_review
-from webhook.core.decision import Denied
-from webhook.core.owners import owner_reference
-from webhook.core.references import References
-from webhook.core.request import Treatment
+from webhook.admission.request_class import treatment
+from webhook.decision.owners import owner_reference
+from webhook.evaluation.outcome import Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Treatment
 
 EXPECTED = pytest.mark.parametrize("row", list(OF_RECORDED.expected()), ids=str)
 

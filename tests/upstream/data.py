@@ -19,8 +19,8 @@ from typing import Any
 from tests.e2e.testbed import cache, upstream
 from tests.reviews import samples
 from tests.upstream import outlines
-from webhook.adapters.yaml_source import read_documents
-from webhook.core.workload.coverage import pod_like
+from webhook.documents.yaml_source import read_documents
+from webhook.pods.coverage import pod_like
 
 TRAINING = ("jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")
 OWN = Path(__file__).with_name("own")

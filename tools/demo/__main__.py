@@ -15,16 +15,17 @@ from rich.console import Console
 
 from tools.demo.report import Outcome, console, facts, say, tell
 from tools.demo.webhook import DemoError, Webhook, patched, review_of, running
-from webhook.adapters.files import read_all, shipped_folder
 from webhook.admission.judge import judge_review
 from webhook.admission.review import parse_review
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
-from webhook.core import pointer, wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed
-from webhook.core.references import References
-from webhook.core.request import Request, Stage
-from webhook.loader import Sources
+from webhook.decision import messages as wording
+from webhook.evaluation.outcome import Allowed
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
+from webhook.objects import path as pointer
+from webhook.sources.files import read_all, shipped_folder
+from webhook.sources.load import Sources
 
 FOLDER = shipped_folder() / "examples" / "demo"
 POLICIES = FOLDER / "policies.yaml"

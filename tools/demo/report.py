@@ -15,11 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tools.demo.webhook import Answer
-from webhook.core import pointer, texts, wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Allowed, Change, Decision, Denied, Violation
-from webhook.core.request import Request
-from webhook.core.workload.locating.locate import locate
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.evaluation.outcome import Allowed, Change, Decision, Denied, Violation
+from webhook.evaluation.request import Request
+from webhook.objects import path as pointer
+from webhook.pods.locate import locate
 
 NARROWEST, WIDEST, VALUES = 60, 120, 16
 STEPS = re.compile(r"\.?[^.\[]+(?:\[[^\]]*\])*|.")

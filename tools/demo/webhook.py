@@ -25,10 +25,10 @@ import orjson
 
 from certs.development import ensure_development_certificates
 from certs.problem import CertificateProblem
-from webhook.core import pointer
-from webhook.core.catalog import Catalog
-from webhook.core.patch import Draft
-from webhook.core.workload.definition import Definition
+from webhook.catalog.catalog import Catalog
+from webhook.objects import path as pointer
+from webhook.objects.draft import Draft
+from webhook.pods.definition import Definition
 
 LOCAL = "127.0.0.1"
 START_SECONDS = 30.0

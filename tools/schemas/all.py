@@ -11,10 +11,10 @@ from pydantic_core import core_schema
 from tools.schemas.definitions import definitions
 from tools.schemas.documents import custom_resource, documents
 from tools.schemas.forms import Schema
-from webhook.core.workload import profile
-from webhook.core.workload.definition_model import InterfaceSpec
-from webhook.core.workload.profile_model import ProfileSpec
-from webhook.core.workload.typed import Model
+from webhook.documents.read_model import Model
+from webhook.interface import profile
+from webhook.interface.document import InterfaceSpec
+from webhook.interface.profile_document import ProfileSpec
 
 INTERFACES = {"ResourceInterface": "optimization.nvidia.com/v1alpha1", "Karta": "run.ai/v1alpha1"}
 

@@ -20,11 +20,11 @@ from tools.schemas.forms import (
     ref,
 )
 from tools.schemas.rulesets import rule_leaves, ruleset, ruleset_name
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.default_from import ROLE_WORDS
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.model import COMPONENTS, ROLES
-from webhook.core.policy.selectors import OPERATORS
+from webhook.policy.catalogue import GROUPS
+from webhook.policy.default_from import ROLE_WORDS
+from webhook.policy.policy import COMPONENTS, ROLES
+from webhook.policy.selectors import OPERATORS
+from webhook.policy.table import TABLE
 
 BODY_TEXTS = {
     "defaults": "Values for what a workload leaves open.",

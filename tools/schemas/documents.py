@@ -5,8 +5,9 @@ from __future__ import annotations
 from tools.schemas.definitions import BODY_TEXTS
 from tools.schemas.fields import attributes_of
 from tools.schemas.forms import ANYTHING, TEXT, Schema, any_case, choice, closed, ref
-from webhook.core.policy import assets, forms
-from webhook.core.policy.envelope import (
+from webhook.policy import asset_document as assets
+from webhook.policy import forms
+from webhook.policy.envelope import (
     BODY,
     CLUSTER_KIND,
     CONTAINERS,
@@ -17,9 +18,9 @@ from webhook.core.policy.envelope import (
     OBJECT_MEMBERS,
     VERSION,
 )
-from webhook.core.policy.leaves import items_of
-from webhook.core.policy.model import SCOPES
-from webhook.core.policy.row import ALL_TYPES, Field
+from webhook.policy.leaves import items_of
+from webhook.policy.policy import SCOPES
+from webhook.policy.row import ALL_TYPES, Field
 
 BARE, API = "bare", "api"
 

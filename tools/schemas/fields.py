@@ -8,11 +8,11 @@ from tools.schemas.forms import NULL, Schema, any_case, anycase_closed, ref
 from tools.schemas.leaves import described, value_of
 from tools.schemas.rulesets import as_array, rules_of, ruleset
 from tools.schemas.tree import attribute_aliases, field_aliases, tree_of
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import items_of, leaf_type
-from webhook.core.policy.row import Field, Items
-from webhook.core.policy.rule_objects import ITEM_RULES
-from webhook.core.policy.tree import ATTRIBUTES, INSTANCES
+from webhook.policy.body_tree import ATTRIBUTES, INSTANCES
+from webhook.policy.leaves import items_of, leaf_type
+from webhook.policy.row import Field, Items
+from webhook.policy.rule_objects import ITEM_RULES
+from webhook.policy.table import TABLE
 
 
 def attributes_of(row: Field, without: Iterable[str] = ()) -> Schema:

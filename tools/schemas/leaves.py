@@ -14,9 +14,9 @@ from tools.schemas.forms import (
     closed,
     sentence,
 )
-from webhook.core.policy import object_shapes, values
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import LeafType
+from webhook.policy import object_shapes, values
+from webhook.policy.leaves import LeafType
+from webhook.policy.table import TABLE
 
 VALUES: Mapping[str, Schema] = {
     "boolean": FLAG,

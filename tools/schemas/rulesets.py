@@ -16,11 +16,11 @@ from tools.schemas.forms import (
     sentence,
 )
 from tools.schemas.leaves import described, takes_list, value_of
-from webhook.core.policy import rules, values
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.leaves import LeafType, leaf_type
-from webhook.core.policy.row import Field
-from webhook.core.policy.rule_objects import ITEM_RULES
+from webhook.policy import rules, values
+from webhook.policy.leaves import LeafType, leaf_type
+from webhook.policy.row import Field
+from webhook.policy.rule_objects import ITEM_RULES
+from webhook.policy.table import TABLE
 
 
 def rules_of(leaf: LeafType, legal: frozenset[str]) -> Schema:

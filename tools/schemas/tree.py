@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tools.schemas.forms import Schema, anycase_closed, deprecated, sentence
-from webhook.core.policy.catalogue import GROUPS
-from webhook.core.policy.fields import TABLE
-from webhook.core.policy.row import Field
-from webhook.core.policy.spelling import join
+from webhook.policy.catalogue import GROUPS
+from webhook.policy.names import join
+from webhook.policy.row import Field
+from webhook.policy.table import TABLE
 
 
 class Tree:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from webhook.core.catalog import Catalog
-from webhook.core.request import Request
-from webhook.core.workload.expressions import Evaluator
-from webhook.core.workload.foreign import Facts, ForeignProgram, evaluate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.wrapped import wrapped_objects
+from webhook.catalog.catalog import Catalog
+from webhook.decision.wrapped import wrapped_objects
+from webhook.evaluation.request import Request
+from webhook.jq.expressions import Evaluator
+from webhook.jq.external import Facts, ForeignProgram, evaluate
+from webhook.pods.location import LocationError
 
 Asked = tuple[tuple[ForeignProgram, ...], tuple[Any, Any]]
 """Paths, and the documents that they are asked of: an object and the one before it."""

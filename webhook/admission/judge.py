@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from webhook.admission.exemptions import treatment
 from webhook.admission.facts import facts_of_all
-from webhook.core.catalog import Catalog
-from webhook.core.decide import decide
-from webhook.core.decision import Decision, Denied
-from webhook.core.references import References
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.expressions import Evaluator
+from webhook.admission.request_class import treatment
+from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Decision, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.jq.expressions import Evaluator
 
 
 def judge_review(

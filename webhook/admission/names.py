@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from webhook.core.policy.object_names import LABEL, LONGEST, SUBDOMAIN
+from webhook.policy.object_names import LABEL, LONGEST, SUBDOMAIN
 
 LABEL_NAME = re.compile(LABEL)
 KIND = re.compile(r"[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")

@@ -10,13 +10,15 @@ from typing import Any, assert_never
 
 import orjson
 
-from webhook.admission import budget, names
-from webhook.core import decision as decisions
-from webhook.core import texts, wording
-from webhook.core.decision import Allowed, Decision, Denied, Violation
-from webhook.core.problem import Problem
-from webhook.core.request import Request, Stage, go_on
-from webhook.core.workload.evaluation import AGAIN
+from webhook.admission import names
+from webhook.admission import timeouts as budget
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.evaluation import outcome as decisions
+from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation
+from webhook.evaluation.request import Request, Stage, go_on
+from webhook.evaluation.state import AGAIN
 
 VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

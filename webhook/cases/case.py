@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from webhook.core.decision import Decision
-from webhook.core.pointer import Path
-from webhook.core.source import SourceDocument
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.outcome import Decision
+from webhook.objects.path import Path
 
 FILE = "case.yaml"
 DOCUMENTS = ("policies", "assets", "interfaces")

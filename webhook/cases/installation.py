@@ -10,24 +10,26 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from webhook.adapters import files
 from webhook.cases.case import CRDS, DOCUMENTS, BadCase, Case
-from webhook.core import pointer, texts, wording
-from webhook.core.assemble import Choices, Documents, assemble, parsed
-from webhook.core.catalog import Catalog
-from webhook.core.pointer import Path
-from webhook.core.policy.combine import COMBINATIONS, GUARDED
-from webhook.core.policy.envelope import Context
-from webhook.core.references import References
-from webhook.core.server_defaults import ServerDefaults
-from webhook.core.source import SourceDocument
-from webhook.core.workload.injected_items import parse_injected
-from webhook.core.workload.kept_shape import Shapes
-from webhook.core.workload.kind_schema import KindSchema, read_schemas
-from webhook.core.workload.trusted_list import parse_trusted
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
-from webhook.offline import Place, references_of
+from webhook.cases.run_offline import Place, references_of
+from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.references import References
+from webhook.evaluation.server_defaults import ServerDefaults
+from webhook.evaluation.trusted_list import parse_trusted
+from webhook.interface.injected_items import parse_injected
+from webhook.interface.kind_schema import KindSchema, read_schemas
+from webhook.interface.pruning import Shapes
+from webhook.objects import path as pointer
+from webhook.objects.path import Path
+from webhook.policy.combine import COMBINATIONS, GUARDED
+from webhook.policy.envelope import Context
+from webhook.sources import files
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
 
 
 @lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from webhook.cases.case import SUBMITTED, BadCase
-from webhook.core.pointer import Path
+from webhook.objects.path import Path
 
 STEP = re.compile(r'\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from webhook.adapters.files import read_all
+from webhook.cases.run_offline import Place, Verdict, judge, manifests_of, references_of
 from webhook.cli import loading, outcomes, report
 from webhook.cli.outcomes import Tally
-from webhook.core.decision import REFUSED
-from webhook.core.policy.combine import GUARDED
-from webhook.loader import DEFAULT_MINOR, Sources
-from webhook.offline import Place, Verdict, judge, manifests_of, references_of
+from webhook.evaluation.outcome import REFUSED
+from webhook.policy.combine import GUARDED
+from webhook.sources.files import read_all
+from webhook.sources.load import DEFAULT_MINOR, Sources
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Manifests: files, folders, or - for stdin.")

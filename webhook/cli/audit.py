@@ -11,22 +11,32 @@ from typing import Annotated, Any
 
 import typer
 
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.adapters.kubernetes import AccessError
-from webhook.audit import Finding, Labels, audited, governed_namespaces, undefined_objects
+from webhook.catalog.build import assemble, joined
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.watched_documents import Fixed, Living
 from webhook.cli import loading, outcomes
 from webhook.cli.audit_injected import Printer
 from webhook.cli.audit_report import show
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.outcomes import Tally
 from webhook.cli.registration import Governed
-from webhook.cluster import fixed_of
-from webhook.configmaps import ConfigMaps
-from webhook.control.reports import NONE_OF_THEM
-from webhook.core import texts, wording
-from webhook.core.assemble import assemble, joined
-from webhook.core.catalog import Catalog
-from webhook.core.decision import (
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.namespaces import AccessError
+from webhook.controller.audit import (
+    Finding,
+    Labels,
+    audited,
+    governed_namespaces,
+    undefined_objects,
+)
+from webhook.controller.injections import injections
+from webhook.controller.reports import NONE_OF_THEM
+from webhook.controller.scan import api_of_reports
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.evaluation.installation import GOVERNED_LABEL
+from webhook.evaluation.outcome import (
     NOT_EVALUATED,
     REFUSED,
     UNGOVERNED,
@@ -34,14 +44,11 @@ from webhook.core.decision import (
     UNKNOWN_VERSION,
     Violation,
 )
-from webhook.core.living import Fixed, Living
-from webhook.core.policy.combine import GUARDED
-from webhook.core.problem import Problem
-from webhook.core.workload.vocabulary import GOVERNED_LABEL
-from webhook.injections import injections
-from webhook.loader import DEFAULT_MINOR, Sources
-from webhook.scanner import api_of_reports
-from webhook.watcher import collections_of, plain, version_of
+from webhook.policy.combine import GUARDED
+from webhook.sources.catalog_source import fixed_of
+from webhook.sources.configmaps import ConfigMaps
+from webhook.sources.load import DEFAULT_MINOR, Sources
+from webhook.sources.reader import collections_of, plain, version_of
 
 NO_REPORTS = (
     f"{NONE_OF_THEM} is installed, so a controller with --scan-every has nowhere to write reports"

@@ -14,9 +14,10 @@ import yaml
 from webhook.cases.yaml_text import Plain
 from webhook.cli import loading
 from webhook.cli.report import violation_json
-from webhook.core import texts, wording
-from webhook.core.suggested import Entry
-from webhook.injections import Injection
+from webhook.controller.injections import Injection
+from webhook.decision import messages as wording
+from webhook.decision.suggested import Entry
+from webhook.documents import texts
 
 MOST_ENTRIES: Final = 1000
 SAFE: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./:@-]*")

@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 
-from webhook.audit import Finding
 from webhook.cli import loading, outcomes
 from webhook.cli.report import violation_json
-from webhook.core import texts, wording
+from webhook.controller.audit import Finding
+from webhook.decision import messages as wording
+from webhook.documents import texts
 
 
 def show(

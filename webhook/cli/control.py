@@ -16,11 +16,6 @@ import typer
 
 from certs.names import Names
 from certs.state import Policy
-from webhook.adapters import side_port, telemetry
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.adapters.kubernetes import AccessError
-from webhook.adapters.processes import Processes
-from webhook.certificates import Certificates
 from webhook.cli import loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.registration import (
@@ -35,13 +30,18 @@ from webhook.cli.registration import (
     target_of,
 )
 from webhook.cli.serve import option, sources_of
-from webhook.control.hooks import Wanted, fails_closed, is_switched_off, switched
-from webhook.control.lease import Election
-from webhook.control.registration import Options, Target, configurations
-from webhook.controller import RENEWED, Controller
-from webhook.core import texts
-from webhook.server import bound
-from webhook.settings import Settings, is_address
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.lease import Election
+from webhook.cluster.namespaces import AccessError
+from webhook.controller.certificates import Certificates
+from webhook.controller.controller import RENEWED, Controller
+from webhook.controller.hooks import Wanted, fails_closed, is_switched_off, switched
+from webhook.controller.registration import Options, Target, configurations
+from webhook.documents import texts
+from webhook.server.serve import bound
+from webhook.service import side_port, telemetry
+from webhook.service.processes import Processes
+from webhook.service.settings import Settings, is_address
 
 HELD, TRIES = 60, 10
 FILES = (

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from webhook.adapters.files import read_all
 from webhook.cli import loading, outcomes
-from webhook.core import texts
-from webhook.core.policy.convert import INEXACT
-from webhook.core.policy.convert import convert as converted
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.row import ALL_TYPES
-from webhook.core.problem import Problem
-from webhook.core.source import resolve, resolve_as_kubectl
-from webhook.core.texts import clean, cut
+from webhook.convert.policy import INEXACT
+from webhook.convert.policy import convert as converted
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.documents.source import resolve, resolve_as_kubectl
+from webhook.documents.texts import clean, cut
+from webhook.policy.envelope import Context
+from webhook.policy.row import ALL_TYPES
+from webhook.sources.files import read_all
 
 NOT_EXPRESSED = 1
 

@@ -13,12 +13,12 @@ import orjson
 import typer
 import yaml
 
-from webhook.adapters import kubernetes
-from webhook.adapters.files import shipped_folder
-from webhook.adapters.kubernetes import Access, AccessError, Credentials
 from webhook.cli import loading
-from webhook.control.crds import Json, step_for, why_left
-from webhook.core.workload import names
+from webhook.cluster import namespaces as kubernetes
+from webhook.cluster.namespaces import Access, AccessError, Credentials
+from webhook.controller.crds import Json, step_for, why_left
+from webhook.interface import names
+from webhook.sources.files import shipped_folder
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MANAGER = "fieldManager=podgate"

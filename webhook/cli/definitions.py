@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from webhook import jq
-from webhook.adapters.files import STDIN, read_all
+from webhook.catalog.build import Choices, assemble
 from webhook.cli import loading
-from webhook.core import texts
-from webhook.core.assemble import Choices, assemble
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.texts import clean
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.infer_schema import Schema
-from webhook.core.workload.interface import is_interface
-from webhook.core.workload.profile import is_profile
-from webhook.core.workload.suggestions import closest
-from webhook.loader import shipped_paths
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.documents.suggestions import closest
+from webhook.documents.texts import clean
+from webhook.interface.crd_schema import Schema
+from webhook.interface.interface import is_interface
+from webhook.interface.profile import is_profile
+from webhook.libjq import evaluator as jq
+from webhook.pods.definition import Definition
+from webhook.sources.files import STDIN, read_all
+from webhook.sources.load import shipped_paths
 
 KindName = tuple[str, str]
 Known = Mapping[KindName, tuple[Definition, ...]]

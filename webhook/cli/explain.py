@@ -10,34 +10,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 import yaml
 
-from webhook import jq
-from webhook.adapters.files import read_all
-from webhook.admission import budget
+from webhook.admission import timeouts as budget
 from webhook.admission.facts import facts_of
-from webhook.cli import loading, outcomes
-from webhook.cli.explain_json import kind_json, object_json, type_json
-from webhook.cli.explain_text import Page, kind_text, object_text, type_text
-from webhook.cli.outcomes import Tally
-from webhook.cli.policies_in_force import policies_yaml
-from webhook.core import texts
-from webhook.core.catalog import Catalog
-from webhook.core.decision import REFUSED, UNGOVERNED
-from webhook.core.explain.kinds import component_names, find_kind
-from webhook.core.explain.leaves import explain_kind
-from webhook.core.explain.model import KindReport, ObjectReport
-from webhook.core.explain.namespaces import explain_namespace
-from webhook.core.explain.objects import explain_object
-from webhook.core.explain.wrapped import taken_apart
-from webhook.core.owners import others_of
-from webhook.core.pointer import display
-from webhook.core.policy.combine import GUARDED
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.workload.foreign import Facts, given
-from webhook.core.workload.suggestions import closest
-from webhook.core.wrapped import facts_for
-from webhook.loader import DEFAULT_MINOR, Sources
-from webhook.offline import (
+from webhook.cases.run_offline import (
     Place,
     Verdict,
     judge,
@@ -46,6 +21,31 @@ from webhook.offline import (
     references_of,
     request_of,
 )
+from webhook.catalog.catalog import Catalog
+from webhook.cli import loading, outcomes
+from webhook.cli.explain_json import kind_json, object_json, type_json
+from webhook.cli.explain_text import Page, kind_text, object_text, type_text
+from webhook.cli.outcomes import Tally
+from webhook.cli.policies_in_force import policies_yaml
+from webhook.decision.owners import others_of
+from webhook.decision.wrapped import facts_for
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.documents.suggestions import closest
+from webhook.evaluation.outcome import REFUSED, UNGOVERNED
+from webhook.evaluation.references import References
+from webhook.explain.kinds import component_names, find_kind
+from webhook.explain.leaves import explain_kind
+from webhook.explain.model import KindReport, ObjectReport
+from webhook.explain.namespaces import explain_namespace
+from webhook.explain.objects import explain_object
+from webhook.explain.wrapped import taken_apart
+from webhook.jq.external import Facts, given
+from webhook.libjq import evaluator as jq
+from webhook.objects.path import display
+from webhook.policy.combine import GUARDED
+from webhook.sources.files import read_all
+from webhook.sources.load import DEFAULT_MINOR, Sources
 
 Files = Annotated[
     list[str] | None,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.cases.run_offline import Verdict
 from webhook.cli import report
-from webhook.core import pointer, wording
-from webhook.core.explain.model import Entry, FieldReport, KindReport, LeafReport, ObjectReport
-from webhook.core.explain.namespaces import TypeReport
-from webhook.core.pointer import ABSENT
-from webhook.core.problem import Source
-from webhook.offline import Verdict
+from webhook.decision import messages as wording
+from webhook.documents.problem import Source
+from webhook.explain.model import Entry, FieldReport, KindReport, LeafReport, ObjectReport
+from webhook.explain.namespaces import TypeReport
+from webhook.objects import path as pointer
+from webhook.objects.path import ABSENT
 
 
 def source_json(source: Source | None) -> dict[str, Any]:

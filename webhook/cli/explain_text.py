@@ -10,10 +10,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from webhook.cases.run_offline import Verdict
 from webhook.cli import report
-from webhook.core import texts, wording
-from webhook.core.decision import Violation
-from webhook.core.explain.model import (
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.problem import Source
+from webhook.evaluation.outcome import Violation
+from webhook.explain.model import (
     DEFAULT,
     DEFAULT_ITEM,
     IMPOSED,
@@ -24,11 +27,9 @@ from webhook.core.explain.model import (
     LeafReport,
     ObjectReport,
 )
-from webhook.core.explain.namespaces import TypeReport
-from webhook.core.pointer import ABSENT, Path
-from webhook.core.policy.fields import TABLE
-from webhook.core.problem import Source
-from webhook.offline import Verdict
+from webhook.explain.namespaces import TypeReport
+from webhook.objects.path import ABSENT, Path
+from webhook.policy.table import TABLE
 
 HIDDEN = "(not shown)"
 FROM_ITEMS = (DEFAULT_ITEM, IMPOSED)

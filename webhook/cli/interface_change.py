@@ -10,17 +10,17 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from webhook import jq
+from webhook.access.component import Form, Replicas
+from webhook.access.element import TEXTS
+from webhook.access.errors import AccessError
+from webhook.access.object import Bound, BoundComponent, bind
 from webhook.cli import definitions, loading
 from webhook.cli.interface_extract import CORRECT, Given, Manifest, objects_of
 from webhook.cli.lint import write_json
-from webhook.core import texts
-from webhook.core.source import SourceDocument
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import Bound, BoundComponent, bind
-from webhook.core.workload.by_element import TEXTS
-from webhook.core.workload.component_access import Form, Replicas
-from webhook.core.workload.expressions import JqError
+from webhook.documents import texts
+from webhook.documents.source import SourceDocument
+from webhook.jq.expressions import JqError
+from webhook.libjq import evaluator as jq
 
 FORMATS = ("yaml", "json", "patch")
 NUMBERS = ("replicas", "minimum", "maximum")

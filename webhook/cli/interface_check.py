@@ -8,27 +8,22 @@ from typing import Annotated
 
 import typer
 
-from webhook import jq
-from webhook.adapters.files import read_all
 from webhook.cli import definitions, interface_report, lint, loading
 from webhook.cli.interface_report import Findings
-from webhook.core import pointer
-from webhook.core.policy.fields import TABLE
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.definition_check import (
-    check_coverage,
-    check_keys,
-    check_sample,
-    check_schemas,
-)
-from webhook.core.workload.definition_paths import texts
-from webhook.core.workload.infer_schema import Schema
-from webhook.core.workload.interface import is_interface
-from webhook.core.workload.null_safety import check_null_safety
-from webhook.core.workload.profile import check_profile
-from webhook.core.workload.typed import Report
+from webhook.documents.problem import Problem
+from webhook.documents.read_model import Report
+from webhook.documents.source import SourceDocument
+from webhook.interface.crd_schema import Schema
+from webhook.interface.interface import is_interface
+from webhook.interface.jq_paths import texts
+from webhook.interface.null_safety import check_null_safety
+from webhook.interface.profile import check_profile
+from webhook.libjq import evaluator as jq
+from webhook.lint.definition import check_coverage, check_keys, check_sample, check_schemas
+from webhook.objects import path as pointer
+from webhook.pods.definition import Definition
+from webhook.policy.table import TABLE
+from webhook.sources.files import read_all
 
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE…", help="Definitions: files, folders, or - for stdin.")

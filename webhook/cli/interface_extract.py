@@ -6,22 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from webhook import jq
-from webhook.adapters.files import read_all
+from webhook.access.errors import AccessError
+from webhook.access.object import bind
 from webhook.cli import definitions, loading
 from webhook.cli.lint import write_json
-from webhook.core import texts
-from webhook.core.pointer import display
-from webhook.core.source import SourceDocument
-from webhook.core.workload.access_errors import AccessError
-from webhook.core.workload.bound import bind
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.expressions import Evaluator
-from webhook.core.workload.foreign import evaluate, given
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError, PodLocation
-from webhook.core.workload.scale import Scale, read_scales
+from webhook.documents import texts
+from webhook.documents.source import SourceDocument
+from webhook.jq.expressions import Evaluator
+from webhook.jq.external import evaluate, given
+from webhook.libjq import evaluator as jq
+from webhook.objects.path import display
+from webhook.pods.coverage import uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError, PodLocation
+from webhook.pods.replicas import Scale, read_scales
+from webhook.sources.files import read_all
 
 Given = Annotated[
     str,

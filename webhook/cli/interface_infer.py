@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from webhook.adapters.files import read_all
 from webhook.cli import definitions, loading
-from webhook.core import texts
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.workload import infer as drafting
-from webhook.core.workload.infer import Draft, NotACrdError
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.drafting import from_crd as drafting
+from webhook.drafting.from_crd import Draft, NotACrdError
+from webhook.sources.files import read_all
 
 CRD = "CustomResourceDefinition"
 Files = Annotated[

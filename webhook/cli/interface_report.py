@@ -9,11 +9,11 @@ from typing import Any
 
 from webhook.cli import lint
 from webhook.cli.definitions import kind_of_object
-from webhook.core.pointer import display
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition_check import Count
-from webhook.core.workload.definition_paths import Text
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.interface.jq_paths import Text
+from webhook.lint.definition import Count
+from webhook.objects.path import display
 
 
 @dataclass(slots=True)

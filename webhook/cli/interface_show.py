@@ -14,11 +14,11 @@ from rich.text import Text
 from rich.tree import Tree
 
 from webhook.cli import definitions, loading
-from webhook.core.pointer import display
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.definition_model import InterfaceSpec, Topology
-from webhook.core.workload.interface import Component
-from webhook.core.workload.profile import ComponentProfile, FieldPlaces, Profile, Reference, ScaleOf
+from webhook.interface.document import InterfaceSpec, Topology
+from webhook.interface.interface import Component
+from webhook.interface.profile import ComponentProfile, FieldPlaces, Profile, Reference, ScaleOf
+from webhook.objects.path import display
+from webhook.pods.definition import Definition
 
 WIDTH = 80
 Given = Annotated[

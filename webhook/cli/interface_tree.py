@@ -9,18 +9,18 @@ from urllib.parse import quote
 
 import typer
 
-from webhook import jq
-from webhook.adapters.api_server import ApiError, ApiServer
-from webhook.adapters.discovery import discovered
-from webhook.adapters.files import read_all
-from webhook.adapters.kubernetes import AccessError
+from webhook.access.tree import KindName, Node, child_kinds, metadata_of, trees, walk
 from webhook.cli import definitions, loading
 from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.interface_show import Branch, draw
 from webhook.cli.lint import write_json
-from webhook.core import texts
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.object_tree import KindName, Node, child_kinds, metadata_of, trees, walk
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.discovery import discovered
+from webhook.cluster.namespaces import AccessError
+from webhook.documents import texts
+from webhook.libjq import evaluator as jq
+from webhook.pods.definition import Definition
+from webhook.sources.files import read_all
 
 Target = Annotated[
     str, typer.Argument(metavar="KIND/NAME", help="The object, such as jobset/training.")

@@ -12,21 +12,21 @@ from urllib.parse import quote
 
 import typer
 
-from webhook.adapters.files import origin_of, read_all
+from webhook.catalog.build import assemble
+from webhook.catalog.catalog import Catalog
+from webhook.catalog.plan import component_roles
 from webhook.cli import loading
-from webhook.core import wording
-from webhook.core.assemble import assemble
-from webhook.core.catalog import Catalog
-from webhook.core.plan import component_roles
-from webhook.core.policy.combine import GUARDED
-from webhook.core.policy.document import parse_policy
-from webhook.core.policy.lint.checks import lint as advise
-from webhook.core.policy.lint.world import Identity, Kind, World, identity
-from webhook.core.policy.reasons import REASONS
-from webhook.core.problem import Problem
-from webhook.core.source import SourceDocument
-from webhook.core.workload.definition import Definition
-from webhook.loader import Sources, schemas_of, shipped_documents, unrepeated
+from webhook.decision import messages as wording
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.lint.advice import lint as advise
+from webhook.lint.kinds import Identity, Kind, World, identity
+from webhook.pods.definition import Definition
+from webhook.policy.combine import GUARDED
+from webhook.policy.policy_document import parse_policy
+from webhook.policy.reasons import REASONS
+from webhook.sources.files import origin_of, read_all
+from webhook.sources.load import Sources, schemas_of, shipped_documents, unrepeated
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 Paths = Annotated[

@@ -13,16 +13,18 @@ from typing import Annotated, Protocol
 
 import typer
 
-from webhook.core import texts, wording
-from webhook.core.assemble import Choices
-from webhook.core.catalog import Catalog
-from webhook.core.policy.combine import COMBINATIONS, GUARDED
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.row import ALL_TYPES
-from webhook.core.problem import Problem
-from webhook.core.workload.kind_schema import KindSchema
-from webhook.core.workload.vocabulary import NEVER_GOVERNED, Vocabulary
-from webhook.loader import (
+from webhook.catalog.build import Choices
+from webhook.catalog.catalog import Catalog
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.evaluation.installation import NEVER_GOVERNED, Vocabulary
+from webhook.interface.kind_schema import KindSchema
+from webhook.policy.combine import COMBINATIONS, GUARDED
+from webhook.policy.envelope import Context
+from webhook.policy.row import ALL_TYPES
+from webhook.service.settings import Settings
+from webhook.sources.load import (
     DEFAULT_MINOR,
     Sources,
     controllers_list,
@@ -31,7 +33,6 @@ from webhook.loader import (
     schemas_of,
     trusted_list,
 )
-from webhook.settings import Settings
 
 BAD_INPUT = 2
 

@@ -25,7 +25,7 @@ from webhook.cli.review import review
 from webhook.cli.schema import schema
 from webhook.cli.serve import serve
 from webhook.cli.test import run_cases
-from webhook.server import COLLECTION
+from webhook.server.serve import COLLECTION
 
 app = typer.Typer(
     name="podgate",

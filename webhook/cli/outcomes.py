@@ -9,17 +9,17 @@ from typing import Annotated, Final
 
 import typer
 
-from webhook.adapters.files import origin_of, read_all
+from webhook.cases.run_offline import Place, Verdict
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
-from webhook.core import texts
-from webhook.core.catalog import Catalog
-from webhook.core.decision import ALLOWED, FAULT, NO_PODS, NOT_EVALUATED, REFUSED
-from webhook.core.policy.combine import RANK
-from webhook.core.policy.model import Policy
-from webhook.core.problem import Source
-from webhook.core.workload.suggestions import closest
-from webhook.loader import Sources, shipped_paths
-from webhook.offline import Place, Verdict
+from webhook.documents import texts
+from webhook.documents.problem import Source
+from webhook.documents.suggestions import closest
+from webhook.evaluation.outcome import ALLOWED, FAULT, NO_PODS, NOT_EVALUATED, REFUSED
+from webhook.policy.combine import RANK
+from webhook.policy.policy import Policy
+from webhook.sources.files import origin_of, read_all
+from webhook.sources.load import Sources, shipped_paths
 
 WARNING, AUDIT, NONE = "warning", "audit", "none"
 EVERYTHING: Final = (REFUSED, NOT_EVALUATED, WARNING, AUDIT)

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from webhook.adapters.files import read_all
-from webhook.adapters.yaml_source import read_documents
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
 from webhook.cli.convert import as_yaml
 from webhook.cli.outcomes import is_built_in, listed, policy_text
-from webhook.core import texts
-from webhook.core.catalog import Catalog
-from webhook.core.explain.namespaces import (
-    InForce,
-    bound,
-    explain_namespace,
-    policies_in,
-)
-from webhook.core.policy.canonical import object_name
-from webhook.core.policy.convert import convert
-from webhook.core.policy.document import parse_policy
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.model import Policy
-from webhook.loader import Sources
+from webhook.convert.policy import convert
+from webhook.convert.write_policy import object_name
+from webhook.documents import texts
+from webhook.documents.yaml_source import read_documents
+from webhook.explain.namespaces import InForce, bound, explain_namespace, policies_in
+from webhook.policy.envelope import Context
+from webhook.policy.policy import Policy
+from webhook.policy.policy_document import parse_policy
+from webhook.sources.files import read_all
+from webhook.sources.load import Sources
 
 
 def policies_yaml(

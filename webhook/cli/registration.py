@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from webhook.certificates import first_end
 from webhook.cli import loading
-from webhook.control.registration import Options, Target, configurations
-from webhook.control.static import FOLDERS, admission_configuration, heading, static
-from webhook.core import texts
+from webhook.controller.certificates import first_end
+from webhook.controller.registration import Options, Target, configurations
+from webhook.controller.static_registration import FOLDERS, admission_configuration, heading, static
+from webhook.documents import texts
 
 Service = Annotated[
     str | None,

@@ -9,12 +9,13 @@ from typing import Any
 import orjson
 import yaml
 
+from webhook.cases.run_offline import Verdict
 from webhook.cli import loading
 from webhook.cli.loading import Faults
 from webhook.cli.outcomes import is_audited
-from webhook.core import pointer, wording
-from webhook.core.decision import NO_PODS, Change, Denied, Violation
-from webhook.offline import Verdict
+from webhook.decision import messages as wording
+from webhook.evaluation.outcome import NO_PODS, Change, Denied, Violation
+from webhook.objects import path as pointer
 
 
 def violation_json(violation: Violation) -> dict[str, Any]:

@@ -9,22 +9,24 @@ from typing import Annotated
 import orjson
 import typer
 
-from webhook import clock, jq
-from webhook.adapters.files import origin_of, problem_of, read_file
-from webhook.adapters.yaml_source import read_documents
 from webhook.admission.judge import judge_review
 from webhook.admission.review import ReviewFault, fault_response, parse_review, respond
+from webhook.cases.run_offline import policies_for
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading, outcomes
 from webhook.cli.outcomes import Tally
-from webhook.core import texts, wording
-from webhook.core.catalog import Catalog
-from webhook.core.decision import REFUSED, outcome_of, why_not_evaluated
-from webhook.core.policy.combine import GUARDED
-from webhook.core.problem import Problem
-from webhook.core.references import References
-from webhook.core.request import Stage
-from webhook.loader import DEFAULT_MINOR
-from webhook.offline import policies_for
+from webhook.decision import messages as wording
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.documents.yaml_source import read_documents
+from webhook.evaluation.outcome import REFUSED, outcome_of, why_not_evaluated
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Stage
+from webhook.libjq import evaluator as jq
+from webhook.policy.combine import GUARDED
+from webhook.service import clock
+from webhook.sources.files import origin_of, problem_of, read_file
+from webhook.sources.load import DEFAULT_MINOR
 
 SEND = "give an AdmissionReview of admission.k8s.io/v1 as the API server sends it"
 STAGES = tuple(each.value for each in Stage)

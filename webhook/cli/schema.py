@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from webhook.adapters.files import shipped_folder
 from webhook.cli import loading
+from webhook.sources.files import shipped_folder
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

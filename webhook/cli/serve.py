@@ -10,30 +10,31 @@ from typing import Annotated, Any
 
 import typer
 
-from webhook import clock, jq
-from webhook.adapters.claim_shards import ClaimShards
-from webhook.adapters.snapshot import Snapshot
-from webhook.admission.documents import judge_document
-from webhook.admission.exemptions import treatment
 from webhook.admission.facts import foreign_paths
 from webhook.admission.judge import judge_review
+from webhook.admission.own_documents import judge_document
+from webhook.admission.request_class import treatment
+from webhook.catalog.build import Choices
+from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
-from webhook.cluster import ClusterSources, new_folder
-from webhook.core import wording
-from webhook.core.assemble import Choices
-from webhook.core.catalog import Catalog
-from webhook.core.decision import Decision
-from webhook.core.policy.envelope import Context
-from webhook.core.policy.model import Policy, Selector
-from webhook.core.policy.selectors import NAME_LABEL
-from webhook.core.problem import Problem
-from webhook.core.references import ClaimKey, References
-from webhook.core.request import Request, Stage, Treatment
-from webhook.core.workload.vocabulary import Vocabulary
-from webhook.loader import Sources, change_detector, load
-from webhook.server import LoadError
-from webhook.server import serve as run_server
-from webhook.settings import Settings, variable
+from webhook.decision import messages as wording
+from webhook.documents.problem import Problem
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.outcome import Decision
+from webhook.evaluation.references import ClaimKey, References
+from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.libjq import evaluator as jq
+from webhook.policy.envelope import Context
+from webhook.policy.policy import Policy, Selector
+from webhook.policy.selectors import NAME_LABEL
+from webhook.server.serve import LoadError
+from webhook.server.serve import serve as run_server
+from webhook.service import clock
+from webhook.service.settings import Settings, variable
+from webhook.sources.catalog_source import ClusterSources, new_folder
+from webhook.sources.claim_snapshot import ClaimShards
+from webhook.sources.load import Sources, change_detector, load
+from webhook.sources.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from webhook.cases import comparing, reading, rewriting, running
+from webhook.cases import compare as comparing
+from webhook.cases import read as reading
+from webhook.cases import rewrite as rewriting
+from webhook.cases import run as running
 from webhook.cases.case import FILE, BadCase, Case
 from webhook.cli import loading
-from webhook.core.decision import why_not_evaluated
-from webhook.core.texts import clean
-from webhook.core.workload.kind_schema import KindSchema
+from webhook.documents.texts import clean
+from webhook.evaluation.outcome import why_not_evaluated
+from webhook.interface.kind_schema import KindSchema
 
 PASSED, FAILED, UPDATED, ERROR = "passed", "failed", "updated", "error"
 STYLES = {PASSED: "green", FAILED: "red", UPDATED: "yellow", ERROR: "bold red"}

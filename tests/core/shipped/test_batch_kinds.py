@@ -18,11 +18,11 @@ from tests.core.test_shipped_workloads import (
     simple_paths,
     texts,
 )
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError
-from webhook.core.workload.own_forms import REQUIRED
-from webhook.core.workload.scale import UNLIMITED, Scale, read_scales
+from webhook.pods.assemblers.flux_operator import REQUIRED
+from webhook.pods.coverage import uncovered
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError
+from webhook.pods.replicas import UNLIMITED, Scale, read_scales
 
 JOBFLOW = "jobflow.flow.volcano.sh"
 SPARK_CONNECT = "sparkconnect.sparkoperator.k8s.io"

@@ -11,18 +11,18 @@ import pytest
 from tests.core.building import request, shell
 from tests.core.definitions import shipped
 from tests.core.shipped import interactive
-from webhook.admission.exemptions import treatment
-from webhook.core.decide import decide
-from webhook.core.decision import Allowed, Denied
-from webhook.core.patch import Draft
-from webhook.core.references import References
-from webhook.core.request import Treatment
-from webhook.core.workload.bound import bind
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.locating.location import LocationError, PodLocation
-from webhook.core.workload.scale import UNLIMITED, read_scales
-from webhook.loader import Sources, load
+from webhook.access.object import bind
+from webhook.admission.request_class import treatment
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Treatment
+from webhook.objects.draft import Draft
+from webhook.pods.coverage import uncovered
+from webhook.pods.locate import locate
+from webhook.pods.location import LocationError, PodLocation
+from webhook.pods.replicas import UNLIMITED, read_scales
+from webhook.sources.load import Sources, load
 
 WORKSPACE = "devworkspace.workspace.devfile.io"
 INSTANCE = "virtualmachineinstance.kubevirt.io"

@@ -21,13 +21,13 @@ from tests.core.test_shipped_workloads import (
 )
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
-from webhook.core.workload.container_forms import put_base
-from webhook.core.workload.coverage import uncovered
-from webhook.core.workload.definition import Definition
-from webhook.core.workload.locating.locate import locate
-from webhook.core.workload.parts import PodParts
-from webhook.core.workload.scale import read_scales
-from webhook.core.workload.selectors import PodQuery
+from webhook.access.selector import PodQuery
+from webhook.pods.assemble import PodParts
+from webhook.pods.container_fragments import put_base
+from webhook.pods.coverage import uncovered
+from webhook.pods.definition import Definition
+from webhook.pods.locate import locate
+from webhook.pods.replicas import read_scales
 
 LLM = "llminferenceservice.serving.kserve.io"
 CONFIG = "llminferenceserviceconfig.serving.kserve.io"

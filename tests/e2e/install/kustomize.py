@@ -14,7 +14,7 @@ import jsonpatch
 import yaml
 
 from tests.e2e.install.helm import NAMESPACE, ROOT, Json, is_hook, key_of, rendered
-from webhook.core.workload import names
+from webhook.interface import names
 
 DEPLOY = ROOT / "deploy"
 HEADER = "# Generated from deploy/chart by `make kustomize`; do not edit.\n"

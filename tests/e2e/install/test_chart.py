@@ -28,7 +28,7 @@ from tests.e2e.install.helm import (
 from tests.e2e.testbed import binaries, programs
 from tests.e2e.testbed.cluster import Cluster
 from webhook.cli.main import app
-from webhook.settings import Settings
+from webhook.service.settings import Settings
 
 pytestmark = pytest.mark.e2e
 

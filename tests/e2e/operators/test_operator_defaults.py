@@ -15,7 +15,7 @@ from tests.core.test_conversions import CONVERSIONS
 from tests.core.test_operator_defaults import FUNCTIONS, POLICIES, decide_twice
 from tests.e2e.operators.cases import asked, how_to_run
 from tests.e2e.testbed import golang, programs, upstream
-from webhook.adapters.yaml_source import read_documents
+from webhook.documents.yaml_source import read_documents
 
 pytestmark = pytest.mark.e2e
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ from tests.e2e.operators.bed import Bed
 from tests.reviews.record import SCENES, numbered, played, theatre
 from tests.reviews.table import OF_RECORDED, assert_decided
 from webhook.admission.review import parse_review
-from webhook.core.request import Request, Stage
+from webhook.evaluation.request import Request, Stage
 
 pytestmark = pytest.mark.e2e
 

@@ -1,1 +1,0 @@
-"""One foreign thing each: files, HTTP, TLS, telemetry; no adapter imports another."""

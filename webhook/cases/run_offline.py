@@ -1,0 +1,248 @@
+"""The offline twin: manifests as files bring them, judged by the decision of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.admission import timeouts as budget
+from webhook.admission.facts import facts_of
+from webhook.admission.review import TOO_DEEP
+from webhook.catalog.catalog import Catalog
+from webhook.decision.carry_to_manifest import carry
+from webhook.decision.decide import decide
+from webhook.decision.owners import others_of
+from webhook.documents.problem import Problem
+from webhook.documents.source import SourceDocument
+from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
+from webhook.evaluation.outcome import (
+    UNGOVERNED,
+    Allowed,
+    Decision,
+    Denied,
+    outcome_of,
+    why_not_evaluated,
+)
+from webhook.evaluation.references import CLAIM_KINDS, References, claim_spec
+from webhook.evaluation.request import Request, Stage
+from webhook.explain.wrapped import taken_apart
+from webhook.libjq import evaluator as jq
+from webhook.objects.draft import diff
+from webhook.policy.policy import Policy
+from webhook.policy.selectors import NAME_LABEL
+from webhook.service import clock
+
+
+def labels_in(namespace: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels of a namespace, with the one that every cluster adds."""
+    return {**labels, NAME_LABEL: namespace}
+
+
+NOTHING_KNOWN = References({})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one manifest: the decision, and the manifest completed in its author's form.
+
+    `policies` are those in force for it or for what it wraps; `namespace` is where it goes.
+    """
+
+    source: str
+    kind: str
+    name: str
+    decision: Decision
+    object: Any
+    patch: tuple[dict[str, Any], ...] = ()
+    group: str = ""
+    namespace: str = ""
+    policies: tuple[Policy, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the manifest may pass."""
+        return isinstance(self.decision, Allowed)
+
+    @property
+    def outcome(self) -> str:
+        """allowed, refused or not-evaluated."""
+        return outcome_of(self.decision)
+
+    @property
+    def reason(self) -> str:
+        """Why it is not evaluated, "" where it is."""
+        return why_not_evaluated(self.decision)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where manifests go: a namespace and its labels; and when, "" being now."""
+
+    namespace: str = "default"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    time: str = ""
+
+
+def manifests_of(
+    documents: Sequence[SourceDocument],
+) -> tuple[list[tuple[str, Any]], list[Problem]]:
+    """Every object with its source; lists of kind List are opened, what is no object is told."""
+    found: list[tuple[str, Any]] = []
+    problems: list[Problem] = []
+    for document in documents:
+        source = document.origin if document.index == 1 else f"{document.origin}#{document.index}"
+        for name, data in opened(source, document.data):
+            reason = not_an_object(data)
+            if reason:
+                line, column = document.position(())
+                fix = "write a Kubernetes object with apiVersion, kind and metadata"
+                problems.append(
+                    Problem(document.origin, "", reason, fix, "not-an-object", line, column)
+                )
+            else:
+                found.append((name, data))
+    return found, problems
+
+
+def opened(source: str, data: Any) -> Iterator[tuple[str, Any]]:
+    """The object itself, or the items of a List."""
+    if isinstance(data, dict) and str(data.get("kind", "")).endswith("List"):
+        items = data.get("items")
+        if isinstance(items, list):
+            for index, item in enumerate(items):
+                yield f"{source}[{index}]", item
+            return
+    yield source, data
+
+
+def not_an_object(data: Any) -> str:
+    """Why a document is no Kubernetes object; "" when it is one."""
+    if not isinstance(data, dict):
+        return "a document that is no map"
+    for key in ("apiVersion", "kind"):
+        if not isinstance(data.get(key), str) or not data[key]:
+            return f"no {key}"
+    metadata = data.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        return "metadata that is no map"
+    if not isinstance((metadata or {}).get("namespace") or "", str):
+        return "a metadata.namespace that is no text"
+    return ""
+
+
+def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> References:
+    """Claims, claim templates, priority classes and namespaces among the manifests."""
+    claims = {}
+    classes = set()
+    namespaces = {place.namespace: place.labels}
+    for _, data in objects:
+        if (data["apiVersion"], data["kind"]) == ("v1", "Namespace"):
+            metadata = data.get("metadata") or {}
+            name, labels = str(metadata.get("name")), metadata.get("labels")
+            stated = {} if name != place.namespace else place.labels
+            found = labels if isinstance(labels, dict) else {}
+            namespaces[name] = {**{str(k): str(v) for k, v in found.items()}, **stated}
+        if data["kind"] == "PriorityClass":
+            classes.add(str((data.get("metadata") or {}).get("name")))
+        if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
+            metadata = data.get("metadata") or {}
+            namespace = metadata.get("namespace") or place.namespace
+            key = data["kind"], namespace, str(metadata.get("name"))
+            claims[key] = claim_spec(data["kind"], data)
+    return References(namespaces, claims, frozenset(classes))
+
+
+def request_of(
+    raw: Any, defaulted: Any, place: Place, references: References = NOTHING_KNOWN
+) -> Request:
+    """The request that `kubectl apply` of a new object would make."""
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    metadata = raw.get("metadata") or {}
+    namespace = metadata.get("namespace") or place.namespace
+    return Request(
+        group,
+        version,
+        str(raw["kind"]),
+        "CREATE",
+        defaulted,
+        raw=raw,
+        namespace=namespace,
+        name=str(metadata.get("name") or metadata.get("generateName") or ""),
+        namespace_labels=labels_in(namespace, references.namespaces.get(namespace, place.labels)),
+        time=place.time or clock.moment(),
+    )
+
+
+def judge(raw: Any, source: str, catalog: Catalog, references: References, place: Place) -> Verdict:
+    """Both passes on one manifest: the mutating one, then the validating one on its result."""
+    if budget.too_deep(raw):
+        return too_deep(raw, source)
+    group, _, version = str(raw["apiVersion"]).rpartition("/")
+    definition = catalog.definition(group, str(raw["kind"]), version)
+    defaulted = raw if definition is None else catalog.completed(definition, raw)
+    request = request_of(raw, defaulted, place, references)
+    if definition is not None and not is_governed(request):
+        passed = Allowed(raw, not_evaluated=UNGOVERNED)
+        return verdict_on(request, source, passed, raw)
+    evaluator = jq.evaluator()
+    decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
+    if isinstance(decision, Allowed):
+        final = replace(request, object=decision.object, stage=Stage.VALIDATE)
+        second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
+        if isinstance(second, Denied):
+            decision = replace(second, warnings=decision.warnings, audit=decision.audit)
+    policies = policies_for(request, decision, catalog, references)
+    if isinstance(decision, Denied):
+        return replace(verdict_on(request, source, decision), policies=policies)
+    completed = carry(raw, defaulted, decision.object)
+    found = verdict_on(request, source, decision, completed)
+    return replace(found, patch=tuple(diff(raw, completed)), policies=policies)
+
+
+def verdict_on(request: Request, source: str, decision: Decision, completed: Any = None) -> Verdict:
+    """The verdict on one manifest."""
+    return Verdict(
+        source,
+        request.kind,
+        request.name,
+        decision,
+        completed,
+        group=request.group,
+        namespace=request.namespace,
+    )
+
+
+def is_governed(request: Request) -> bool:
+    """Whether the cluster would ask about the namespace: never its own, nor one labelled otherwise.
+
+    Offline, a namespace without the label counts as governed.
+    """
+    governed = request.namespace_labels.get(GOVERNED_LABEL, "true") == "true"
+    return governed and request.namespace not in NEVER_GOVERNED
+
+
+def policies_for(
+    request: Request, decision: Decision, catalog: Catalog, references: References
+) -> tuple[Policy, ...]:
+    """The policies in force for an object and for those that it wraps, each once."""
+    found: dict[tuple[str, str, str], Policy] = {}
+    for part in taken_apart(request, decision, catalog):
+        asked = part.request
+        definition = catalog.definition(asked.group, asked.kind, asked.version)
+        if definition is None:
+            continue
+        labels, others = asked.namespace_labels or None, others_of(asked)
+        plans = catalog.plans_for(definition, asked.namespace, references, labels, others)
+        for each in (plans.trial or plans.enforced).policies:
+            found[each.scope, each.namespace, each.name] = each
+    return tuple(found.values())
+
+
+def too_deep(raw: Any, source: str) -> Verdict:
+    """What the webhook answers to an object that is nested deeper than the budget."""
+    metadata = raw.get("metadata") or {}
+    name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
+    group = str(raw["apiVersion"]).rpartition("/")[0]
+    refused = Denied((TOO_DEEP,))
+    return Verdict(source, str(raw["kind"]), name, refused, None, (), group, namespace)

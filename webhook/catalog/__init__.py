@@ -1,0 +1,1 @@
+"""The catalog: the snapshot of all documents that decisions use, and the plans compiled from it."""

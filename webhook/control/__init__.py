@@ -1,1 +1,0 @@
-"""What runs beside admission: registration today; each reconciler is a pure function at heart."""

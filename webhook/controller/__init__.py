@@ -1,0 +1,1 @@
+"""The controller: registration, status, reports, certificates, claims."""

@@ -1,0 +1,154 @@
+"""What to do about one webhook configuration, given what the cluster has under its name."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.controller.match_conditions import FROM_DEFINITIONS
+from webhook.controller.platforms import additions, injected_ca
+
+Json = dict[str, Any]
+SWITCHED_OFF = "podgate.dev/switched-off"
+"""The annotation by which everything fails open until it is taken away."""
+SELECTOR = "namespaceSelector"
+FILLED_IN: Mapping[str, Any] = {
+    "namespaceSelector": {},
+    "objectSelector": {},
+    "matchPolicy": "Equivalent",
+    "reinvocationPolicy": "Never",
+}
+"""What the API server writes into an entry that does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One configuration as it should be. It begins to fail closed only once it was `proven` to work,
+    and to leave out more requests only once every process is `current`.
+    """
+
+    body: Json
+    proven: bool = True
+    current: bool = True
+
+    @property
+    def path(self) -> str:
+        """Its path in the API."""
+        return f"{self.collection}/{self.body['metadata']['name']}"
+
+    @property
+    def collection(self) -> str:
+        """The path of its kind."""
+        plural = f"{self.body['kind'].lower()}s"
+        return f"/apis/{self.body['apiVersion']}/{plural}"
+
+
+def desired(wanted: Wanted, found: Json | None) -> Json:
+    """The configuration to apply: open while it is not proven or somebody has switched it off.
+
+    What fails closed already stays so: a leader that is new has proven nothing yet, and in doubt
+    nothing is opened.
+    """
+    body = copy.deepcopy(wanted.body)
+    if not wanted.current:
+        widen(body, found)
+    closed = {entry.get("name") for entry in entries_of(found) if is_closed(entry)}
+    off = is_switched_off(found)
+    for entry in body["webhooks"]:
+        if off or not (wanted.proven or entry["name"] in closed):
+            entry["failurePolicy"] = "Ignore"
+    return body
+
+
+def widen(body: Json, found: Json | None) -> None:
+    """Leave out the match conditions that the cluster does not have yet and that definitions give.
+
+    A condition is an exact text: one that changes is sent without it first, and added later.
+    """
+    known = {entry.get("name"): entry.get("matchConditions") or () for entry in entries_of(found)}
+    for entry in body["webhooks"]:
+        kept = [
+            each
+            for each in entry.pop("matchConditions", ())
+            if each["name"] not in FROM_DEFINITIONS or each in known.get(entry["name"], ())
+        ]
+        if kept:
+            entry["matchConditions"] = kept
+
+
+def is_switched_off(found: Json | None) -> bool:
+    """Whether an administrator has turned a configuration to failing open."""
+    annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
+    return bool(annotations.get(SWITCHED_OFF))
+
+
+def differs(wanted: Json, found: Json | None) -> bool:
+    """Whether the cluster's configuration is not as it should be.
+
+    What the API server fills in is no difference, nor what a platform adds that podgate recognises.
+    """
+    if found is None:
+        return True
+    metadata = found.get("metadata") or {}
+    for part in ("labels", "annotations"):
+        has = metadata.get(part) or {}
+        if any(has.get(key) != each for key, each in (wanted["metadata"].get(part) or {}).items()):
+            return True
+    entries = entries_of(found)
+    if len(entries) != len(wanted["webhooks"]):
+        return True
+    pairs = zip(wanted["webhooks"], entries, strict=True)
+    return any(entry_differs(one, other) for one, other in pairs)
+
+
+def entry_differs(wanted: Json, found: Json) -> bool:
+    """Whether one entry differs; keys that only the server writes may have its values."""
+    for key in {*wanted, *found}:
+        if key == SELECTOR and additions(wanted.get(key) or {}, found.get(key) or {}) is not None:
+            continue
+        if key in wanted:
+            if key == "clientConfig" and injected_ca(wanted[key], found.get(key) or {}):
+                continue
+            if wanted[key] != found.get(key):
+                return True
+        elif found[key] and found[key] != FILLED_IN.get(key):
+            return True
+    return False
+
+
+def narrowed(wanted: Json, found: Json | None) -> tuple[str, ...]:
+    """Return what a platform added to the namespace selectors of a configuration, sorted."""
+    of_entry = {each.get("name"): each.get(SELECTOR) or {} for each in entries_of(found)}
+    added = (
+        additions(each.get(SELECTOR) or {}, of_entry.get(each["name"], {})) or ()
+        for each in wanted["webhooks"]
+    )
+    return tuple(sorted({text for several in added for text in several}))
+
+
+def fails_closed(found: Json | None) -> bool:
+    """Whether some entry of a configuration refuses when nobody answers."""
+    return any(map(is_closed, entries_of(found)))
+
+
+def entries_of(found: Json | None) -> list[Json]:
+    """The webhooks of a configuration."""
+    return (found or {}).get("webhooks") or []
+
+
+def is_closed(entry: Json) -> bool:
+    """Whether one webhook refuses when nobody answers."""
+    return bool(entry.get("failurePolicy") == "Fail")
+
+
+def switched(found: Json, *, off: bool) -> Json:
+    """The change that turns a configuration off, or lets it be mended again."""
+    change: Json = {"metadata": {"annotations": {SWITCHED_OFF: "true" if off else None}}}
+    if off:
+        entries = copy.deepcopy(found.get("webhooks") or [])
+        for entry in entries:
+            entry["failurePolicy"] = "Ignore"
+        change["webhooks"] = entries
+    return change

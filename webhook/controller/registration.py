@@ -1,0 +1,218 @@
+"""The webhook configurations of the API server, generated from the kinds that have definitions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.controller.match_conditions import Definitions, Skips, conditions, skips_of
+from webhook.controller.platforms import OPT_OUT
+from webhook.controller.served import Served
+from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
+from webhook.interface import names
+from webhook.pods.definition import Definition
+
+NAME = "podgate"
+POD_SUBRESOURCES = ("pods/ephemeralcontainers", "pods/resize")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the API server reaches the webhook: a service, or a URL; `ca` is PEM, empty if none."""
+
+    service: tuple[str, str, int] | None = None
+    url: str = ""
+    ca: bytes = b""
+
+    def client_config(self, path: str) -> dict[str, Any]:
+        """The clientConfig for one endpoint."""
+        config: dict[str, Any] = {}
+        if self.service is not None:
+            namespace, name, port = self.service
+            config["service"] = {"namespace": namespace, "name": name, "path": path, "port": port}
+        else:
+            config["url"] = self.url.rstrip("/") + path
+        if self.ca:
+            config["caBundle"] = base64.b64encode(self.ca).decode()
+        return config
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an installer chooses: which namespaces, how long to wait, what happens on failure.
+
+    Namespaces in `exempt` are never governed, as the cluster needs them to boot; members of the
+    groups in `break_glass` are never asked about.
+    """
+
+    governed: str = "label"
+    timeout_seconds: int = 3
+    mutate_failure: str = "Ignore"
+    validate_failure: str = "Fail"
+    exempt: tuple[str, ...] = ()
+    break_glass: tuple[str, ...] = ()
+
+
+def rules_of(
+    definitions: Definitions, *, subresources: bool, served: Served | None = None
+) -> list[dict[str, Any]]:
+    """One rule per group and set of versions, sorted, with exactly the versions that are defined.
+
+    Where it is known what is `served`, nothing else is named. Kinds without a namespace are in
+    none: what they bring is held on the pods that come of them.
+    """
+    grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for each in (d for found in definitions.values() for d in found):
+        group, resource = each.interface.group, each.profile.resource
+        if not resource or each.profile.cluster_scoped:
+            continue
+        for name in (resource, *(subresources_of(each) if subresources else ())):
+            versions = tuple(
+                version
+                for version in sorted(each.versions)
+                if served is None or served.has(group, version, name)
+            )
+            if versions:
+                grouped.setdefault((group, versions), set()).add(name)
+    return [
+        {
+            "apiGroups": [group],
+            "apiVersions": list(versions),
+            "operations": ["CREATE", "UPDATE"],
+            "resources": sorted(resources),
+            "scope": "Namespaced",
+        }
+        for (group, versions), resources in sorted(grouped.items())
+    ]
+
+
+def subresources_of(definition: Definition) -> tuple[str, ...]:
+    """The subresources by which an object of a kind can be changed past its own reviews."""
+    interface, profile = definition.interface, definition.profile
+    found = [f"{profile.resource}/scale"] if profile.scale_subresource is not None else []
+    pods = POD_SUBRESOURCES if (interface.group, interface.kind) == ("", "Pod") else ()
+    return (*found, *pods)
+
+
+def never_governed(target: Target) -> frozenset[str]:
+    """The cluster's own namespaces and the webhook's, which it could not start in otherwise."""
+    own = () if target.service is None else (target.service[0],)
+    return frozenset((*NEVER_GOVERNED, *own))
+
+
+def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> dict[str, Any]:
+    """Governed namespaces: by label, or all; the cluster's own and ours never."""
+    expressions: list[dict[str, Any]] = [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": sorted(never)}
+    ]
+    selector: dict[str, Any] = {"matchExpressions": expressions}
+    if governed == "label":
+        selector["matchLabels"] = {GOVERNED_LABEL: "true"}
+    return selector
+
+
+def metadata(name: str) -> dict[str, Any]:
+    """The metadata of a configuration, which asks platforms to leave it alone."""
+    return {
+        "name": name,
+        "labels": {"app.kubernetes.io/name": NAME},
+        "annotations": dict(OPT_OUT),
+    }
+
+
+def webhook(
+    kind: str,
+    path: str,
+    failure: str,
+    rules: list[dict[str, Any]],
+    target: Target,
+    options: Options,
+    matching: list[dict[str, str]],
+) -> dict[str, Any]:
+    """One webhook entry."""
+    entry = {
+        "name": f"{kind}.podgate.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": target.client_config(path),
+        "rules": rules,
+        "namespaceSelector": namespace_selector(
+            options.governed, {*never_governed(target), *options.exempt}
+        ),
+        **({"matchConditions": matching} if matching else {}),
+        "matchPolicy": "Equivalent",
+        # Either pass may refuse what a controller makes, and then posts an event on the owner.
+        "sideEffects": "NoneOnDryRun",
+        "failurePolicy": failure,
+        "timeoutSeconds": options.timeout_seconds,
+    }
+    if kind == "mutate":
+        entry["reinvocationPolicy"] = "IfNeeded"
+    return entry
+
+
+def configurations(
+    definitions: Definitions,
+    target: Target,
+    options: Options | None = None,
+    served: Served | None = None,
+    skips: Skips | None = None,
+) -> list[dict[str, Any]]:
+    """The mutating and the validating configuration, ready to apply.
+
+    Subresources are only validated, since nothing is written there. `skips` say what the API server
+    need not send; they follow from these definitions where they are not given.
+    """
+    options, skips = options or Options(), skips or skips_of(definitions)
+    found = []
+    for kind, path, failure, name in (
+        ("mutate", "/mutate", options.mutate_failure, "MutatingWebhookConfiguration"),
+        ("validate", "/validate", options.validate_failure, "ValidatingWebhookConfiguration"),
+    ):
+        rules = rules_of(definitions, subresources=kind == "validate", served=served)
+        matching = conditions(skips, definitions, options.break_glass, mutating=kind == "mutate")
+        found.append(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": name,
+                "metadata": metadata(NAME),
+                "webhooks": [webhook(kind, path, failure, rules, target, options, matching)],
+            }
+        )
+    return [*found, documents_configuration(target, options)]
+
+
+def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
+    """Our own kinds are judged when they are written.
+
+    It fails open: what is broken replaces no good version, and nobody is locked out of mending.
+    """
+    plurals: dict[str, list[str]] = {}
+    for each in names.ALL:
+        plurals.setdefault(each.group, []).append(each.plural)
+    entry = {
+        "name": "documents.podgate.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": target.client_config("/documents"),
+        "rules": [
+            {
+                "apiGroups": [group],
+                "apiVersions": ["v1alpha1"],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": sorted(plurals[group]),
+                "scope": "*",
+            }
+            for group in sorted(plurals)
+        ],
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": options.timeout_seconds,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": metadata(f"{NAME}-documents"),
+        "webhooks": [entry],
+    }

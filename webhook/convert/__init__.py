@@ -1,0 +1,1 @@
+"""Converts policies of other forms and generations."""

@@ -1,1 +1,0 @@
-"""The decision: no I/O, no clock, no environment, no logging, no threads."""

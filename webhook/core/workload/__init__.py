@@ -1,1 +1,0 @@
-"""Workloads: where the pods, replicas and fields of a kind are."""

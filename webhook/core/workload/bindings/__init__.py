@@ -1,1 +1,0 @@
-"""Bindings: one module per shape of place, each reads, judges and fills its fields."""

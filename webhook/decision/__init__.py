@@ -1,0 +1,1 @@
+"""decide: one object in, allowed with a patch or denied with every violation out."""

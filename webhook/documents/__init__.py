@@ -1,0 +1,1 @@
+"""Documents as people write them: source lines, problems, reading into models."""

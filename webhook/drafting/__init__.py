@@ -1,0 +1,1 @@
+"""Drafts the definition of a kind from its CRD."""

@@ -1,0 +1,1 @@
+"""What one decision works on: request, intent, server defaults, state and outcome."""

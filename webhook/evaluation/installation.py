@@ -1,0 +1,60 @@
+"""Names and forms that an installation may choose: what no manifest and no policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from webhook.evaluation.trusted_controllers import TrustedControllers
+from webhook.evaluation.trusted_mutators import TrustedMutators
+from webhook.interface.injected_items import Injected
+
+GOVERNED_LABEL = "podgate.dev/governed"
+"""The label by which a namespace asks to be governed, or not to be."""
+NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-system")
+"""Namespaces that the cluster needs to boot, and podgate's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """One installation's words. Empty names and maps switch off what they are needed for.
+
+    `gpu_limit` says whether a default upper bound of a part of a GPU is written as a variable or
+    as an annotation; `several_devices` whether fractions of several GPUs are known to the
+    scheduler. `git_images` are images that check out repositories, beside `git_image`, which
+    defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
+    `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
+    userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
+    what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
+    who makes what owners of which kinds control, beside the users that profiles name,
+    `prefer_given` the kinds whose given definitions decide before shipped ones, as KIND.GROUP.
+    `unreadable_owner` says what becomes of injected content whose owner may not be read,
+    `create_claims` whether the controller creates the claims that policies mount.
+    """
+
+    gpu_resources: tuple[str, ...] = (
+        "nvidia.com/gpu",
+        "nvidia.com/gpu.shared",
+        "nvidia.com/mig-*",
+        "amd.com/gpu",
+    )
+    gpu_classes: tuple[str, ...] = ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com")
+    gpu_memory_unit: Literal["MiB", "MB"] = "MiB"
+    gpu_limit: Literal["env", "annotation"] = "env"
+    several_devices: bool = False
+    node_type_label: str = "run.ai/type"
+    node_pools_annotation: str = "kai.scheduler/node-pools"
+    node_pool_labels: tuple[str, ...] = ("kai.scheduler/node-pool", "runai/node-pool")
+    git_image: str = ""
+    git_images: tuple[str, ...] = ()
+    s3_drivers: Mapping[str, str] = field(default_factory=dict)
+    data_volumes: Mapping[str, str] = field(default_factory=dict)
+    identity_claims: Mapping[str, str] = field(default_factory=dict)
+    features: frozenset[str] = frozenset()
+    injected: Injected = field(default_factory=Injected)
+    trusted: TrustedMutators = field(default_factory=TrustedMutators)
+    controllers: TrustedControllers = field(default_factory=TrustedControllers)
+    prefer_given: tuple[str, ...] = ()
+    unreadable_owner: Literal["deny", "warn"] = "deny"
+    create_claims: bool = False

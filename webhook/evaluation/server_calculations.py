@@ -1,0 +1,157 @@
+"""The defaults that the API server calculates from other values, as its own code does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from webhook.objects import path as pointer
+from webhook.objects import quantity
+from webhook.objects.draft import Draft
+from webhook.objects.path import ABSENT, Path
+
+Amounts = dict[str, Any]
+Calculation = Callable[[Draft, Path], None]
+
+IMAGE_CLASSES = (
+    "untagged", "latest", "tagged", "digest", "taggedDigest", "latestDigest", "unparsable",
+)  # fmt: skip
+
+LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+DOMAIN = rf"(?:{LABEL}(?:\.{LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+DIGEST = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
+REFERENCE = re.compile(
+    rf"(?:{DOMAIN}/)?(?P<path>{COMPONENT}(?:/{COMPONENT})*)"
+    rf"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}))?(?:@(?P<digest>{DIGEST}))?"
+)
+IDENTIFIER = re.compile(r"[a-f0-9]{64}")
+LONGEST_PATH = 255
+LONGEST_KEPT = 1024
+"""Longer references are not remembered, so that requests cannot fill the memory."""
+
+POD_LEVEL = re.compile(r"cpu|memory|hugepages-.*", re.DOTALL)
+HUGE = "hugepages-"
+
+
+def image_class(reference: str) -> str:
+    """Which of IMAGE_CLASSES an image reference belongs to, for the choice of its pull policy."""
+    return _known_class(reference) if len(reference) <= LONGEST_KEPT else _class_of(reference)
+
+
+def _class_of(reference: str) -> str:
+    match = REFERENCE.fullmatch(_normalized(reference))
+    if match is None or len(match["path"]) > LONGEST_PATH or IDENTIFIER.fullmatch(reference):
+        return "unparsable"
+    kind = {None: "", "latest": "latest"}.get(match["tag"], "tagged")
+    if match["digest"]:
+        return f"{kind}Digest" if kind else "digest"
+    return kind or "untagged"
+
+
+_known_class = lru_cache(maxsize=4096)(_class_of)
+
+
+def _normalized(reference: str) -> str:
+    """A reference with its registry, as `docker.io/library/nginx` for `nginx`."""
+    head, slash, rest = reference.partition("/")
+    registry = "." in head or ":" in head or head == "localhost" or head.lower() != head
+    if not slash or not registry:
+        head, rest = "docker.io", reference
+    elif head == "index.docker.io":
+        head = "docker.io"
+    if head == "docker.io" and "/" not in rest:
+        rest = f"library/{rest}"
+    return f"{head}/{rest}"
+
+
+def requests_from_limits(draft: Draft, spec_path: Path) -> None:
+    """Every limit of a container without a request of that name becomes one."""
+    for path, _ in _containers(draft, spec_path):
+        place = (*path, "resources")
+        for name, amount in _amounts(draft, place, "limits").items():
+            _put(draft, (*place, "requests"), name, amount)
+
+
+def pod_hugepage_limits(draft: Draft, spec_path: Path) -> None:
+    """Pod-level limits for huge pages are the containers', where the pod level is used at all."""
+    place = (*spec_path, "resources")
+    limits, requests = _amounts(draft, place, "limits"), _amounts(draft, place, "requests")
+    if not limits and not requests:
+        return
+    for name, amount in _effective(draft, spec_path, "limits").items():
+        if name.startswith(HUGE) and name not in requests:
+            _put(draft, (*place, "limits"), name, amount)
+
+
+def pod_requests(draft: Draft, spec_path: Path) -> None:
+    """Missing pod-level requests are the containers' together, else the pod's own limits."""
+    place = (*spec_path, "resources")
+    if not (limits := _amounts(draft, place, "limits")):
+        return
+    used = _effective(draft, spec_path, "requests")
+    common = {name: amount for name, amount in used.items() if not name.startswith(HUGE)}
+    for name, amount in {**limits, **common}.items():
+        if POD_LEVEL.fullmatch(name):
+            _put(draft, (*place, "requests"), name, amount)
+
+
+CALCULATIONS: dict[str, Calculation] = {
+    "requests-from-limits": requests_from_limits,
+    "pod-hugepage-limits-from-containers": pod_hugepage_limits,
+    "pod-requests-from-containers-and-limits": pod_requests,
+}
+"""The `rule` forms of the server-default table, without `image-tag`."""
+
+
+def _containers(draft: Draft, spec_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for name in ("initContainers", "containers"):
+        held = pointer.read(draft.document, (*spec_path, name))
+        for index, body in enumerate(held if type(held) is list else ()):
+            if type(body) is dict:
+                yield (*spec_path, name, index), body
+
+
+def _amounts(draft: Draft, place: Path, part: str) -> Amounts:
+    """The amounts there by name, without null; empty when there is no map."""
+    held = pointer.read(draft.document, (*place, part))
+    if type(held) is not dict:
+        return {}
+    return {name: one for name, one in held.items() if one is not None and type(name) is str}
+
+
+def _put(draft: Draft, place: Path, name: str, amount: Any) -> None:
+    """Put an amount into the map at `place`, unless it has one or is no map."""
+    held = pointer.read(draft.document, place)
+    if held is None or held is ABSENT or (type(held) is dict and name not in held):
+        draft.set((*place, name), amount)
+
+
+def _effective(draft: Draft, spec_path: Path, part: str) -> Amounts:
+    """What all containers take together: at the start or while running, whatever is more."""
+    each = [
+        (path[-2] == "containers", body.get("restartPolicy") == "Always", held)
+        for path, body in _containers(draft, spec_path)
+        if (held := _amounts(draft, (*path, "resources"), part))
+    ]
+    names = dict.fromkeys(name for _, _, held in each for name in held)
+    total = {name: _total(name, each) for name in names if POD_LEVEL.fullmatch(name)}
+    return {name: amount for name, amount in total.items() if amount is not None}
+
+
+def _total(name: str, each: Iterable[tuple[bool, bool, Amounts]]) -> Any:
+    """The effective amount of one resource, None when an amount is none."""
+    sidecars = starting = running = 0
+    try:
+        for runs, restarts, held in each:
+            amount = quantity.parse(held[name]) if name in held else 0
+            if runs:
+                running += amount
+            elif restarts:
+                sidecars += amount
+            starting = max(starting, sidecars + (0 if runs or restarts else amount))
+        return quantity.render(max(starting, sidecars + running))
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Where each value of a workload comes from, and which policies lost."""

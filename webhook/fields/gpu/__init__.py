@@ -1,0 +1,1 @@
+"""Fields of GPUs: counts, fractions, memory, MIG profiles, totals."""

@@ -1,0 +1,403 @@
+"""What a pod asks for in GPUs: a count over whole devices, MIG, parts and claims."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Hashable
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.references import TEMPLATE, claim_spec
+from webhook.evaluation.state import Evaluation
+from webhook.fields.gpu.annotations import (
+    DEVICES,
+    FRACTION,
+    MEMORY,
+    annotation_path,
+    annotations_of,
+)
+from webhook.fields.totals import effective_total
+from webhook.objects import quantity
+from webhook.objects.lookup import frozen
+from webhook.objects.path import LONGEST_KEPT, Path
+from webhook.pods.location import SharedClaim
+from webhook.pods.pod_view import Container, PodView, may_name
+
+WHOLE, MIG, CLAIM = "whole", "mig", "claim"
+# The device class of a created claim that names none, by the CRD's default.
+CREATED_CLASS = "gpu.nvidia.com"
+CREATED = "a claim to be created"
+PARTS: Final = (FRACTION, MEMORY)
+# Any newer key for one container asks for a GPU, known or not, but for limits and modes.
+ASKING = re.compile(
+    r"(?:kai\.scheduler|nvidia\.com)/container\.(?P<container>.+?)\.gpu-.*(?<!\.limit)(?<!\.mode)"
+)
+DRA_EXTENDED = "deviceclass.resource.kubernetes.io/"
+MIG_MARK = "/mig-"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+NOTHING_VISIBLE = ("", "void", "none")
+NAMES_KEPT = 1024
+
+
+# What an amount that cannot be read counts: more than any rule allows.
+UNREADABLE: Final = quantity.LARGEST // quantity.NANO
+
+
+class Unread(NamedTuple):
+    """An amount that cannot be read: where it is, and what is there."""
+
+    path: Path
+    native: Any
+
+
+class GpuUse:
+    """What one pod asks for: a count in devices, the forms in use, and what has no bound.
+
+    `count` is what is certain. `sources` are the names of what has no bound, by what identifies each
+    across an update or in another pod. `shared` are the devices of claims that other pods share, by
+    the claim's path; `count` has them too. `unread` are the amounts that cannot be read, by the same
+    keys as in `sources`.
+    """
+
+    __slots__ = ("count", "forms", "shared", "sources", "unread")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.forms: set[str] = set()
+        self.sources: dict[Hashable, str] = {}
+        self.unread: dict[str, Unread] = {}
+        self.shared: dict[Path, int] = {}
+
+    def add_unread(self, key: str, path: Path, native: Any) -> None:
+        """Record an amount that cannot be read."""
+        self.unread[key] = Unread(path, native)
+        self.sources[key] = key
+
+    @property
+    def unbounded(self) -> str:
+        """The name of the first source without a bound; "" for none."""
+        return next(iter(self.sources.values()), "")
+
+    def is_no_more(self, other: GpuUse) -> bool:
+        """Whether neither the certain part nor the sources without a bound exceed those of another.
+
+        Infinity is no more than infinity, but a request takes devices that a variable only shows.
+        """
+        return (
+            self.count <= other.count
+            and self.sources.keys() <= other.sources.keys()
+            and self.unread.keys() == other.unread.keys()
+            and not self.newly_unread(other)
+        )
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is asked for in any form."""
+        return not self.forms and not self.unbounded
+
+    def like(self, other: GpuUse | None) -> bool:
+        """Whether another pod asks for as much in the same forms."""
+        return (
+            other is not None
+            and (self.count, self.forms, self.sources) == (other.count, other.forms, other.sources)
+            and not self.newly_unread(other)
+        )
+
+    def newly_unread(self, before: GpuUse | None) -> list[Unread]:
+        """The amounts that cannot be read and were not there before the update."""
+        return new_among(self.unread, before.unread if before is not None else {})
+
+    def shown(self) -> str:
+        """The total for people."""
+        return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
+
+
+def new_among(now: dict[str, Unread], before: dict[str, Unread]) -> list[Unread]:
+    """Of amounts that cannot be read those that did not hold the same before."""
+    return [
+        each for key, each in now.items() if key not in before or before[key].native != each.native
+    ]
+
+
+class GpuNames:
+    """Which resource names are GPUs: by the installation's patterns, or by their device class."""
+
+    __slots__ = ("classes", "known", "patterns")
+
+    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        self.patterns = patterns
+        self.classes = classes
+        self.known = {"cpu": False, "memory": False}
+
+    def among(self, held: Any) -> list[str]:
+        """The names of GPUs in a map of amounts; none in anything else."""
+        if not isinstance(held, dict):
+            return []
+        known = self.known
+        return [name for name in held if known.get(name, True) and name in self]
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        found = self.known.get(name)
+        if found is None:
+            if name.startswith(DRA_EXTENDED):
+                found = name.removeprefix(DRA_EXTENDED) in self.classes
+            else:
+                found = any(fnmatchcase(name, each) for each in self.patterns)
+            # Users choose names; what they choose must not grow without bound.
+            if len(self.known) < NAMES_KEPT and len(name) <= LONGEST_KEPT:
+                self.known[name] = found
+        return found
+
+
+def devices_of(container: Container, names: GpuNames, use: GpuUse | None = None) -> dict[str, int]:
+    """Whole devices by resource name: limits or requests, the larger of the two (plain units).
+
+    An amount that cannot be read counts UNREADABLE, and is recorded in `use`.
+    """
+    found: dict[str, int] = {}
+    resources = container.body.get("resources")
+    if not isinstance(resources, dict):
+        return found
+    for part in ("limits", "requests"):
+        held: Any = resources.get(part)
+        for name in names.among(held):
+            native = held[name]
+            try:
+                amount = -(-quantity.parse(native) // quantity.NANO) if native is not None else 0
+            except ValueError:
+                amount = UNREADABLE
+                if use is not None:
+                    key = f"{part} of {name} in {container.name or container.list}"
+                    use.add_unread(key, (*container.path, "resources", part, name), native)
+            found[name] = max(found.get(name, 0), amount, 0)
+    return found
+
+
+def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
+    """GPUs of a claim's device requests; True when one asks for all devices of a class."""
+    total, unbounded = 0, bool(requests) and not isinstance(requests, list | tuple)
+    for each in requests if isinstance(requests, list) else ():
+        body = each if isinstance(each, dict) else {}
+        choices = body.get("firstAvailable")
+        options = [body.get("exactly", body), *(choices if isinstance(choices, list) else ())]
+        counts = [0]
+        for option in options:
+            if isinstance(option, dict) and option.get("deviceClassName") in classes:
+                if option.get("allocationMode") == "All":
+                    unbounded = True
+                count = option.get("count")
+                if isinstance(count, int) and not isinstance(count, bool):
+                    counts.append(count)
+                else:
+                    counts.append(1)
+                    unbounded = unbounded or count is not None
+        total += max(counts)
+    return total, unbounded
+
+
+def sees_devices(container: Container) -> bool:
+    """Whether the container names devices to its runtime, which grants them without a request."""
+    return bool(visible_devices(container))
+
+
+def visible_devices(container: Container) -> list[dict[str, Any]]:
+    """The variables of a container that name devices to its runtime."""
+    entries = container.body.get("env")
+    if not isinstance(entries, list) or not may_name(entries, VISIBLE):
+        return []
+    named = (each for each in entries if each.__class__ is dict and each.get("name") == VISIBLE)
+    return [
+        each
+        for each in named
+        if each.get("valueFrom") or (each.get("value") or "") not in NOTHING_VISIBLE
+    ]
+
+
+def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
+    """Every place of a GPU resource with its name, limits before requests."""
+    found: list[tuple[Path, str]] = []
+    for container in view.everyone:
+        resources = container.body.get("resources")
+        for part in ("limits", "requests"):
+            held = resources.get(part) if isinstance(resources, dict) else None
+            known = names.among(held)
+            found += [((*container.path, "resources", part, name), name) for name in known]
+    return found
+
+
+class GpuCounter:
+    """Counts the GPUs of pods in every form, by an installation's names."""
+
+    __slots__ = ("classes", "key", "names")
+
+    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+        self.names = GpuNames(patterns, classes)
+        self.classes = classes
+        self.key = ("GPUs", patterns, classes)
+
+    def use(self, view: PodView, ev: Evaluation) -> GpuUse:
+        """What the pod asks for in every form; all fields of GPUs ask, and it is counted once."""
+        version, known = ev.draft.version, view.kept.get(self.key)
+        if known is None or known[0] != version:
+            known = view.kept[self.key] = (version, self.count(view, ev))
+        use: GpuUse = known[1]
+        return use
+
+    def count(self, view: PodView, ev: Evaluation) -> GpuUse:
+        """What `use` gives."""
+        use = GpuUse()
+
+        def whole(container: Container) -> int:
+            devices = devices_of(container, self.names, use)
+            for name, amount in devices.items():
+                if amount:
+                    use.forms.add(MIG if MIG_MARK in name else WHOLE)
+            return sum(devices.values())
+
+        use.count = effective_total(view, whole)
+        add_parts(view, use)
+        self.add_claims(view, ev, use)
+        for container in view.everyone:
+            if visible := visible_devices(container):
+                key = (container.list, container.name, frozen(visible))
+                use.sources[key] = f"variable {VISIBLE}"
+        return use
+
+    def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Claims count through what they refer to; what cannot be seen has no bound."""
+        claims = view.spec.get("resourceClaims")
+        for index, claim in enumerate(claims if isinstance(claims, list) else ()):
+            if not isinstance(claim, dict):
+                use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), claim)
+                continue
+            name, requests = requested(claim, ev)
+            if requests is None:
+                use.sources[claim_key(claim, name)] = name
+                continue
+            count, unbounded = count_claim(requests, self.classes)
+            if count:
+                use.forms.add(CLAIM)
+            if unbounded:
+                use.sources[claim_key(claim, name)] = name
+            use.count += count
+        for shared in view.location.shared:
+            count, unbounded = self.count_shared(shared, ev)
+            if count:
+                use.forms.add(CLAIM)
+                use.shared[shared.path] = count
+            if unbounded:
+                use.sources["shared", shared.name] = f"claim {shared.name}"
+            use.count += count
+
+    def count_shared(self, claim: SharedClaim, ev: Evaluation) -> tuple[int, bool]:
+        """GPUs of a claim that pods share; True where it has no bound, or is not known."""
+        spec: Any
+        if claim.templates is None:
+            namespace = claim.namespace or ev.request.namespace
+            spec = ev.references.claims.get((TEMPLATE, namespace, claim.name))
+        else:
+            (body, *more) = claim.templates
+            spec = claim_spec(TEMPLATE, {"spec": body}) if not more else None
+        devices = spec.get("devices") if isinstance(spec, dict) else None
+        if not isinstance(devices, dict):
+            return 0, True
+        return count_claim(devices.get("requests"), self.classes)
+
+    def stated(self, view: PodView) -> bool:
+        """Whether the user names a GPU resource at all, if only with 0."""
+        return any(devices_of(each, self.names) for each in view.everyone)
+
+    def profiles(self, view: PodView) -> list[tuple[Path, str]]:
+        """The MIG profiles in use, each with its place."""
+        asked = {
+            name
+            for each in view.everyone
+            for name, amount in devices_of(each, self.names).items()
+            if amount and MIG_MARK in name
+        }
+        if not asked:
+            return []
+        return [
+            (path, name.partition(MIG_MARK)[2])
+            for path, name in resource_places(view, self.names)
+            if name in asked
+        ]
+
+
+def claim_key(claim: dict[str, Any], name: str) -> Hashable:
+    """What identifies a claim without a bound: its entry in the pod, and what that refers to."""
+    return str(claim.get("name")), name
+
+
+def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
+    """What a pod's claim is called, and the device requests behind it; None while these are unseen.
+
+    A NIMService may also say of a claim what its operator is to create.
+    """
+    created = claim.get("claimCreationSpec")
+    if isinstance(created, dict):
+        devices = created.get("devices") or []
+        if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
+            return CREATED, None
+        return CREATED, [{"deviceClassName": CREATED_CLASS, **each} for each in devices]
+    kind, name = "ResourceClaim", claim.get("resourceClaimName")
+    if claim.get("resourceClaimTemplateName"):
+        kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
+    spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
+    if spec is None:
+        return f"{kind} {name}", None
+    devices = spec.get("devices") if isinstance(spec, dict) else None
+    return f"{kind} {name}", devices.get("requests", ()) if isinstance(devices, dict) else ()
+
+
+def add_parts(view: PodView, use: GpuUse) -> None:
+    """A share or an amount of GPU memory counts its devices, one where no number is said."""
+    annotations = annotations_of(view)
+    if not annotations:
+        return
+
+    def number(key: str, read: Callable[[Any], int]) -> int:
+        try:
+            return max(read(annotations[key]), 1)
+        except ValueError:
+            use.add_unread(f"annotation {key}", annotation_path(view, key), annotations[key])
+            return UNREADABLE
+
+    forms = [mark for mark in PARTS if annotations.get(mark) not in ("", None)]
+    devices = 0
+    if forms:
+        use.forms.update(forms)
+        devices = number(DEVICES, read_count) if annotations.get(DEVICES) not in ("", None) else 1
+        devices *= number(FRACTION, read_share) if FRACTION in forms else 1
+    named: dict[str, int] = {}
+    for key in annotations:
+        match = ASKING.fullmatch(key) if isinstance(key, str) else None
+        if match is not None:
+            form = FRACTION if ".gpu-memory.portion." in key else MEMORY
+            use.forms.add(form)
+            each = number(key, read_share) if form == FRACTION else 1
+            named[match["container"]] = max(named.get(match["container"], 1), each)
+    use.count += max(devices, sum(named.values()))
+
+
+def read_count(native: Any) -> int:
+    """A number of devices in an annotation; raises ValueError."""
+    text = str(native)
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
+        raise ValueError(DEVICES)
+    return int(text)
+
+
+def read_share(native: Any) -> int:
+    """The devices that a share comes to, a part of one being one; raises ValueError."""
+    return math.ceil(Fraction(quantity.parse_decimal(native)) / quantity.NANO)
+
+
+def counter_of(words: Vocabulary) -> GpuCounter:
+    """The counter of an installation's names."""
+    return GpuCounter(words.gpu_resources, words.gpu_classes)

@@ -1,0 +1,1 @@
+"""Fields whose value is a list of items with keys."""

@@ -1,0 +1,1 @@
+"""Fields of storage: volumes of each source with their mounts."""

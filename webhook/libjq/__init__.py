@@ -1,0 +1,1 @@
+"""libjq in a confined process, for paths that are not native."""

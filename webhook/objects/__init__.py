@@ -1,0 +1,1 @@
+"""JSON documents: paths in them, copies on write, differences, quantities."""

@@ -1,0 +1,1 @@
+"""The pods of an object: definitions, locations, assembled pods, coverage."""

@@ -1,0 +1,1 @@
+"""Assemblers for projects that write pods in a form of their own."""

@@ -1,0 +1,1 @@
+"""Policies: the catalogue of fields, rule types, parsing, merging over scopes, checks."""

@@ -1,0 +1,1 @@
+"""Checks of one policy, and of several policies together."""

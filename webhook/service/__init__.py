@@ -1,0 +1,1 @@
+"""What server and controller share: settings, TLS, metrics, logs, traces."""

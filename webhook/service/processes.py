@@ -1,0 +1,84 @@
+"""What the webhook's processes say that they judge by: asked of every Pod on its port for metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import logging
+import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from webhook.cluster.client import ApiServer
+
+log = logging.getLogger("podgate.processes")
+
+Json = dict[str, Any]
+PATIENCE = 3.0
+PORT_NAME = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What workers judge by, and the fingerprints of the certificates that are served; "" where
+    nobody says which.
+    """
+
+    workers: tuple[Json, ...] = ()
+    leaves: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Processes:
+    """Where to ask: given addresses, and the Pods behind a Service (namespace and name)."""
+
+    server: ApiServer
+    urls: tuple[str, ...] = ()
+    service: tuple[str, str] | None = None
+
+    async def __call__(self) -> Said:
+        """What all of them say. A Pod that does not answer counts as one that knows nothing."""
+        places = [*self.urls, *(await self.behind_service())]
+        answers = await asyncio.gather(*(asyncio.to_thread(ask, each) for each in places))
+        workers = tuple(row for each in answers for row in each.workers)
+        return Said(workers, frozenset().union(*(each.leaves for each in answers)))
+
+    async def behind_service(self) -> list[str]:
+        """The addresses of the Pods that a Service has, ready or about to be."""
+        if self.service is None:
+            return []
+        namespace, name = self.service
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        slices, _ = await self.server.items(
+            path, labelSelector=f"kubernetes.io/service-name={name}"
+        )
+        return [url for each in slices for url in urls_of(each)]
+
+
+def urls_of(endpoint_slice: Json) -> Iterable[str]:
+    """The addresses in one EndpointSlice; what terminates is not asked any more."""
+    ports = [
+        each["port"] for each in endpoint_slice.get("ports") or () if each.get("name") == PORT_NAME
+    ]
+    for each in endpoint_slice.get("endpoints") or ():
+        if (each.get("conditions") or {}).get("terminating"):
+            continue
+        for address in each.get("addresses") or ():
+            host = f"[{address}]" if ":" in address else address
+            yield from (f"http://{host}:{port}/statusz" for port in ports)
+
+
+def ask(url: str) -> Said:
+    """What the workers of one Pod say; one that knows nothing where there is no answer."""
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - of our own Pods
+            found = orjson.loads(answer.read())
+        workers = found.get("workers") or ()
+        rows = tuple(each for each in workers if isinstance(each.get("in_force"), list))
+    except (OSError, ValueError, TypeError, AttributeError, http.client.HTTPException) as error:
+        log.warning("asking %s failed: %s", url, type(error).__name__)
+        return Said(({"in_force": []},), frozenset({""}))
+    return Said(rows, frozenset({str(found.get("leaf") or "")}))

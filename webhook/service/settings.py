@@ -1,0 +1,394 @@
+"""The settings of an installation, read once from flags and the environment; flags win."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+
+from webhook.documents import texts
+from webhook.documents.problem import Problem
+from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.trusted_controllers import TrustedControllers
+from webhook.evaluation.trusted_mutators import TrustedMutators
+from webhook.interface.injected_items import Injected
+
+PREFIX = "PODGATE_"
+ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})")
+# Kubernetes tells pods of Services through variables of its own: a Service named podgate gives
+# PODGATE_PORT=tcp://…, one named podgate-metrics PODGATE_METRICS_PORT. No setting may be so called.
+SERVICE_LINK = re.compile(r"PODGATE_(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
+# Variables of other commands and of the tests, which may be set beside ours.
+OTHERS = frozenset(
+    {
+        "PODGATE_CACHE_DIR",
+        "PODGATE_CERTS_DIR",
+        "PODGATE_FUZZ_PAIRS",
+        "PODGATE_KUBERNETES",
+        "PODGATE_TRACEBACK",
+        "PODGATE_UPDATE_GOLDEN",
+    }
+)
+
+Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
+Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
+Pair = Annotated[str, StringConstraints(pattern=r"^[^\s,=]+=[^\s,=]+$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/\S*)?$")]
+PATHS, NAMES = "paths", "names"
+
+
+def setting(default: Any, wanted: str, *, listed: str = "") -> Any:
+    """One setting: its default, the words that say what to write, and how a list is separated."""
+    return Field(default, description=wanted, json_schema_extra={"listed": listed})
+
+
+class Settings(BaseModel):
+    """Everything an installer can choose. A name `x_y` is `--x-y` and PODGATE_X_Y."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    listen: Address = setting("0.0.0.0:9443", "an address and a port, such as 0.0.0.0:9443")
+    metrics_listen: Literal["", "same"] | Address = setting(
+        "0.0.0.0:8080",
+        "an address and a port for metrics and probes, `same` for the port of reviews, or nothing",
+    )
+    tls_cert: Path | None = setting(None, "the path of a PEM certificate chain")
+    tls_key: Path | None = setting(None, "the path of the certificate's PEM key")
+    client_ca: Path | None = setting(None, "the path of the CA that signs the API server's client")
+    client_ca_name: tuple[str, ...] = setting(
+        (),
+        "names of client certificates that are let in, separated by commas: exact common names, or"
+        " alternative names (DNS, URI, e-mail); without any, every certificate of the client CA is",
+        listed=NAMES,
+    )
+    tls_min_version: Literal["1.2", "1.3"] = setting("1.2", "1.2 or 1.3")
+    plain_http: bool = setting(False, "true or false; true only to try things out without TLS")
+    policies: tuple[Path, ...] = setting((), "paths of policies", listed=PATHS)
+    interfaces: tuple[Path, ...] = setting((), "paths of resource interfaces", listed=PATHS)
+    assets: tuple[Path, ...] = setting((), "paths of assets", listed=PATHS)
+    crds: tuple[Path, ...] = setting(
+        (),
+        "paths of CRDs, by whose schemas definitions are proven and defaults that servers would"
+        " prune are left out",
+        listed=PATHS,
+    )
+    rule_combination: Literal["guarded", "documented", "strictest"] = setting(
+        "guarded", "guarded, documented or strictest"
+    )
+    cluster: bool = setting(
+        False, "true or false; true to take documents from the cluster too, and to watch them"
+    )
+    own_namespace: str = setting(
+        "",
+        "the namespace that podgate runs in, where ConfigMaps with the label podgate.dev/documents"
+        " have documents, and where the controller remembers the last good version of each",
+    )
+    kubeconfig: Path | None = setting(
+        None,
+        "the path of a kubeconfig, to look up the labels of namespaces where policies select by"
+        " them; without one a Pod's service account is used",
+    )
+    owner_events: bool = setting(
+        True,
+        "true or false; true posts an event on a workload whose controller was refused a child,"
+        " where the kubeconfig or service account may",
+    )
+    workers: Annotated[int, Field(ge=0, le=256)] = setting(
+        0, "a number of processes up to 256; 0 is one per CPU"
+    )
+    keep_alive: Annotated[int, Field(ge=1, le=3600)] = setting(
+        120, "whole seconds from 1 to 3600; API servers keep idle connections for 90"
+    )
+    connection_age: Annotated[float, Field(ge=1)] = setting(600.0, "seconds, 1 or more")
+    body_limit: Annotated[int, Field(ge=1024, le=64 * 1024 * 1024)] = setting(
+        7 * 1024 * 1024, "a number of bytes from 1024 to 67108864"
+    )
+    deadline: Annotated[float, Field(gt=0, le=30)] = setting(
+        1.0, "seconds up to 30 that a review may wait before it is evaluated"
+    )
+    drain: Annotated[float, Field(ge=0, le=300)] = setting(
+        5.0, "seconds up to 300 to go on answering after SIGTERM"
+    )
+    concurrency: Annotated[int, Field(ge=8, le=65536)] = setting(
+        1024,
+        "a number of connections per worker from 8 to 65536; beyond it the oldest without a request"
+        " gives way",
+    )
+    connections_per_address: Annotated[int, Field(ge=1, le=65536)] = setting(
+        512,
+        "a number of connections per worker from 1 to 65536 that one address may have without a"
+        " finished request",
+    )
+    bytes_in_flight: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024 * 1024)] = setting(
+        64 * 1024 * 1024,
+        "a number of bytes that the bodies of all reviews in a worker may have together",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = setting(
+        "info", "debug, info, warning or error"
+    )
+    log_format: Literal["json", "text"] = setting("json", "json or text")
+    traces: Literal[""] | Url = setting(
+        "",
+        "the URL of an OpenTelemetry collector, such as http://collector:4318, that is sent a span"
+        " of each review by OTLP over HTTP, or nothing",
+    )
+    gpu_devices: tuple[Name, ...] = setting(
+        ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu"),
+        "resource names separated by commas; a * at the end matches any rest",
+        listed=NAMES,
+    )
+    gpu_device_classes: tuple[Name, ...] = setting(
+        ("gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"),
+        "device class names separated by commas",
+        listed=NAMES,
+    )
+    node_type_label: Name = setting("run.ai/type", "a label key")
+    node_pools_annotation: Name = setting(
+        "kai.scheduler/node-pools", "an annotation key, for several node pools"
+    )
+    node_pool_labels: tuple[Name, ...] = setting(
+        ("kai.scheduler/node-pool", "runai/node-pool"),
+        "label keys of node pools separated by commas, the first of which is written",
+        listed=NAMES,
+    )
+    gpu_memory_unit: Literal["MiB", "MB"] = setting(
+        "MiB", "MiB or MB, in which the annotation gpu-memory counts"
+    )
+    gpu_limit: Literal["env", "annotation"] = setting(
+        "env", "env or annotation, by which a default upper bound of a part of a GPU is written"
+    )
+    several_devices: bool = setting(
+        False, "true or false; true where the scheduler knows fractions of several GPUs"
+    )
+    git_image: str = setting(
+        "", "the image of git-sync that defaults of storage.git are written with"
+    )
+    git_images: tuple[Name, ...] = setting(
+        (), "further images that are git-sync, separated by commas", listed=NAMES
+    )
+    s3_drivers: tuple[Pair, ...] = setting(
+        (),
+        "CSI drivers of S3 as driver=attribute, the volume attribute that names the bucket",
+        listed=NAMES,
+    )
+    data_volumes: tuple[Pair, ...] = setting(
+        (), "data volumes of the platform as id=claim, separated by commas", listed=NAMES
+    )
+    identity_claims: tuple[Pair, ...] = setting(
+        (), "keys of the user's extra fields as uid=key,gid=key,groups=key", listed=NAMES
+    )
+    create_claims: bool = setting(
+        False,
+        "true or false; true has the controller create the claims that policies mount and that are"
+        " neither existingPvc nor ephemeral",
+    )
+    injected: Path | None = setting(
+        None, "the path of a list of containers and items that other webhooks add to pods"
+    )
+    unreadable_owner: Literal["deny", "warn"] = setting(
+        "deny",
+        "deny or warn: what becomes of an object that a controller made and others added to, where"
+        " podgate may not read its owner",
+    )
+    trusted_mutators: Path | None = setting(
+        None,
+        "the path of a list of controllers that may change named fields of workloads, instead of"
+        " the shipped list",
+    )
+    trusted_controllers: Path | None = setting(
+        None,
+        "the path of a list of controllers, by exact user and kind of owner, beside those that"
+        " profiles name",
+    )
+    exempt: tuple[Name, ...] = setting(
+        (),
+        "namespaces that are never governed beside the cluster's own, separated by commas; the same"
+        " as those that were registered",
+        listed=NAMES,
+    )
+    exceptions_namespace: str = setting(
+        "podgate-exceptions", "the only namespace whose PolicyExceptions count"
+    )
+    features: tuple[Name, ...] = setting(
+        (),
+        "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
+        listed=NAMES,
+    )
+    prefer_given: tuple[Name, ...] = setting(
+        (),
+        "kinds as KIND.GROUP, separated by commas, of which given definitions decide before shipped"
+        " ones",
+        listed=NAMES,
+    )
+    kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
+        "1.37", "a Kubernetes version such as 1.37"
+    )
+
+    @classmethod
+    def from_sources(
+        cls, flags: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> Settings | tuple[Problem, ...]:
+        """Settings from `flags` by field name (None: not given) and PODGATE_* variables, or all
+        that is wrong with them. Flags win. Lists in variables are separated by `os.pathsep`, lists
+        of names by commas; an empty variable counts as not given.
+        """
+        given = {name: value for name, value in flags.items() if not missing(value)}
+        found = {name: value for name, value in from_environment(environ) if name not in given}
+        strangers = unknown_variables(environ)
+        try:
+            settings = cls.model_validate({**found, **given})
+        except ValidationError as error:
+            faults = [problem_of(each, given) for each in error.errors()]
+            return (*strangers, *dict.fromkeys(faults))
+        problems = (*strangers, *bad_ports(settings, found))
+        return problems or settings
+
+    def vocabulary(
+        self,
+        injected: Injected | None = None,
+        trusted: TrustedMutators | None = None,
+        controllers: TrustedControllers | None = None,
+    ) -> Vocabulary:
+        """The words of the installation, as the decision takes them, with the lists it names."""
+        return Vocabulary(
+            gpu_resources=self.gpu_devices,
+            gpu_classes=self.gpu_device_classes,
+            gpu_memory_unit=self.gpu_memory_unit,
+            gpu_limit=self.gpu_limit,
+            several_devices=self.several_devices,
+            node_type_label=self.node_type_label,
+            node_pools_annotation=self.node_pools_annotation,
+            node_pool_labels=self.node_pool_labels,
+            git_image=self.git_image,
+            git_images=self.git_images,
+            s3_drivers=pairs(self.s3_drivers),
+            data_volumes=pairs(self.data_volumes),
+            identity_claims=pairs(self.identity_claims),
+            features=frozenset(self.features),
+            prefer_given=self.prefer_given,
+            unreadable_owner=self.unreadable_owner,
+            create_claims=self.create_claims,
+            injected=injected or Injected(),
+            trusted=trusted or TrustedMutators(),
+            controllers=controllers or TrustedControllers(),
+        )
+
+    def unfit_to_serve(self) -> tuple[Problem, ...]:
+        """What a server needs and commands do not: a certificate and its key, or the word that it
+        is meant to go without.
+        """
+        if self.plain_http:
+            fix = "write it without --plain-http"
+            found = "a client CA without TLS"
+            return (Problem("flags", "--client-ca", found, fix, "setting"),) * bool(self.client_ca)
+        if self.client_ca_name and not self.client_ca:
+            fix = f"write {wanted('client_ca')} too"
+            found = "names of client certificates, and no CA of theirs"
+            return (Problem("flags", "--client-ca-name", found, fix, "setting"),)
+        rows = ((flag(name), name) for name in ("tls_cert", "tls_key") if not getattr(self, name))
+        return tuple(
+            Problem("flags", shown, "nothing", f"write {wanted(name)} (or --plain-http)", "setting")
+            for shown, name in rows
+        )
+
+
+def pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    """Texts of the form a=b as a map."""
+    return dict(each.split("=", 1) for each in texts)
+
+
+def wanted(name: str) -> str:
+    """What to write for a setting."""
+    return Settings.model_fields[name].description or ""
+
+
+def missing(value: Any) -> bool:
+    """Whether a flag was not given: None, or an empty list as option parsers have it."""
+    return value is None or value in ([], ())
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Each setting that the environment gives, lists split."""
+    for name, row in Settings.model_fields.items():
+        text = environ.get(variable(name), "").strip()
+        if not text:
+            continue
+        extra = row.json_schema_extra if isinstance(row.json_schema_extra, dict) else {}
+        separator = {PATHS: os.pathsep, NAMES: ","}.get(str(extra.get("listed")))
+        if separator is None:
+            yield name, text
+        else:
+            yield name, tuple(part.strip() for part in text.split(separator) if part.strip())
+
+
+def variable(name: str) -> str:
+    """The variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def flag(name: str) -> str:
+    """The flag of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
+    """PODGATE_* variables that are no setting of anybody's and not set by Kubernetes itself."""
+    known = [variable(name) for name in Settings.model_fields]
+    strangers = sorted(
+        name
+        for name in environ
+        if name.startswith(PREFIX)
+        and name not in OTHERS.union(known)
+        and not SERVICE_LINK.fullmatch(name)
+    )
+    return tuple(
+        Problem("environment", name, "no setting of this name", nearest(name, known), "unknown")
+        for name in strangers
+    )
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """What may have been meant."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f"write {close[0]}, if that is meant" if close else "leave it out"
+
+
+def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
+    """pydantic's finding in our words: the name as written, what was found, what to write."""
+    name = str(error["loc"][0]) if error["loc"] else ""
+    row = Settings.model_fields.get(name)
+    if row is None:
+        fix = nearest(flag(name), [flag(each) for each in Settings.model_fields])
+        return Problem("flags", flag(name), "no setting of this name", fix, "unknown")
+    source = ("flags", flag(name)) if name in given else ("environment", variable(name))
+    found = texts.shown(error["input"])
+    return Problem(*source, found, f"write {wanted(name)}", "setting")
+
+
+def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]:
+    """Addresses whose port is out of range, which no pattern shows."""
+    for name in ("listen", "metrics_listen"):
+        text = getattr(settings, name)
+        if text not in ("", "same") and address(text)[1] > 65535:
+            place = ("environment", variable(name)) if name in found else ("flags", flag(name))
+            yield Problem(*place, f"port {address(text)[1]}", "write a port up to 65535", "setting")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is a host and a port."""
+    match = ADDRESS.fullmatch(text)
+    return match is not None and int(match[2]) <= 65535
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of an address; an IPv6 host without its brackets."""
+    match = ADDRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is no address with a port")
+    return match[1].strip("[]"), int(match[2])

@@ -1,0 +1,1 @@
+"""Where documents and watched objects come from: files, the cluster, snapshots."""

@@ -1,0 +1,172 @@
+"""The cluster's CustomResourceDefinitions in brief: watched by their metadata, read one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import orjson
+
+from webhook.catalog.definition_order import KindName
+from webhook.cluster import client as api_server
+from webhook.cluster.client import ApiError, ApiServer, follow
+from webhook.interface import names
+from webhook.interface.crd_summary import Brief, brief_of, restored
+from webhook.interface.kind_schema import KindSchema
+from webhook.interface.pruning import Shapes
+
+log = logging.getLogger("podgate.crds")
+
+Json = dict[str, Any]
+PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OURS = frozenset(each.group for each in names.ALL)
+AGAIN = 5.0  # seconds after which a CRD that could not be read is asked for again
+
+
+class Stored(NamedTuple):
+    """A CRD in brief, and what its schemas are stored under: equal ones have one digest."""
+
+    brief: Brief
+    digest: str
+
+
+@dataclass(slots=True)
+class Known:
+    """The CRDs as far as they are known, by name; `bodies` has the schemas by digest.
+
+    Only metadata is watched. One that is new, or whose generation has changed, is read whole, and
+    its brief is all that stays: a cluster may have hundreds of them, of a megabyte each.
+    """
+
+    server: ApiServer
+    changed: Callable[[], None]
+    found: dict[str, Stored] = field(default_factory=dict)
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    marks: dict[str, Json] = field(default_factory=dict)
+    collection: api_server.Collection = field(
+        default_factory=lambda: api_server.Collection(PATH, only_metadata=True, kept=mark_of)
+    )
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    was_tried: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to wait for: all were read, or cannot be had now."""
+        failed = self.collection.trouble not in ("", api_server.NOT_READ)
+        return self.was_tried or self.collection.absent or failed
+
+    async def run(self) -> None:
+        """Keep them up to date for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(follow(self.server, self.collection, lambda _: self.wake.set()))
+            while True:
+                await self.wake.wait()
+                self.wake.clear()
+                if not await self.catch_up():
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(AGAIN):
+                            await self.wake.wait()
+                    self.wake.set()
+
+    async def catch_up(self) -> bool:
+        """Read what has changed and forget what is gone; whether all could be read."""
+        names = {
+            name: mark
+            for (_, name), mark in self.collection.objects.items()
+            if name.partition(".")[2] not in OURS
+        }
+        before = dict(self.found)
+        for name in self.found.keys() - names.keys():
+            del self.found[name]
+            self.marks.pop(name, None)
+        failed = False
+        for name, mark in names.items():
+            if self.marks.get(name) == mark:
+                continue
+            try:
+                await self.read(name, mark)
+            except ApiError as error:
+                log.warning("reading CustomResourceDefinition %s: %s", name, error)
+                failed = True
+        self.forget_bodies()
+        self.was_tried = True
+        if before != self.found:
+            self.changed()
+        return not failed
+
+    async def read(self, name: str, mark: Json) -> None:
+        """Read one; one that has gone meanwhile is told by the watch."""
+        data = await self.server.find(f"{PATH}/{name}")
+        made = await asyncio.to_thread(brief_of, data)
+        self.marks[name] = mark
+        if made is None:
+            return
+        brief, schemas = made
+        body = orjson.dumps(schemas)
+        digest = blake2b(body, digest_size=16).hexdigest()
+        self.bodies[digest] = body
+        self.found[name] = Stored(brief, digest)
+
+    def forget_bodies(self) -> None:
+        """Keep the schemas that some CRD has."""
+        used = {each.digest for each in self.found.values()}
+        for digest in self.bodies.keys() - used:
+            del self.bodies[digest]
+
+
+def rows_of(found: Mapping[str, Stored]) -> list[tuple[str, Json]]:
+    """CRDs as plain JSON, for `found_of`."""
+    return [(each.digest, asdict(each.brief)) for _, each in sorted(found.items())]
+
+
+def found_of(rows: Iterable[tuple[str, Json]]) -> dict[str, Stored]:
+    """CRDs by name as they were before `rows_of`."""
+    return {brief["name"]: Stored(Brief(**brief), digest) for digest, brief in rows}
+
+
+def mark_of(item: Json) -> Json:
+    """What tells one state of a CRD's schemas from another."""
+    metadata = item.get("metadata") or {}
+    return {"uid": metadata.get("uid"), "generation": metadata.get("generation")}
+
+
+@dataclass(slots=True)
+class Schemas:
+    """The schemas of kinds, decoded when they are needed first; `load` gives a stored body."""
+
+    load: Callable[[str], bytes]
+    shapes: Shapes = field(default_factory=Shapes)
+    decoded: dict[str, tuple[Stored, tuple[KindSchema, ...]]] = field(default_factory=dict)
+
+    def of(
+        self,
+        found: Mapping[str, Stored],
+        beside: Iterable[KindSchema],
+        kinds: Collection[KindName],
+    ) -> tuple[KindSchema, ...]:
+        """The schemas of these kinds and of all that hold pods; `beside` those of files, which
+        count for kinds that the cluster has not.
+        """
+        wanted = {
+            name: each
+            for name, each in found.items()
+            if each.brief.holds_pods or (each.brief.group, each.brief.kind) in kinds
+        }
+        # Decoded before others are forgotten, since equal shapes are kept while somebody has them.
+        now = {name: self.one(each) for name, each in wanted.items()}
+        self.decoded = {name: (wanted[name], each) for name, each in now.items()}
+        has = {(each.brief.group, each.brief.kind) for each in found.values()}
+        rest = (each for each in beside if (each.group, each.kind) not in has)
+        return (*(each for several in now.values() for each in several), *rest)
+
+    def one(self, stored: Stored) -> tuple[KindSchema, ...]:
+        """The schemas of one CRD."""
+        known = self.decoded.get(stored.brief.name)
+        if known is not None and known[0] == stored:
+            return known[1]
+        return restored(stored.brief, orjson.loads(self.load(stored.digest)), self.shapes)
