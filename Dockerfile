@@ -17,6 +17,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook
 COPY certs certs
 COPY policies policies
+COPY deploy/crds deploy/crds
 RUN python3 -m pip --python /opt/build/bin/python wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir dist . \
  && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --no-deps --no-index dist/*.whl
 
