@@ -75,7 +75,9 @@ def test_a_policy_with_an_error_is_told_with_its_line(tmp_path: Path) -> None:
 )
 def test_a_setting_of_another_type_is_named(tmp_path: Path, settings: str) -> None:
     file = written(tmp_path, f"settings: {settings}\n{CASE}")
-    with pytest.raises(BadCase, match=rf"case\.yaml: settings\.{settings[1:].partition(':')[0]}"):
+    with pytest.raises(
+        BadCase, match=rf"case\.yaml:1:\d+: settings\.{settings[1:].partition(':')[0]}.*; write "
+    ):
         running.run(reading.cases_of(file)[0])
 
 

@@ -15,7 +15,7 @@ from webhook.cases.run_offline import Place, references_of
 from webhook.catalog.build import Choices, Documents, assemble, parsed
 from webhook.catalog.catalog import Catalog
 from webhook.decision import messages as wording
-from webhook.documents import texts
+from webhook.documents.read_model import Report, tell
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.installation import Vocabulary
 from webhook.evaluation.references import References
@@ -164,9 +164,10 @@ def setting(case: Case, key: str, name: str, value: Any) -> Any:
     try:
         return reader(name).validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(["settings", key, *map(str, first["loc"])])
-        raise BadCase(f"{case.file}: {texts.cut(at)}: {first['msg']}") from None
+        report = Report(case.document)
+        for fault in error.errors():
+            tell(fault, value, ("settings", key), report)
+        raise BadCase("\n".join(wording.problem_text(each) for each in report.problems)) from None
 
 
 def references_for(case: Case) -> References:

@@ -157,7 +157,11 @@ WANTED = {
     "int_type": "a whole number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
+    "frozen_set_type": "a list",
     "dict_type": "a map",
+    "mapping_type": "a map",
+    "dataclass_type": "a map",
     "model_type": "a map",
     "model_attributes_type": "a map",
 }

@@ -12,7 +12,7 @@ A part says which place of a pod is where in the object, and in which form the o
     emptyDir    a volume of that type
     memory      the size of /dev/shm, for a volume in memory that is mounted there
     also        a container as in a pod, or a list of such, behind those that are there
-    items       a list of which more may stand elsewhere, behind what is there; read only
+    items       a list of which more may be elsewhere, behind what is there; read only
     more        such a list that takes defaults
     readOnly    as in a pod, where nothing is to be written
     variables   a map of names to values, behind the variables that are there
