@@ -13,6 +13,9 @@ RUN python3 -m venv --without-pip /opt/build \
  && python3 -m pip --python /opt/build/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r requirements-build.lock
 RUN python3 -m venv --without-pip /opt/podgate \
  && python3 -m pip --python /opt/podgate/bin/python install --no-cache-dir --require-hashes --only-binary=:all: -r "$LOCK"
+# podgate sends raw requests: the client library's models and APIs, which it loads on demand, are 100 MB.
+RUN cd /opt/podgate/lib/python3*/site-packages/kubernetes && rm -rf aio \
+ && find client/models client/api -type f ! -name "__init__*" -delete
 COPY pyproject.toml README.md LICENSE ./
 COPY webhook webhook
 COPY certs certs

@@ -14,8 +14,11 @@ ENGINE ?= docker
 PLATFORMS ?= linux/amd64,linux/arm64
 LOCK ?= requirements-image.lock
 
+# Bytecode of the tests halves the time until the first one runs.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types imports fast test e2e test-minors \
+.PHONY: help setup quick check lint types imports fast test e2e test-minors \
         test-operators fuzz fuzz-admission every-command mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
@@ -43,9 +46,13 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 fast: $(STAMP)
-	$(BIN)/pytest -q -m "not e2e" $(PYTEST_ARGS)
+	@# One process more than there are CPUs: some tests wait most of their time.
+	$(BIN)/pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal -m "not e2e and not long" $(PYTEST_ARGS)
 
-check: lint types imports fast ## lint, types, import contracts and the tests that need no cluster
+quick: $(STAMP) ## lint, types, and the tests of what changed since main, within a minute
+	@$(BIN)/python -m tools.quick
+
+check: lint types imports fast ## lint, types, import contracts and the tests that need no cluster and no minutes
 
 # Tests of a real API server mostly wait, so that the others run beside them.
 test: $(STAMP) ## everything, a real API server included; the first time builds it meanwhile
@@ -61,7 +68,7 @@ test-operators: $(STAMP) ## every real operator behind podgate (the first time b
 	PODGATE_OPERATORS=all $(BIN)/pytest -q tests/e2e/operators $(PYTEST_ARGS)
 
 fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are part of the tests)
-	PODGATE_FUZZ_PAIRS=100000 $(BIN)/pytest -q tests/core/test_query_fuzz.py
+	PODGATE_FUZZ_PAIRS=100000 $(BIN)/pytest -q tests/jq/test_query_fuzz.py
 
 fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and spelling: none may get in (SEED=, COUNT=, PROCESSES=, INDEX=)
 	@$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --processes $(PROCESSES) $(INDEX:%=--index %)

@@ -11,13 +11,13 @@ import orjson
 
 from bench.objects import ray_cluster
 from bench.timing import Gate, ratio, seconds_of, settle
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import ReviewFault, parse_review, respond
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Stage
-from webhook.pods.coverage import uncovered
+from webhook.pods.coverage import find_uncovered
 from webhook.pods.locate import locate
 from webhook.sources.load import Sources, load
 
@@ -45,7 +45,7 @@ def admission(body: bytes, held: Catalog) -> Callable[[], bytes]:
     def admit() -> bytes:
         request = parse_review(body, Stage.MUTATE)
         assert not isinstance(request, ReviewFault)
-        return respond(request, judge_review(request, held, references))
+        return respond(request, decide_review(request, held, references))
 
     return admit
 
@@ -54,7 +54,7 @@ def operations(body: bytes, held: Catalog) -> int:
     """How many patch operations the admission answers with."""
     request = parse_review(body, Stage.MUTATE)
     assert not isinstance(request, ReviewFault)
-    decision = judge_review(request, held, References())
+    decision = decide_review(request, held, References())
     assert isinstance(decision, Allowed), decision
     return len(decision.patch)
 
@@ -105,7 +105,7 @@ def path_gates(create: bytes, held: Catalog) -> Iterator[Gate]:
     yield Gate("T5", "finding the pods ÷ whole admission", share, 0.03, f"{ours:.1f} µs")
     found = locate(definition, document)
     share, ours, _ = ratio(
-        lambda: uncovered(document, locate(definition, document), definition), whole
+        lambda: find_uncovered(document, locate(definition, document), definition), whole
     )
     detail = f"{ours:.1f} µs for {len(found)} pods, by the profile"
     yield Gate("T5c", "the same and searching for others ÷ whole admission", share, 0.03, detail)

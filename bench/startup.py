@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from bench.timing import ROUNDS, Gate, settle
-from webhook.catalog.build import Choices, assemble, parsed
+from webhook.catalog.build import Choices, assemble, parse_documents
 from webhook.jq.path import compile_query
 from webhook.policy.envelope import Context
 from webhook.sources import files
@@ -22,7 +22,7 @@ def compiled() -> None:
     compile_query.cache_clear()
     documents, problems = files.read_all(shipped_paths())
     table = server_defaults(DEFAULT_MINOR)
-    shipped = parsed(documents, Context(), shipped=True)
+    shipped = parse_documents(documents, Context(), shipped=True)
     catalog, more = assemble(shipped, (), Choices(), None)
     if catalog is None or problems or not hasattr(table, "kinds"):
         raise SystemExit(f"the shipped documents do not load: {problems} {more}")

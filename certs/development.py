@@ -62,7 +62,7 @@ def ensure_development_certificates(
     names = Names.of(dns_names, ip_addresses)
     if not 1 <= days <= LONGEST:
         raise CertificateProblem(f"{days} days is out of range: give 1 to {LONGEST}")
-    found = None if force else _found(folder)
+    found = None if force else _load_state(folder)
     reason = _reason(found, names, now)
     if found is not None and reason is None:
         return _outcome(folder, Made.NOTHING, None, found)
@@ -77,7 +77,7 @@ def ensure_development_certificates(
     return _outcome(folder, made, "it was asked for" if force else reason, state)
 
 
-def _found(folder: Path) -> State | None:
+def _load_state(folder: Path) -> State | None:
     there = files.contents(folder)
     if not there:
         return None

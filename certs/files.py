@@ -35,7 +35,7 @@ def load_bundle(folder: Path) -> bytes:
     try:
         return b"".join(each.canonical_pem for each in certificates_in(pem))
     except CertificateProblem as problem:
-        raise _told(folder / AUTHORITY, problem) from None
+        raise _file_problem(folder / AUTHORITY, problem) from None
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -87,7 +87,7 @@ def _load_version(folder: Path, version: str | None, certificate: str, key: str)
     try:
         matches = pair.belongs_together
     except CertificateProblem as problem:
-        raise _told(folder / key, problem) from None
+        raise _file_problem(folder / key, problem) from None
     if not matches:
         raise CertificateProblem(
             f"{folder / key} is not the key of {folder / certificate}: put the key that belongs to"
@@ -100,11 +100,11 @@ def _check(path: Path, certificate: Certificate) -> None:
     try:
         certificate.public_key  # noqa: B018  reading it is the check
     except CertificateProblem as problem:
-        raise _told(path, problem) from None
+        raise _file_problem(path, problem) from None
 
 
 def _is_replaced(folder: Path, names: tuple[str, ...]) -> bool:
-    # Somebody put own files in the place of the links: theirs count, not what `..data` has.
+    # Somebody replaced the links by files: read those files, not `..data`.
     return any((folder / name).exists() and not (folder / name).is_symlink() for name in names)
 
 
@@ -130,7 +130,7 @@ def _unreadable(path: Path, error: OSError) -> CertificateProblem:
     return CertificateProblem(text)
 
 
-def _told(path: Path, problem: CertificateProblem) -> CertificateProblem:
+def _file_problem(path: Path, problem: CertificateProblem) -> CertificateProblem:
     return CertificateProblem(f"{path} {problem}: put a good file there, or make it anew")
 
 

@@ -1,4 +1,4 @@
-"""The names a server certificate is good for, checked and in one spelling."""
+"""The names in a server certificate, checked and normalized."""
 
 import ipaddress
 import re
@@ -15,9 +15,9 @@ LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """DNS names in lower case and IP addresses in their short form, each sorted and told once.
+    """DNS names in lower case and IP addresses in their short form, each sorted and without duplicates.
 
-    Make one with `of`, so that two with the same meaning are equal.
+    Create one with `of`, so that two with the same meaning are equal.
     """
 
     dns: tuple[str, ...] = ()

@@ -2,4 +2,4 @@
 
 
 class CertificateProblem(Exception):  # noqa: N818  the package says "problem" throughout
-    """One sentence for a person: what is wrong, with what, and where it helps what to do."""
+    """One sentence for users: what is wrong and, if possible, what to do."""

@@ -34,18 +34,18 @@ def serving_data(state: State) -> dict[str, bytes]:
 
 
 def read(authority: Mapping[str, bytes], serving: Mapping[str, bytes]) -> State | None:
-    """The state in the decoded data of both; None when there is no CA at all.
+    """Read the state from the decoded data of both; None if there is no CA at all.
 
-    What is missing or broken stays so in the state, for `rotation.plan` to find and replace. Where
-    the CAs are lost, the bundle beside the leaf tells which certificates clients trust: they stay
-    in the state without their keys, so that no client refuses what replicas serve meanwhile.
+    Missing or invalid members stay so in the state, for `rotation.plan` to replace. If the CAs are
+    lost, the bundle next to the leaf shows which certificates clients trust: these stay in the
+    state without their keys, so that no client rejects what replicas still serve.
     """
     published = _certificates(serving.get("ca.crt", b""))
     if "ca.crt" not in authority and "next-ca.crt" not in authority and not published:
         return None
     leaf, ca = _pair(serving, "tls"), _pair(authority, "ca")
     if not is_ca(ca):
-        ca = next((KeyPair(each.pem, b"") for each in published if _issued(each, leaf)), ca)
+        ca = next((KeyPair(each.pem, b"") for each in published if _is_issued_by(each, leaf)), ca)
     next_ca = _pair(authority, "next-ca") if "next-ca.crt" in authority else None
     previous = _certificates(authority.get("previous-ca.crt", b""))
     known = {each.canonical_pem for each in previous}
@@ -54,7 +54,7 @@ def read(authority: Mapping[str, bytes], serving: Mapping[str, bytes]) -> State 
     return State(ca=ca, leaf=leaf, next_ca=next_ca, previous=(*previous, *lost))
 
 
-def _issued(ca: Certificate, leaf: KeyPair) -> bool:
+def _is_issued_by(ca: Certificate, leaf: KeyPair) -> bool:
     """Whether a CA has signed a leaf that can be served."""
     return ca.is_authority and leaf.usable and leaf.certificate.signed_by(ca)
 

@@ -1,4 +1,4 @@
-"""What rotation speaks of: the state it keeps, what it is told, and what it changes."""
+"""The data types of rotation: its state, its observations, and its changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,10 +62,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is known of the world; the defaults, nothing known, never hurry a phase.
+    """What is known of replicas and bundles; by default nothing, which never shortens a phase.
 
-    `bundle_published_since`: for the fingerprint of each CA that all published bundles hold, since
-    when they do. `replicas_on`: fingerprints of the leaves that live replicas serve.
+    `bundle_published_since`: since when all published bundles have each CA, by fingerprint.
+    `replicas_on`: fingerprints of the leaves that running replicas serve.
     """
 
     bundle_published_since: Mapping[str, datetime] = field(default_factory=dict)
@@ -74,20 +74,20 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The current CA, the leaf, the CA that comes next if one waits, and those that went.
+    """The current CA, the leaf, the next CA if one waits, and former CAs.
 
-    A part may hold broken text: the next plan replaces it.
+    A member may be invalid text: the next plan replaces it.
     """
 
     ca: KeyPair
     leaf: KeyPair
     next_ca: KeyPair | None = None
-    previous: tuple[Certificate, ...] = ()  # without keys: they sign nothing any more
+    previous: tuple[Certificate, ...] = ()  # without keys: they no longer sign
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The state to keep from now on, and what is new in it; no change means nothing was due."""
+    """The new state, and its changes; without a change nothing was due."""
 
     state: State
     changes: tuple[Change, ...] = ()
@@ -95,7 +95,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The arguments of a plan, but for the state."""
+    """The arguments of a plan, except the state."""
 
     now: datetime
     names: Names

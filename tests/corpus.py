@@ -17,14 +17,14 @@ from tests import everything
 from tests.e2e.testbed import upstream
 from tests.e2e.testbed.missing import MissingTestbed
 from tests.upstream import data
-from webhook.cases.run_offline import Place, Verdict, judge, manifests_of, references_of
+from webhook.cases.run_offline import Place, Verdict, evaluate_manifest, manifests_of, references_of
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.outcome import Allowed, Denied
 from webhook.objects.path import display
-from webhook.pods.coverage import pod_like, uncovered
+from webhook.pods.coverage import find_uncovered, pod_like
 from webhook.pods.definition import Definition
 from webhook.pods.locate import locate
 from webhook.pods.location import LocationError
@@ -192,9 +192,9 @@ def writing() -> Catalog:
     document = SourceDocument("everything.yaml", 1, data, {}, {})
     shipped, _ = shipped_documents()
     table: Any = server_defaults(DEFAULT_MINOR)
-    choices = Choices(vocabulary=everything.WORDS)
+    choices = Choices(config=everything.WORDS)
     catalog, problems = assemble(shipped, [document], choices, table)
-    assert catalog is not None, "\n".join(map(wording.problem_text, problems))
+    assert catalog is not None, "\n".join(map(problem_text, problems))
     return catalog
 
 
@@ -226,10 +226,10 @@ def judged(corpus: Corpus, catalog: Catalog) -> Iterator[Seen]:
         seen = Seen(source, kind_of(raw), raw)
         try:
             locations = locate(definition, raw)
-            outside = uncovered(raw, locations, walked_whole(definition))
+            outside = find_uncovered(raw, locations, walked_whole(definition))
             seen.locations = len(locations)
             seen.uncovered = tuple(display(path) for path, _ in outside)
-            seen.verdict = judge(raw, source, catalog, references, Place())
+            seen.verdict = evaluate_manifest(raw, source, catalog, references, Place())
         except LocationError as error:
             seen.fault = error.text
         except Exception as error:
@@ -264,11 +264,13 @@ def outcome(seen: Seen) -> Counter[str]:
             "errors": int(bool(seen.fault)),
         }
     )
-    match seen.verdict and seen.verdict.decision:
+    match seen.verdict.decision if seen.verdict else None:
         case Allowed(changes=changes):
             row.update({"allowed": 1, "written": len(changes)})
         case Denied(violations=violations):
             row.update({"refused": 1, "violations": len(violations)})
+        case None:
+            pass
     return row
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.policy import values
 from webhook.policy.row import Attribute, Field
 from webhook.policy.table import TABLE
 
-WORDS = Vocabulary(
+WORDS = InstallationConfig(
     git_image="registry.example.com/git-sync:v4.4.0",
     s3_drivers={"s3.csi.aws.com": "bucketName"},
     data_volumes={"7f0d7c1e-58c5-4b0b-9d46-0f1f8c6b2a77": "shared-data"},

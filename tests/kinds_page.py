@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from tests.core import test_shipped_workloads as shipped
 from tests.corpus import SAMPLED
 from tests.e2e.operators import cases as operators
 from tests.e2e.testbed import upstream
+from tests.pods import test_shipped_workloads as shipped
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.plan import Plan, compile_plan, component_roles
-from webhook.explain.model import FORBIDDEN, MAPPED, NOT_NATIVE, UNMAPPED
-from webhook.explain.support import reach_of
+from webhook.explain.model import FORBIDDEN, NOT_NATIVE
+from webhook.explain.support import find_support
+from webhook.fields.handler import MAPPED, UNMAPPED
 from webhook.pods.definition import Definition
 from webhook.policy.table import TABLE
 
@@ -69,14 +70,17 @@ def made(catalog: Catalog) -> str:
     of_none = sum(1 for path in TABLE.fields if state(definitions[0], path) == NOT_NATIVE)
     lines = [HEAD, tuple("---" for _ in HEAD), *rows]
     return (
-        f"\nOf the {len(TABLE.fields)} fields of the catalogue, {of_none} stand in no native object"
-        " of any kind. Of the rest each kind has *mapped*\nones, which it carries, *unmapped* ones,"
-        " for which it has no place or which are for other workload types, and\n*forbidden* ones,"
-        " which it refuses; `podgate explain --kind KIND` names each with its reason. Components"
-        " that are\n*merged* leave something to their operator, and its pods are evaluated again;"
-        " *derived* pods are what the object says.\n*Made from* is what the definition's paths are"
-        " checked against, or *facts* where no CRD was at hand. *Tried*: on\nreal manifests"
-        " (`make corpus`), and with the kind's own controller on a real API server"
+        f"\nThe catalogue has {len(TABLE.fields)} fields. {of_none} of them have no counterpart in any"
+        " Kubernetes object. The table counts the others:\n\n"
+        "* *mapped*: the kind has this field;\n"
+        "* *unmapped*: the kind has no path for it, or the field belongs to another workload type;\n"
+        "* *forbidden*: the kind rejects it.\n\n"
+        "`podgate explain --kind KIND` lists each field with the reason. The pods of a *derived*"
+        " component are exactly as the\nobject describes them. The operator changes the pods of a"
+        " *merged* component, so podgate evaluates them again when they\nare created. *Made from* is"
+        " what the paths of the definition are checked against: a CRD, the types of Kubernetes, or\n"
+        "*facts* (a list of the kind's fields) if no CRD is available. *Tried* lists further tests:"
+        " real manifests (`make corpus`), or\nthe kind's own controller on a real API server"
         " ([operators.md](operators.md)).\n\n"
         + "\n".join(f"| {' | '.join(line)} |" for line in lines)
         + "\n\n"
@@ -119,7 +123,7 @@ def state(definition: Definition, path: str) -> str:
     """Whether the kind carries a field: in any of its components, or why in none."""
     plan: Plan = compile_plan([], definition)
     names = [component for component, _ in component_roles(definition)] or [""]
-    found = [reach_of(plan, each, path)[0] for each in dict.fromkeys(names)]
+    found = [find_support(plan, each, path)[0] for each in dict.fromkeys(names)]
     order = (MAPPED, FORBIDDEN, UNMAPPED, NOT_NATIVE)
     return next(each for each in order if each in found)
 
@@ -128,7 +132,11 @@ def made_from(definition: Definition) -> str:
     """What the definition's paths are checked against."""
     if definition.profile.built_in:
         return "types of Kubernetes"
-    (name, *_) = names_of(definition)
+    found = names_of(definition)
+    if not found:
+        kind = definition.interface.kind
+        raise SystemExit(f"{kind}: add it to WITHOUT_CRD or PINNED in {shipped.__file__}")
+    name = found[0]
     if name in shipped.PINNED:
         project = shipped.PINNED[name]
         module = upstream.PROJECTS[project].module.removeprefix("github.com/")

@@ -90,7 +90,7 @@ class SideBySide:
                 )
                 print(part.text() if part.needed or part.failed else "", end="", flush=True)
 
-    def tell(self) -> None:
+    def print_progress(self) -> None:
         """What goes on, and how far it is."""
         for part, _ in list(self.running.values()):
             with self.printing:
@@ -128,7 +128,7 @@ class SideBySide:
         try:
             while any(each.is_alive() for each in threads):
                 threads[0 if threads[0].is_alive() else 1].join(TOLD_EVERY)
-                self.tell()
+                self.print_progress()
         except KeyboardInterrupt:
             self.stop()
             raise

@@ -9,51 +9,54 @@ import copy
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import jsonpatch
 import pytest
 
-from webhook.admission.judge import judge_review
-from webhook.cases import compare as comparing
-from webhook.cases import installation
-from webhook.cases import read as reading
-from webhook.cases import rewrite as rewriting
-from webhook.cases import run as running
+from tests import golden_cases
+from tests.golden_cases import CaseName
+from webhook.admission.judge import decide_review
+from webhook.cases import installation, run
 from webhook.cases.case import Case, Outcome
-from webhook.cases.run_offline import judge, request_of
+from webhook.cases.compare import compare, violation_facts
+from webhook.cases.read import cases_of
+from webhook.cases.rewrite import rewrite
+from webhook.cases.run_offline import evaluate_manifest, request_of
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
 from webhook.decision.decide import decide
+from webhook.decision.messages import change_text, refusal, violation_text, warning_text
 from webhook.evaluation.intent import LAST_APPLIED
 from webhook.evaluation.outcome import Allowed, Denied
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Request, Stage
 
-GOLDEN = Path(__file__).parent / "golden"
 MARKER = "S3CRET"
 UPDATING = os.environ.get("PODGATE_UPDATE_GOLDEN") == "1"
-ALL = reading.cases_in(GOLDEN)
+NAMES = golden_cases.all_names()
 
 
-def name(case: Case) -> str:
-    """kind/case, as pytest shows it."""
-    return f"{case.file.parent.parent.name}/{case.name}"
+def test_every_case_of_every_file_is_run() -> None:
+    """The names are read off the lines of a file; the cases are what reading the file yields."""
+    for file in {each.file: None for each in NAMES}:
+        cases = [(case.name, case.offline) for case in cases_of(file)]
+        assert cases == [(each.name, each.offline) for each in golden_cases.names_in(file)], file
 
 
-@pytest.mark.parametrize("case", ALL, ids=name)
-def test_case(case: Case) -> None:
+@pytest.mark.parametrize("name", NAMES, ids=str)
+def test_case(name: CaseName) -> None:
     """The case, then what holds of every decision."""
+    case = name.load()
     before = copy.deepcopy(case.given)
-    outcome = running.run(case)
+    catalog = installation.catalog_of(case)
+    outcome = run.run_in(case, catalog)
     problems = ["the case has no expect"] if case.expect is None else []
     if case.expect is not None:
-        problems += comparing.compare(case.expect, outcome)
+        problems += compare(case.expect, outcome)
         told = any(key in case.expect for key in ("object", "patch", "changes"))
         if case.expect.get("allowed") and not told:
             problems.append("expect says allowed without object, patch or changes")
     if problems and UPDATING:
-        rewriting.rewrite(case, outcome)
+        rewrite(case, outcome)
         problems = []
         print(f"rewrote expect of {case.file}")
     assert not problems, "\n".join([str(case.file), *problems])
@@ -62,35 +65,35 @@ def test_case(case: Case) -> None:
     if isinstance(outcome.decision, Allowed):
         patched = jsonpatch.apply_patch(outcome.submitted, list(outcome.patch))
         assert patched == outcome.object, "the patch does not lead to the object"
-        prove_stable(case, outcome)
+        prove_stable(case, outcome, catalog)
     if case.offline:
-        prove_twin(case, outcome)
+        prove_twin(case, outcome, catalog)
 
 
 def tell_no_secrets(case: Case, outcome: Outcome) -> None:
     """No text for people holds a planted value of env, args, command or annotations."""
     decision = outcome.decision
-    texts = [wording.warning_text(each) for each in decision.warnings]
-    texts += [wording.violation_text(each) for each in decision.audit]
+    texts = [warning_text(each) for each in decision.warnings]
+    texts += [violation_text(each) for each in decision.audit]
     if isinstance(decision, Denied):
-        texts += [wording.violation_text(each) for each in decision.violations]
-        texts.append(wording.refusal(decision.violations))
-        texts += [json.dumps(comparing.violation_facts(each)) for each in decision.violations]
+        texts += [violation_text(each) for each in decision.violations]
+        texts.append(refusal(decision.violations))
+        texts += [json.dumps(violation_facts(each)) for each in decision.violations]
     else:
-        texts += [wording.change_text(each) for each in decision.changes]
+        texts += [change_text(each) for each in decision.changes]
     assert not [each for each in texts if MARKER in each]
 
 
-def prove_stable(case: Case, outcome: Outcome) -> None:
+def prove_stable(case: Case, outcome: Outcome, catalog: Catalog) -> None:
     """Run on its own output nothing changes, and the validating pass allows the result."""
-    catalog, references = installation.catalog_of(case), installation.references_for(case)
+    references = installation.references_for(case)
     if not case.offline:
-        request = replace(running.request_of(case), object=outcome.decision.object)
+        request = replace(run.request_of(case), object=outcome.decision.object)
         if request.operation == "CREATE":
             prove_settled(case, request, catalog, references)
         return
     raw, place = case.given["object"], installation.place_of(case)
-    again = judge(outcome.object, str(case.file), catalog, references, place)
+    again = evaluate_manifest(outcome.object, str(case.file), catalog, references, place)
     if isinstance(again.decision, Denied):
         # Written into a file, a blocked default is the author's repetition of it.
         assert {each.rule for each in again.decision.violations} == {"blocked"}
@@ -103,17 +106,17 @@ def prove_stable(case: Case, outcome: Outcome) -> None:
 
 def prove_settled(case: Case, request: Request, catalog: Catalog, references: References) -> None:
     """Reinvoked on what came of it, it allows and writes nothing; the validating pass allows."""
-    second = judge_review(replace(request, stage=Stage.MUTATE), catalog, references)
+    second = decide_review(replace(request, stage=Stage.MUTATE), catalog, references)
     assert isinstance(second, Allowed), f"reinvoked, it is denied: {second}"
     assert not second.patch, f"reinvoked, it changes again: {second.patch}"
     last = replace(request, stage=Stage.VALIDATE)
-    final, _ = running.answer(case, last, catalog, references)
+    final, _ = run.answer(case, last, catalog, references)
     assert isinstance(final, Allowed), f"the validating pass denies the result: {final}"
 
 
-def prove_twin(case: Case, outcome: Outcome) -> None:
+def prove_twin(case: Case, outcome: Outcome, catalog: Catalog) -> None:
     """kubectl apply of the manifest in a cluster: the same violations, or the same object."""
-    catalog, references = installation.catalog_of(case), installation.references_for(case)
+    references = installation.references_for(case)
     request = applied(case, catalog)
     if request is None:
         return
@@ -143,7 +146,7 @@ def applied(case: Case, catalog: Catalog) -> Request | None:
     noted["metadata"]["annotations"][LAST_APPLIED] = json.dumps(raw)
     group, _, version = raw["apiVersion"].rpartition("/")
     definition = catalog.definition(group, raw["kind"], version)
-    filled = noted if definition is None else catalog.completed(definition, noted)
+    filled = noted if definition is None else catalog.complete(definition, noted)
     return replace(request_of(raw, filled, installation.place_of(case)), raw=None)
 
 

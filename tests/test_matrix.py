@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.core.building import catalog, policy, served
+from tests.building import catalog, policy, served
 from tests.upstream import data
-from webhook.admission.judge import judge_review
-from webhook.cases import read as reading
+from webhook.admission.judge import decide_review
+from webhook.cases.read import cases_in
 from webhook.catalog.catalog import Catalog
 from webhook.controller.registration import Target, configurations
 from webhook.evaluation.outcome import Allowed, Denied
@@ -27,6 +27,8 @@ from webhook.evaluation.references import References
 from webhook.evaluation.request import Request, Stage
 from webhook.pods.definition import Definition
 from webhook.sources.load import Sources, load
+
+pytestmark = pytest.mark.long
 
 GOLDEN = Path(__file__).parent / "golden"
 NOTHING_GOES = """
@@ -234,7 +236,7 @@ def strict() -> Catalog:
 
 def objects() -> Iterator[Any]:
     """Every object of the golden cases, then those that were recorded."""
-    for case in reading.cases_in(GOLDEN):
+    for case in cases_in(GOLDEN):
         yield case.given.get("object") or (case.given.get("request") or {}).get("object")
     for file in sorted((data.folder() / "reviews").glob("*.json")):
         yield json.loads(file.read_bytes())["request"]["object"]
@@ -271,7 +273,7 @@ def asking(document: Any, verb: str, old: Any = None, subresource: str = "") -> 
 
 
 def judged(request: Request) -> Any:
-    return judge_review(request, strict(), References())
+    return decide_review(request, strict(), References())
 
 
 def sample(definition: Definition, version: str) -> Any:
@@ -348,7 +350,7 @@ def outcome(cell: Cell, document: Any, stage: Stage) -> str:
         return "refused"
     if decision.patch:
         return "patched"
-    return "left alone" if decision.judged else "not judged"
+    return "left alone" if decision.is_evaluated else "not judged"
 
 
 CELLS = [(each, version) for each in definitions() for version in each.versions]
@@ -400,6 +402,6 @@ def test_the_subresources_of_pods_are_judged_and_never_patched(subresource: str)
     for stage in Stage:
         asked = replace(asking(new, "UPDATE", pod, subresource), stage=stage)
         assert isinstance(judged(asked), Denied)
-        passed = judge_review(asked, soft, References())
+        passed = decide_review(asked, soft, References())
         assert isinstance(passed, Allowed)
         assert not passed.patch

@@ -13,15 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.test_http import (  # noqa: F401 - fixtures
-    JSON,
-    Running,
-    ca,
-    eventually,
-    launch,
-    review,
-)
-from tests.core.building import (
+from tests.building import (
     catalog,
     container,
     deployment,
@@ -33,7 +25,15 @@ from tests.core.building import (
     request,
 )
 from tests.generated import ROOT
-from webhook.admission.judge import judge_review
+from tests.server.test_http import (  # noqa: F401 - fixtures
+    JSON,
+    Running,
+    ca,
+    eventually,
+    launch,
+    review,
+)
+from webhook.admission.judge import decide_review
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Allowed, Denied
 from webhook.evaluation.references import References
@@ -103,14 +103,14 @@ def test_judging_opens_no_connection_and_no_file(monkeypatch: pytest.MonkeyPatch
         raise AssertionError("a decision reached outside")
 
     for each in objects:  # what is read once is read before
-        judge_review(request(each), everything, References({"team": {}}))
+        decide_review(request(each), everything, References({"team": {}}))
     monkeypatch.setattr(socket, "socket", forbidden)
     monkeypatch.setattr(socket, "getaddrinfo", forbidden)
     monkeypatch.setattr("builtins.open", forbidden)
     monkeypatch.setattr(Path, "open", forbidden)
     monkeypatch.setattr("subprocess.Popen", forbidden)
     decisions = [
-        judge_review(request(each), everything, References({"team": {}})) for each in objects
+        decide_review(request(each), everything, References({"team": {}})) for each in objects
     ]
     assert len(decisions) == 2
 
@@ -146,7 +146,7 @@ def test_text_in_an_object_is_never_evaluated() -> None:
     rules = catalog(policy("defaults: {image: registry.example.com/main:1}"))
     text = "{{ 7 * 7 }} ${HOME} $(id) ${jndi:ldap://evil}"
     made = deployment({"name": "main", "args": [text]})
-    decision = judge_review(request(made), rules, References({"team": {}}))
+    decision = decide_review(request(made), rules, References({"team": {}}))
     assert isinstance(decision, Allowed)
     found = decision.object["spec"]["template"]["spec"]["containers"][0]
     assert (found["args"], found["image"]) == ([text], "registry.example.com/main:1")

@@ -30,19 +30,19 @@ import orjson
 
 from tests import corpus
 from tests.admission import test_recorded_reviews
-from tests.core.building import catalog
+from tests.building import catalog
 from tests.fuzz import reviews
 from tests.fuzz.disguises import Attempt
 from tests.fuzz.engine import Generator
 from tests.upstream import data
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import parse_review
-from webhook.cases import read as reading
-from webhook.cases import run as running
 from webhook.cases.case import BadCase
-from webhook.cases.run_offline import Place, judge, references_of
+from webhook.cases.read import cases_in
+from webhook.cases.run import run
+from webhook.cases.run_offline import Place, evaluate_manifest, references_of
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text, violation_text, warning_text
 from webhook.documents.problem import Source
 from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation, Warning
 from webhook.evaluation.references import References
@@ -61,14 +61,14 @@ def describe(decision: Decision) -> Line:
         "warnings": [of_warning(each) for each in decision.warnings],
         "audit": [of_violation(each) for each in decision.audit],
         "excused": [[of_violation(each), name] for each, name in decision.excused],
-        "unresolved": sorted(decision.unseen),
+        "unresolved": sorted(decision.unresolved),
     }
     shown: list[Violation] = [*decision.audit]
     if isinstance(decision, Denied):
         facts["violations"] = [of_violation(each) for each in decision.violations]
         facts["problems"] = [[each.path, each.reason] for each in decision.problems]
         facts["needs"] = decision.needs and list(decision.needs)
-        facts["owner"] = decision.tell and list(decision.tell)
+        facts["owner"] = decision.report_to and list(decision.report_to)
         facts["completed"] = decision.completed
         shown += decision.violations
     else:
@@ -78,10 +78,10 @@ def describe(decision: Decision) -> Line:
             [each.field, each.path, each.value, each.why, of_source(each.source)]
             for each in decision.changes
         ]
-    messages = [[each.reason, wording.violation_text(each)] for each in shown]
-    messages += [[each.reason, wording.warning_text(each)] for each in decision.warnings]
+    messages = [[each.reason, violation_text(each)] for each in shown]
+    messages += [[each.reason, warning_text(each)] for each in decision.warnings]
     if isinstance(decision, Denied):
-        messages += [[each.reason, wording.problem_text(each)] for each in decision.problems]
+        messages += [[each.reason, problem_text(each)] for each in decision.problems]
     return {"facts": facts, "messages": messages}
 
 
@@ -123,10 +123,10 @@ def digest(given: Any) -> str:
 
 def golden() -> Iterator[bytes]:
     """Every golden case, and its variants."""
-    for case in reading.cases_in(ROOT / "tests" / "golden"):
+    for case in cases_in(ROOT / "tests" / "golden"):
         name = f"golden/{case.file.parent.relative_to(ROOT / 'tests' / 'golden')}/{case.name}"
         try:
-            found = running.run(case)
+            found = run(case)
         except BadCase as error:
             yield line(
                 name, case.given, {"facts": {"bad": True}, "messages": [["bad", str(error)]]}
@@ -140,14 +140,14 @@ def golden() -> Iterator[bytes]:
 def both_passes(name: str, request: Request, built: Catalog) -> Iterator[bytes]:
     """A request in the mutating pass, then its result, or itself, in the validating one."""
     given = [request.object, request.old, request.user, request.operation, request.subresource]
-    first = judge_review(request, built, References())
+    first = decide_review(request, built, References())
     yield line(f"{name}/mutate", given, describe(first))
     result = first.object if isinstance(first, Allowed) else request.object
     last = replace(request, object=result, stage=Stage.VALIDATE)
-    yield line(f"{name}/validate", given, describe(judge_review(last, built, References())))
+    yield line(f"{name}/validate", given, describe(decide_review(last, built, References())))
 
 
-def recorded() -> Iterator[bytes]:
+def recorded_reviews() -> Iterator[bytes]:
     """Every recorded review under each of the policies that its tests use."""
     files = sorted((data.folder() / "reviews").glob("*"))
     for policy, text in test_recorded_reviews.POLICIES.items():
@@ -165,14 +165,16 @@ def documents() -> Iterator[bytes]:
         for policy, built in (("usual", corpus.usual()), ("writing", corpus.writing())):
             for number, (source, raw) in enumerate(origin.objects):
                 name = f"corpus/{origin.origin}/{policy}/{number}"
-                found = judge(raw, source, built, references, Place(time="2026-01-01T00:00:00Z"))
+                found = evaluate_manifest(
+                    raw, source, built, references, Place(time="2026-01-01T00:00:00Z")
+                )
                 yield line(name, raw, describe(found.decision))
 
 
 GENERATORS: dict[int, Generator] = {}
 
 
-def generated(indices: range) -> list[bytes]:
+def generate_reviews(indices: range) -> list[bytes]:
     """Generated reviews of some indices, in both passes."""
     generator = GENERATORS.setdefault(SEED, Generator(SEED))
     found: list[bytes] = []
@@ -197,7 +199,7 @@ def of_attempt(name: str, attempt: Attempt, built: Catalog) -> Iterator[bytes]:
 
 SECTIONS: Mapping[str, Callable[[], Iterator[bytes]]] = {
     "golden": golden,
-    "recorded": recorded,
+    "recorded": recorded_reviews,
     "corpus": documents,
 }
 
@@ -227,7 +229,7 @@ def lines(count: int, processes: int) -> Iterator[tuple[str, bytes]]:
         yield from ((name, each) for each in section())
     chunks = [range(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
     with multiprocessing.Pool(processes) as pool:
-        for found in pool.imap(generated, chunks):
+        for found in pool.imap(generate_reviews, chunks):
             yield from (("generated", each) for each in found)
 
 
@@ -250,14 +252,14 @@ def compare(before: Path, after: Path) -> int:
             different.append(f"{old['id']}: another input")
         elif old["facts"] != new["facts"]:
             different.append(f"{old['id']}: {first_difference(old['facts'], new['facts'])}")
-        for (reason, said), (_, says) in zip(old["messages"], new["messages"], strict=False):
-            if said != says:
-                messages.setdefault(reason, Counter())[said, says] += 1
+        for (reason, was), (_, now) in zip(old["messages"], new["messages"], strict=False):
+            if was != now:
+                messages.setdefault(reason, Counter())[was, now] += 1
     for each in islice(different, 50):
         print(f"DIFFERENT: {each}")
     for reason, changed in sorted(messages.items()):
-        (said, says), _ = changed.most_common(1)[0]
-        print(f"{reason}: {changed.total():,} messages changed, such as\n  - {said}\n  + {says}")
+        (was, now), _ = changed.most_common(1)[0]
+        print(f"{reason}: {changed.total():,} messages changed, such as\n  - {was}\n  + {now}")
     print(f"{number:,} answers compared: the facts of {len(different):,} differ")
     return 1 if different else 0
 

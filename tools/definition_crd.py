@@ -1,7 +1,7 @@
-"""The CustomResourceDefinitions of resource interfaces, made from the model that reads them.
+"""The CustomResourceDefinitions of resource interfaces, generated from the model that parses them.
 
-Both kinds get the newer schema, which takes every document of the older one too. What a model
-cannot say, how lists are merged and what needs CEL, is in the tables below, by model and key.
+Both kinds get the newer schema, which accepts every document of the older one. The tables below, by model and
+key, add what a model cannot express: how lists are merged, and CEL rules.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ATOMIC: Final[Schema] = {"x-kubernetes-list-type": "atomic"}
 SET: Final[Schema] = {"x-kubernetes-list-type": "set"}
 
 
-def keyed(key: str) -> Schema:
-    """A list whose items are told apart by one key."""
+def keyed_list(key: str) -> Schema:
+    """A list whose items are identified by one key."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
@@ -35,29 +35,29 @@ STATES: Final = (
     "resuming",
 )
 MORE: Final[Mapping[tuple[str, str], Schema]] = {
-    ("StructureDefinition", "childComponents"): keyed("name"),
-    # By the kind alone, as upstream has it: what passes here has to pass there.
-    ("StructureDefinition", "additionalChildKinds"): keyed("kind"),
+    ("StructureDefinition", "childComponents"): keyed_list("name"),
+    # By the kind alone, as upstream does: what is valid there must be valid here.
+    ("StructureDefinition", "additionalChildKinds"): keyed_list("kind"),
     **{("StatusMappings", state): ATOMIC for state in STATES},
     ("Matcher", "byConditions"): ATOMIC,
     ("TypeSelector", "keyPath"): {"minLength": 1},
     ("SuspendPaths", "suspendActions"): ATOMIC,
     ("SuspendPaths", "resumeActions"): ATOMIC,
     ("SuspendAction", "value"): {"x-kubernetes-preserve-unknown-fields": True},
-    ("GangScheduling", "podGroups"): keyed("name"),
-    ("PodGroups", "members"): keyed("componentName"),
+    ("GangScheduling", "podGroups"): keyed_list("name"),
+    ("PodGroups", "members"): keyed_list("componentName"),
     ("Member", "groupByKeyPaths"): SET,
     ("Member", "filters"): SET,
-    ("PodGroup", "subGroups"): keyed("componentName"),
+    ("PodGroup", "subGroups"): keyed_list("componentName"),
 }
-"""What a property has beside its type."""
+"""The schema of a property besides its type."""
 
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "KindName": ("group", "version", "kind"),
     "ComponentModel": ("name",),
     "ConditionsPath": ("path", "typeFieldName", "statusFieldName"),
 }
-"""Keys that a stored document has, where the model does without."""
+"""Required members of a stored document that are optional in the model."""
 
 RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "TypeSelector": (
@@ -65,7 +65,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("!has(self.value) || has(self.keyPath)", "value needs a keyPath to be compared with"),
     ),
 }
-"""CEL rules of a map, each with what is told when it does not hold."""
+"""CEL rules of a map, each with the message if it is violated."""
 
 
 STRUCTURE: Final = ".spec.structureDefinition.rootComponent"
@@ -82,7 +82,7 @@ STATUS: Final[Schema] = {
         "conditions": {
             "type": "array",
             "description": "One condition for each question.",
-            **keyed("type"),
+            **keyed_list("type"),
             "items": {
                 "type": "object",
                 "description": "The answer to one question.",
@@ -157,15 +157,15 @@ def definition(names: KindNames) -> Schema:
             ],
         },
     }
-    plain: Schema = unshared(made)
+    plain: Schema = copy_unshared(made)
     return plain
 
 
-def unshared(value: Any) -> Any:
-    """A copy in which no part is in two places, which YAML would write as a reference."""
+def copy_unshared(value: Any) -> Any:
+    """A copy without shared parts, which YAML would write as references."""
     if isinstance(value, dict):
-        return {key: unshared(each) for key, each in value.items()}
-    return [unshared(each) for each in value] if isinstance(value, list) else value
+        return {key: copy_unshared(each) for key, each in value.items()}
+    return [copy_unshared(each) for each in value] if isinstance(value, list) else value
 
 
 def body(names: KindNames) -> Schema:

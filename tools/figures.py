@@ -9,6 +9,7 @@ They are figures to look at before and after a change of the layout; nothing fai
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib
 import itertools
 import json
@@ -77,9 +78,9 @@ def size(top: Path) -> Iterator[tuple[str, str]]:
     texts = sources(top, ALL)
     shipped = sources(top, SHIPPED)
     lines = {name: text.count("\n") + 1 for name, text in texts.items()}
-    told = list(functions(texts))
-    lengths = sorted((each.end_lineno or 0) - each.lineno + 1 for each in told)
-    named = sum(is_participle(each.name) for each in told)
+    definitions = list(functions(texts))
+    lengths = sorted((each.end_lineno or 0) - each.lineno + 1 for each in definitions)
+    named = sum(is_participle(each.name) for each in definitions)
     folders = Counter(name.rpartition("/")[0] for name in shipped)
     probes = sum(len(re.findall(r"\b(?:getattr|hasattr)\(", text)) for text in shipped.values())
     importers: dict[str, set[str]] = {}
@@ -103,7 +104,7 @@ def size(top: Path) -> Iterator[tuple[str, str]]:
     yield "fullest folder", f"{folder}: {most} modules"
     yield (
         "functions named by a bare participle",
-        f"{named} of {len(told)} ({named / len(told):.1%})",
+        f"{named} of {len(definitions)} ({named / len(definitions):.1%})",
     )
     yield "getattr and hasattr", str(probes)
     yield (
@@ -131,14 +132,13 @@ def first_of(*names: str) -> Any:
     raise SystemExit(f"none of {', '.join(names)} is here")
 
 
-def way(kind: str) -> tuple[int, int, int]:
-    """Modules that one review enters, switches between them, and the deepest call."""
-    building = importlib.import_module("tests.core.building")
-    judge = importlib.import_module("webhook.admission.judge")
-    review = importlib.import_module("webhook.admission.review")
-    stage = first_of("webhook.evaluation.request", "webhook.core.request").Stage.MUTATE
-    references = first_of("webhook.evaluation.references", "webhook.core.references").References()
-    catalog = building.catalog(building.policy("", **POLICY))
+def first_name(module: Any, *names: str) -> Any:
+    """The first of these names that the module has: older versions have others."""
+    return next(getattr(module, name) for name in names if hasattr(module, name))
+
+
+def review_of(kind: str) -> bytes:
+    """The AdmissionReview of a new object."""
     group, _, version = OBJECTS[kind][0].rpartition("/")
     body = {
         "apiVersion": "admission.k8s.io/v1",
@@ -159,6 +159,65 @@ def way(kind: str) -> tuple[int, int, int]:
             },
         },
     }
+    return json.dumps(body).encode()
+
+
+def hops(kind: str) -> list[str]:
+    """The functions on the way from the HTTP app to `decide`, both included."""
+    building = importlib.import_module("tests.building")
+    app = importlib.import_module("webhook.server.app")
+    serve = importlib.import_module("webhook.cli.serve")
+    stage = first_of("webhook.evaluation.request", "webhook.core.request").Stage.MUTATE
+    build_judge = first_name(serve, "build_judge", "judge_over")
+    catalog = building.catalog(building.policy("", **POLICY))
+    reviews = app.Reviews(app.State(build_judge(catalog)), lambda _: None)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"/{stage.value}",
+        "query_string": b"timeout=10s",
+        "headers": [(b"content-type", b"application/json")],
+    }
+    found: list[str] = []
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event != "call" or found or code.co_name != "decide":
+            return
+        each: FrameType | None = frame
+        if not code.co_filename.endswith(("decision/decide.py", "core/decide.py")):
+            return
+        while each is not None and "/webhook/" in each.f_code.co_filename:
+            found.append(each.f_code.co_qualname)
+            each = each.f_back
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": review_of(kind)}
+
+    async def send(message: Any) -> None:
+        return None
+
+    async def call() -> None:
+        sys.setprofile(watch)
+        try:
+            await app.App(reviews, None)(scope, receive, send)
+        finally:
+            sys.setprofile(None)
+
+    asyncio.run(call())
+    return found[::-1]
+
+
+def way(kind: str) -> tuple[int, int, int]:
+    """Modules that one review enters, switches between them, and the deepest call."""
+    building = importlib.import_module("tests.building")
+    judge = importlib.import_module("webhook.admission.judge")
+    decide_review = first_name(judge, "decide_review", "judge_review")
+    review = importlib.import_module("webhook.admission.review")
+    stage = first_of("webhook.evaluation.request", "webhook.core.request").Stage.MUTATE
+    references = first_of("webhook.evaluation.references", "webhook.core.references").References()
+    catalog = building.catalog(building.policy("", **POLICY))
+    body = review_of(kind)
     entered: list[str] = []
     depth = deepest = 0
 
@@ -175,8 +234,8 @@ def way(kind: str) -> tuple[int, int, int]:
             depth -= 1
 
     def decide() -> None:
-        request = review.parse_review(json.dumps(body).encode(), stage)
-        review.respond(request, judge.judge_review(request, catalog, references))
+        request = review.parse_review(body, stage)
+        review.respond(request, decide_review(request, catalog, references))
 
     decide()  # what is compiled once is compiled now
     sys.setprofile(watch)
@@ -199,6 +258,8 @@ def main() -> int:
         modules, switches, deepest = way(kind)
         rows.append((f"one review of a {kind}: modules, switches", f"{modules}, {switches}"))
         rows.append((f"one review of a {kind}: deepest call", str(deepest)))
+    frames = hops("Deployment")
+    rows.append(("functions from the HTTP app to decide", f"{len(frames)}: {' > '.join(frames)}"))
     for name, value in rows:
         print(f"{name:45} {value}")
     return 0

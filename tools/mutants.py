@@ -51,16 +51,15 @@ DECISION = tuple(
 TEXTS = ("webhook/decision/messages.py",)
 TESTS = (
     "tests/test_golden.py",
-    "tests/core",
-    "tests/admission",
-    "tests/conformance",
-    "tests/test_cases.py",
-    "tests/test_generated.py",
+    *(f"tests/{each.removeprefix('webhook/')}" for each in DECISION),
+    *("tests/explain", "tests/lint", "tests/cases", "tests/conformance"),
+    *("tests/controller/test_control.py", "tests/controller/test_served.py"),
+    *("tests/tools/test_schema.py", "tests/policy/test_tables.py", "tests/test_generated.py"),
 )
 TABLE_TESTS = (
     "tests/test_generated.py",
-    "tests/core/test_catalogue.py",
-    "tests/core/test_schema.py",
+    "tests/policy/test_catalogue.py",
+    "tests/tools/test_schema.py",
 )
 SWAPS = 0.2  # swapped arguments are a quarter of all mutants, and nearly all raise at once
 MEMORY = 2 << 30  # bytes on top of what the process has
@@ -97,7 +96,7 @@ class Mutant:
         return f"{self.file} | {self.text} | {self.column} | {self.change}"
 
     @property
-    def said(self) -> tuple[str, str, str]:
+    def identity(self) -> tuple[str, str, str]:
         """What names the mutant in the list of equivalent ones: its own line."""
         return self.file, self.text.rpartition(" ↵ ")[2], self.change
 
@@ -147,10 +146,10 @@ class Runner:
                 self.left.append((mutant, tests))
                 continue
             began = time.monotonic()
-            verdict, by, ran = forked(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
+            verdict, by, ran = run_in_child(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
             while verdict == CAUGHT and not self.is_sound(by):
                 tests.remove(by)
-                verdict, by, ran = forked(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
+                verdict, by, ran = run_in_child(lambda: self.run(mutant, tests, runs, functions))  # noqa: B023
             if verdict == BROKEN or (verdict in (SURVIVED, UNFINISHED) and runs.at_import):
                 self.left.append((mutant, tests))
                 continue
@@ -160,7 +159,7 @@ class Runner:
     def is_sound(self, test: str) -> bool:
         """Whether a test passes without a mutant; it is run once."""
         if test not in self.sound:
-            alone = forked(lambda: run_tests([self.items[test]], self.recording.seconds))
+            alone = run_in_child(lambda: run_tests([self.items[test]], self.recording.seconds))
             self.sound[test] = alone[0] == SURVIVED
             if not self.sound[test]:
                 print(f"fails without a mutant, left out: {test}")
@@ -175,7 +174,7 @@ class Runner:
         with self.results.open("a") as out:
             out.write(json.dumps(asdict(done)) + "\n")
         if not done.verdict.startswith("caught"):
-            print(f"{done.verdict}: {ran} tests, {done.said}")
+            print(f"{done.verdict}: {ran} tests, {done.identity}")
         sys.stdout.flush()
 
     def runs_of(self, mutant: Mutant) -> Runs:
@@ -212,7 +211,7 @@ def read_shipped_documents() -> None:
     from webhook.sources import load as loader
 
     for with_system_policy in (True, False):
-        installation.shipped(with_system_policy=with_system_policy)
+        installation.load_shipped(with_system_policy=with_system_policy)
     installation.defaults_table()
     loader.shipped_documents()
 
@@ -233,7 +232,7 @@ def put_in_place(mutant: Mutant, functions: Functions) -> bool:
     """Give the functions of a module their mutated code; False where that cannot be done."""
     path = str(ROOT / mutant.file)
     source = Path(path).read_text()
-    codes = codes_of(compile(mutations.mutated(source, mutant.number), path, "exec"))
+    codes = codes_of(compile(mutations.mutate(source, mutant.number), path, "exec"))
     changed = False
     for function in functions.get(path, ()):
         new = codes.get(key_of(function.__code__))
@@ -312,7 +311,7 @@ def run_tests(items: Sequence[pytest.Item], seconds: dict[str, float]) -> tuple[
     return SURVIVED, "", len(items)
 
 
-def forked(work: Any) -> tuple[int, str, int]:
+def run_in_child(work: Any) -> tuple[int, str, int]:
     """The result of work done in a child with limits; a child that is ended by them was too slow."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -382,7 +381,7 @@ class Fresh(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The compiled mutant."""
-        tree = mutations.mutated(Path(self.path).read_text(), self.mutant.number)
+        tree = mutations.mutate(Path(self.path).read_text(), self.mutant.number)
         return compile(tree, self.path, "exec")
 
 
@@ -522,7 +521,7 @@ def run_all(recording: Recording, mutants: Sequence[Mutant], results: Path) -> N
     runner = Runner(recording, (), results)
     for body, tests in json.loads(left.read_text()):
         mutant, began = Mutant(**body), time.monotonic()
-        verdict, by, ran = forked(lambda: run_fresh(mutant, tests, recording.seconds))  # noqa: B023
+        verdict, by, ran = run_in_child(lambda: run_fresh(mutant, tests, recording.seconds))  # noqa: B023
         runner.write(mutant, verdict, by, ran, began)
 
 
@@ -534,8 +533,8 @@ def report(seed: int, mutants: Sequence[Mutant], done: dict[str, Mutant]) -> int
     equivalent = {(each["file"], each["text"], each["change"]) for each in known}
     ran = [done[each.key] for each in mutants if each.key in done]
     survivors = [each for each in ran if not each.verdict.startswith("caught")]
-    same = [each for each in survivors if each.said in equivalent]
-    open_ones = [each for each in survivors if each.said not in equivalent]
+    same = [each for each in survivors if each.identity in equivalent]
+    open_ones = [each for each in survivors if each.identity not in equivalent]
     for each in sorted(open_ones, key=lambda mutant: (mutant.file, mutant.line)):
         print(f"{each.file}:{each.line}  {each.change}  ({each.tests} tests)  {each.text}")
     caught = sum(each.verdict.startswith("caught") for each in ran)

@@ -60,7 +60,7 @@ def sites_of(source: str) -> list[Site]:
     return [edit.site for edit in edits_of(ast.parse(source))]
 
 
-def mutated(source: str, number: int) -> ast.Module:
+def mutate(source: str, number: int) -> ast.Module:
     """The tree of a module with the mutant of that number."""
     tree = ast.parse(source)
     edits_of(tree)[number].make()

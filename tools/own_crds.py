@@ -1,33 +1,34 @@
-"""The CustomResourceDefinitions of podgate's own kinds, made from the tables and models that read them.
+"""The CustomResourceDefinitions of podgate's own kinds, generated from the tables and models that parse them.
 
-Policies keep unknown keys below `defaults` and `rules`: other spellings are accepted there, and a
-rule that the API server dropped in silence would be a hole. The webhook for our own kinds judges
-what a schema cannot.
+Policies keep unknown keys below `defaults` and `rules`: other spellings are accepted there, and a rule that
+the API server silently dropped would be a security hole. The webhook for podgate's own kinds checks what a
+schema cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tools.definition_crd import STATUS, TEXT, Schema, of_map, unshared
+from tools.definition_crd import STATUS, TEXT, Schema, copy_unshared, of_map
 from tools.schemas.definitions import BODY_TEXTS
-from tools.schemas.leaves import described
-from webhook.evaluation import exception as exceptions
+from tools.schemas.leaves import describe_leaf
+from tools.schemas.models import model_schema
+from webhook.evaluation.exception import PolicyException
 from webhook.interface.names import OWN, PROVIDED, KindNames
-from webhook.interface.profile_document import ProfileSpec
+from webhook.interface.profile import Profile
+from webhook.policy.asset_document import AssetMeta
 from webhook.policy.body_tree import ATTRIBUTES, INSTANCES
 from webhook.policy.catalogue import GROUPS
-from webhook.policy.envelope import CONTAINERS, ENFORCEMENTS, EXISTING, GROUP, VERSION
+from webhook.policy.envelope import GROUP, VERSION
 from webhook.policy.leaves import leaf_type
-from webhook.policy.policy import COMPONENTS, ROLES, SCOPES
-from webhook.policy.row import ALL_TYPES
-from webhook.policy.selectors import OPERATORS
+from webhook.policy.policy import COMPONENTS, ROLES
+from webhook.policy.policy_spec import ClusterPolicySpec, PolicySpec
 from webhook.policy.table import TABLE
 
 OPEN: Final[Schema] = {"x-kubernetes-preserve-unknown-fields": True}
-"""Anything: numbers stand beside their text, and lists beside one of their members."""
+"""Any value: a number or its text, a list or one of its members."""
 OPEN_MAP: Final[Schema] = {"type": "object", "nullable": True, **OPEN}
 AGE: Final[Schema] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 READY: Final[Schema] = {
@@ -45,7 +46,7 @@ REASON: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the API calls one of our kinds, its spec, and what `kubectl get` shows of it."""
+    """One of podgate's kinds: its names, its spec, and its columns in `kubectl get`."""
 
     names: KindNames
     about: str
@@ -59,8 +60,8 @@ def column(name: str, path: str, kind: str = "string") -> Schema:
 
 
 def kinds() -> Iterator[Kind]:
-    """Our kinds, in the order of semantics §9."""
-    # Of the status, since a spec that says nothing has one too.
+    """podgate's kinds, in the order of semantics §9."""
+    # From the status, since a spec may omit it.
     enforcement = column("Enforcement", ".status.enforcement")
     policies, cluster_policies, data_sources, profiles, excuses = OWN
     yield Kind(
@@ -77,19 +78,19 @@ def kinds() -> Iterator[Kind]:
     )
     yield Kind(
         data_sources,
-        "A data source that policies impose by its id.",
+        "A data source that policies impose by its ID.",
         asset_spec(),
         (column("Kind", ".spec.meta.kind"), column("Id", ".spec.meta.id")),
     )
     yield Kind(
         profiles,
-        "How policy fields land on the workloads of one kind.",
+        "Where policy fields are in the workloads of one kind.",
         profile_spec(),
         (column("Group", ".spec.group"), column("Kind", ".spec.kind")),
     )
     yield Kind(
         excuses,
-        "Objects that are excused from rules, by name, up to a value and until a date.",
+        "Objects that are exempt from rules, by name, up to a value and until a date.",
         exception_spec(),
         (column("Until", ".spec.until"), column("Why", ".spec.reason")),
     )
@@ -130,7 +131,7 @@ def definition(kind: Kind) -> Schema:
             ],
         },
     }
-    plain: Schema = unshared(made)
+    plain: Schema = copy_unshared(made)
     return plain
 
 
@@ -151,11 +152,11 @@ def body(kind: Kind) -> Schema:
 
 
 def status() -> Schema:
-    """What the controller found out: conditions, problems, where the document is in force."""
+    """What the controller reports: conditions, problems, where the document is in force."""
     number: Schema = {"type": "integer", "format": "int64"}
     problem: Schema = {
         "type": "object",
-        "description": "One fault of the document.",
+        "description": "One problem of the document.",
         "properties": {
             key: {**TEXT, "description": text}
             for key, text in (
@@ -173,10 +174,10 @@ def status() -> Schema:
             **number,
             "description": "The lowest generation that a webhook process uses.",
         },
-        "scope": {**TEXT, "description": "The scope of a policy, also where it sets none."},
+        "scope": {**TEXT, "description": "The scope of a policy, also if it sets none."},
         "enforcement": {
             **TEXT,
-            "description": "The enforcement of a policy, also where it sets none.",
+            "description": "The enforcement of a policy, also if it sets none.",
         },
         "workers": {**number, "description": "How many webhook processes have reported it."},
         "kinds": {
@@ -192,7 +193,7 @@ def status() -> Schema:
         },
         "problems": {
             "type": "array",
-            "description": "Everything that is wrong with it.",
+            "description": "All problems of the document.",
             "items": problem,
         },
     }
@@ -204,32 +205,8 @@ def status() -> Schema:
 
 def policy_spec(*, cluster: bool) -> Schema:
     """The spec of a policy of either kind."""
-    properties: Schema = dict(cluster_members()) if cluster else {}
-    properties |= {
-        "excludeNamespaces": texts("Namespaces left out, by name."),
-        "workloadTypes": {
-            **texts("The types it is for; absent: all kinds.", ALL_TYPES),
-            "minItems": 1,
-        },
-        "kinds": {
-            "type": "array",
-            "description": "The kinds it is for, instead of workloadTypes.",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["kind"],
-                "properties": {"group": dict(TEXT), "kind": {**TEXT, "minLength": 1}},
-            },
-        },
-        "enforcement": choice(ENFORCEMENTS, "Warn and Audit refuse and write nothing."),
-        "existing": choice(EXISTING, "strict: what is unchanged is evaluated too."),
-        "containers": choice(CONTAINERS, "Which containers prohibitions bind."),
-        "message": {**TEXT, "description": "Shown with every refusal by this policy."},
-        "docsURL": {
-            **TEXT,
-            "pattern": "^(https?://.*)?$",
-            "description": "Shown with every refusal by this policy.",
-        },
+    model = structural(ClusterPolicySpec if cluster else PolicySpec)
+    properties: Schema = without_defaults(model)["properties"] | {
         **{name: section(name, text) for name, text in BODY_TEXTS.items()},
         "imposedAssets": {"description": GROUPS["imposedAssets"], **OPEN},
     }
@@ -241,51 +218,22 @@ def policy_spec(*, cluster: bool) -> Schema:
         rules.append(rule(selected, "scope department needs a namespaceSelector"))
     return {
         "type": "object",
-        "description": "Whom the policy governs, how, and its defaults and rules.",
+        "description": "What the policy governs, its enforcement, defaults and rules.",
         "properties": properties,
         "x-kubernetes-validations": rules,
     }
 
 
+def without_defaults(schema: Any) -> Any:
+    """A schema without defaults."""
+    if isinstance(schema, dict):
+        return {key: without_defaults(each) for key, each in schema.items() if key != "default"}
+    return schema
+
+
 def rule(text: str, message: str) -> Schema:
     """A check that the API server itself makes."""
     return {"rule": text, "message": message}
-
-
-def choice(words: Iterable[str], description: str) -> Schema:
-    """One of some words."""
-    return {**TEXT, "enum": list(words), "description": description}
-
-
-def texts(description: str, words: Iterable[str] = ()) -> Schema:
-    """A list of texts, or of some words."""
-    item = {**TEXT, "enum": list(words)} if words else dict(TEXT)
-    return {"type": "array", "description": description, "items": item}
-
-
-def cluster_members() -> Mapping[str, Schema]:
-    """What only a policy of the cluster has."""
-    scopes = [each for each in SCOPES if each != "project"]
-    expression: Schema = {
-        "type": "object",
-        "required": ["key", "operator"],
-        "properties": {
-            "key": {**TEXT, "minLength": 1},
-            "operator": {**TEXT, "enum": list(OPERATORS)},
-            "values": {"type": "array", "items": dict(TEXT)},
-        },
-    }
-    return {
-        "scope": choice(scopes, "Broader scopes come first; absent: cluster."),
-        "namespaceSelector": {
-            "type": "object",
-            "description": "The namespaces it governs, by their labels.",
-            "properties": {
-                "matchLabels": {"type": "object", "additionalProperties": dict(TEXT)},
-                "matchExpressions": {"type": "array", "items": expression},
-            },
-        },
-    }
 
 
 def section(name: str, text: str) -> Schema:
@@ -294,7 +242,7 @@ def section(name: str, text: str) -> Schema:
     for row in TABLE.fields.values():
         put(tree, row.path.split("."), leaf(row.path, name))
     roles = {role: {"description": GROUPS[role], **OPEN_MAP} for role in ROLES}
-    components = {"description": "By the name of the component.", **OPEN_MAP}
+    components = {"description": "By component name.", **OPEN_MAP}
     return {**group(tree, ""), "description": text} | {
         "properties": {**group(tree, "")["properties"], **roles, COMPONENTS: components}
     }
@@ -311,7 +259,7 @@ LEAF: Final = ""
 
 
 def group(tree: Mapping[str, Any], path: str) -> Schema:
-    """A group of fields; a field that has others below it takes anything."""
+    """A group of fields; a field with other fields below it accepts anything."""
     properties = {}
     for name, below in tree.items():
         if name == LEAF:
@@ -325,15 +273,15 @@ def group(tree: Mapping[str, Any], path: str) -> Schema:
 
 
 def leaf(path: str, section_name: str) -> Schema:
-    """What may stand for a field: a value or items below defaults, an object below rules."""
-    told = {"description": described(leaf_type(path))}
+    """The value of a field: a value or items below defaults, an object below rules."""
+    description = {"description": describe_leaf(leaf_type(path))}
     row = TABLE.fields[path]
     if row.items is not None and not row.extra_rules:
         parts = {INSTANCES: dict(OPEN), ATTRIBUTES: dict(OPEN)}
-        return {**OPEN_MAP, **told, "properties": parts}
+        return {**OPEN_MAP, **description, "properties": parts}
     if section_name == "rules":
-        return {**OPEN_MAP, **told}
-    return {**OPEN, **told}
+        return {**OPEN_MAP, **description}
+    return {**OPEN, **description}
 
 
 # Others
@@ -341,21 +289,14 @@ def leaf(path: str, section_name: str) -> Schema:
 
 def asset_spec() -> Schema:
     """An asset as the Assets API has it: meta and spec."""
+    meta = loosen(structural(AssetMeta))
+    del meta["required"]
     return {
         "type": "object",
-        "description": "The pair that describes a data source.",
+        "description": "The metadata and spec of a data source.",
         "required": ["meta", "spec"],
         "properties": {
-            "meta": {
-                **OPEN_MAP,
-                "description": "Which asset it is: id, name, kind, scope.",
-                "properties": {
-                    "id": dict(TEXT),
-                    "name": dict(TEXT),
-                    "kind": dict(TEXT),
-                    "scope": dict(TEXT),
-                },
-            },
+            "meta": {**meta, **OPEN_MAP},
             "spec": {**OPEN_MAP, "description": "The data source, by its kind."},
         },
     }
@@ -363,36 +304,30 @@ def asset_spec() -> Schema:
 
 def profile_spec() -> Schema:
     """The body of a WorkloadProfile."""
-    return loosened(model_schema(ProfileSpec))
+    return loosen(structural(Profile))
 
 
 def exception_spec() -> Schema:
     """The body of a PolicyException."""
-    schema = loosened(model_schema(exceptions.ExceptionSpec))
-    values = schema["properties"]["rules"]["items"]["properties"]
-    values["value"] = {**OPEN, "description": "Up to which value, or which values, it is excused."}
-    schema["properties"]["until"] = {**TEXT, "pattern": f"^{exceptions.TIME.pattern}$"}
-    return schema
+    return loosen(structural(PolicyException))
 
 
-def model_schema(model: Any) -> Schema:
-    """The structural schema of one of our models."""
-    given = model.model_json_schema(by_alias=True)
-    models = given.pop("$defs", {})
-    return of_map(model.__name__, given, models)
+def structural(model: type) -> Schema:
+    """The structural schema of a model."""
+    return of_map(model.__name__, *model_schema(model))
 
 
-def loosened(schema: Schema) -> Schema:
-    """The schema with anything where one text may stand for a list of them; it fills in nothing."""
+def loosen(schema: Schema) -> Schema:
+    """The schema without defaults, with any value where one text may replace a list of texts."""
     inner = schema.get("items", {})
     if schema.get("type") == "array" and inner.get("type") == "string":
-        return dict(OPEN)
+        return {key: each for key, each in schema.items() if key == "description"} | OPEN
     made = {key: each for key, each in schema.items() if key != "default"}
     if "properties" in made:
-        made["properties"] = {key: loosened(each) for key, each in made["properties"].items()}
+        made["properties"] = {key: loosen(each) for key, each in made["properties"].items()}
     for below in ("items", "additionalProperties"):
         if isinstance(made.get(below), dict):
-            made[below] = loosened(made[below])
+            made[below] = loosen(made[below])
     described_map = "properties" in made or "additionalProperties" in made
     if "type" not in made or (made["type"] == "object" and not described_map):
         made |= OPEN

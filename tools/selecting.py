@@ -111,7 +111,7 @@ class Recording:
 
 
 @functools.lru_cache(maxsize=512)
-def moved(old: str, new: str) -> dict[int, int]:
+def map_lines(old: str, new: str) -> dict[int, int]:
     """The old number of each line that is in both texts."""
     matcher = difflib.SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
     return {
@@ -125,12 +125,12 @@ def recorded_lines(old: str, new: str, first: int, last: int) -> set[int]:
     """Lines of the recorded text for a range of the present one; for new lines those around."""
     if old == new:
         return set(range(first, last + 1))
-    lines = moved(old, new)
+    lines = map_lines(old, new)
     found = {lines[each] for each in range(first, last + 1) if each in lines}
-    reach = 0
-    while not found and reach < 20:
-        reach += 1
-        found = {lines[each] for each in (first - reach, last + reach) if each in lines}
+    distance = 0
+    while not found and distance < 20:
+        distance += 1
+        found = {lines[each] for each in (first - distance, last + distance) if each in lines}
     return found
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.admission.test_exemptions import owned
-from tests.core.building import catalog, container, deployment, edited, pod, policy, reasons, served
-from tests.core.building import request as asking
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from tests.building import catalog, container, deployment, edited, pod, policy, reasons, served
+from tests.building import request as asking
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.evaluation.outcome import Allowed, Decision, Denied, OwnerReference
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.request import Request, RequestClass, Stage
 
 KSERVE = "system:serviceaccount:kserve:kserve-controller-manager"
 JOBS = "system:serviceaccount:kube-system:job-controller"
@@ -38,7 +38,7 @@ def child(**more: Any) -> Any:
 
 def answer(document: Any, **more: Any) -> Decision:
     more.setdefault("user", KSERVE)
-    return judge_review(asking(document, **more), catalog(RULES), References())
+    return decide_review(asking(document, **more), catalog(RULES), References())
 
 
 GPUS = {"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "2"}}
@@ -57,7 +57,9 @@ def test_what_a_merged_workload_becomes_meets_the_rules_for_children(stage: Stag
 def test_a_refused_child_names_the_owner_to_be_told() -> None:
     refused = answer(child(image="evil:1"))
     assert isinstance(refused, Denied)
-    assert refused.tell == OwnerReference("serving.kserve.io/v1beta1", "InferenceService", "o", "1")
+    assert refused.report_to == OwnerReference(
+        "serving.kserve.io/v1beta1", "InferenceService", "o", "1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_nobody_else_has_anybody_told(user: str) -> None:
     refused = answer(child(image="evil:1", workingDir="/x"), user=user)
     assert reasons(refused) == [("image", "options"), ("workingDir", "canEdit")]
     assert isinstance(refused, Denied)
-    assert refused.tell is None
+    assert refused.report_to is None
 
 
 TRIED = policy(
@@ -84,14 +86,14 @@ def test_a_policy_on_trial_warns_of_what_a_merged_workload_becomes() -> None:
     made = child()
     made["spec"]["template"]["spec"]["hostNetwork"] = True
     asked = asking(made, user=KSERVE, stage=Stage.VALIDATE)
-    told = judge_review(asked, catalog(TRIED), References())
+    told = decide_review(asked, catalog(TRIED), References())
     assert isinstance(told, Allowed)
     assert [each.reason for each in told.warnings] == ["trial"]
     assert [(each.field, each.reason) for each in told.audit] == [
         ("security.hostNetwork", "blocked")
     ]
     # The API server does not ask the mutating hook about children of controllers.
-    again = judge_review(asking(made, user=KSERVE), catalog(TRIED), References())
+    again = decide_review(asking(made, user=KSERVE), catalog(TRIED), References())
     assert isinstance(again, Allowed)
     assert (again.warnings, again.audit) == ((), ())
 
@@ -107,11 +109,11 @@ def test_a_refused_child_is_told_of_what_is_on_trial_as_well() -> None:
         workloadTypes=["inference"],
     )
     asked = asking(made, user=KSERVE, stage=Stage.VALIDATE)
-    refused = judge_review(asked, catalog(RULES, trial), References())
+    refused = decide_review(asked, catalog(RULES, trial), References())
     assert reasons(refused) == [("image", "options")]
     assert isinstance(refused, Denied)
     assert [each.field for each in refused.audit] == ["security.hostPid"]
-    assert refused.tell is not None
+    assert refused.report_to is not None
 
 
 BOUND = policy(
@@ -135,12 +137,12 @@ def test_what_a_controller_makes_of_a_changed_workload_meets_the_rules_for_child
     before, evil = child(), child(image="evil:1")
     evil["spec"]["template"]["spec"]["hostNetwork"] = True
     asked = asking(evil, before, user=KSERVE, stage=stage)
-    refused = judge_review(asked, catalog(BOUND), References())
+    refused = decide_review(asked, catalog(BOUND), References())
     assert reasons(refused) == [("image", "options"), ("security.hostNetwork", "canEdit")]
     assert isinstance(refused, Denied)
-    assert refused.tell is not None
+    assert refused.report_to is not None
     same = asking(evil, evil, user=KSERVE, stage=stage)
-    assert isinstance(judge_review(same, catalog(BOUND), References()), Allowed)
+    assert isinstance(decide_review(same, catalog(BOUND), References()), Allowed)
 
 
 @pytest.mark.parametrize("stage", Stage)
@@ -148,11 +150,11 @@ def test_a_controller_may_change_what_it_was_free_to_make(stage: Stage) -> None:
     before = child(args=["--model=a"], env=[{"name": "X", "value": "1"}])
     after = child(args=["--model=b"], env=[{"name": "Y", "value": "1"}])
     asked = asking(after, before, user=KSERVE, stage=stage)
-    passed = judge_review(asked, catalog(CLOSED), References())
+    passed = decide_review(asked, catalog(CLOSED), References())
     assert isinstance(passed, Allowed)
     assert not passed.patch
     people = asking(after, before, user="alice", stage=stage)
-    assert reasons(judge_review(people, catalog(CLOSED), References())) == [
+    assert reasons(decide_review(people, catalog(CLOSED), References())) == [
         ("args", "canEdit"),
         ("environmentVariables", "canAdd"),
     ]
@@ -188,28 +190,28 @@ MARKS = (
 @pytest.mark.parametrize("stage", [Stage.MUTATE, Stage.VALIDATE])
 def test_an_operator_marks_its_own_rollouts_of_pods_made_verbatim(stage: Stage) -> None:
     asked = asking(leaders("2"), leaders("1"), user=LWS, stage=stage)
-    assert isinstance(judge_review(asked, catalog(MARKS), References()), Allowed)
+    assert isinstance(decide_review(asked, catalog(MARKS), References()), Allowed)
     people = asking(leaders("2"), leaders("1"), user="alice", stage=stage)
-    assert reasons(judge_review(people, catalog(MARKS), References())) == [
+    assert reasons(decide_review(people, catalog(MARKS), References())) == [
         ("annotations", "canAdd"),
         ("labels", "canAdd"),
     ]
     # Only the validating pass sees what others have put there.
     evil = asking(leaders("2", "evil:1"), leaders("1"), user=LWS, stage=Stage.VALIDATE)
-    assert reasons(judge_review(evil, catalog(MARKS), References())) == [("image", "options")]
+    assert reasons(decide_review(evil, catalog(MARKS), References())) == [("image", "options")]
 
 
 def test_what_people_submit_tells_nobody() -> None:
     refused = answer(served(deployment(container(image="evil:1"))), user="alice")
     assert isinstance(refused, Denied)
-    assert refused.tell is None
+    assert refused.report_to is None
 
 
 def test_what_is_made_of_a_judged_child_in_turn_is_not_judged_again() -> None:
     made = owned(served(pod(container(image="evil:1"))), "ReplicaSet", "apps/v1")
     passed = answer(made, user=REPLICAS)
     assert isinstance(passed, Allowed)
-    assert not passed.judged
+    assert not passed.is_evaluated
 
 
 def job_pod(**more: Any) -> Any:
@@ -225,7 +227,7 @@ def patching(new: Any, old: Any, user: str, **more: Any) -> Request:
 def test_a_patch_of_a_governed_jobs_pod_is_judged_whoever_sends_it(user: str, stage: Stage) -> None:
     old = job_pod()
     new = edited(old, lambda each: each["spec"]["containers"][0].update(image="evil:1"))
-    refused = judge_review(
+    refused = decide_review(
         patching(new, old, user, stage=stage),
         catalog(policy("rules: {image: {options: [{value: 'registry.example.com/main:1'}]}}")),
         References(),
@@ -240,7 +242,7 @@ def test_a_patch_of_a_jobs_pod_that_changes_no_rule_passes_without_a_patch_of_ou
         "defaults: {workingDir: /w}\nrules: {image: {options: [{value: good}]}}",
     )
     for stage in Stage:
-        passed = judge_review(patching(new, old, "alice", stage=stage), rules, References())
+        passed = decide_review(patching(new, old, "alice", stage=stage), rules, References())
         assert isinstance(passed, Allowed)
         assert not [each for each in passed.patch if "workingDir" in each["path"]]
 
@@ -255,7 +257,7 @@ def test_what_a_controller_compares_with_its_template_is_never_patched(
     old = owned(served(deployment()), kind, version)
     new = edited(old, lambda each: each["spec"]["template"]["spec"].update(hostname="h"))
     for asked in (asking(old), asking(new, old), asking(new, old, user=KSERVE)):
-        passed = judge_review(asked, rules, References())
+        passed = decide_review(asked, rules, References())
         assert isinstance(passed, Allowed)
         assert not passed.patch
 
@@ -263,9 +265,9 @@ def test_what_a_controller_compares_with_its_template_is_never_patched(
 def test_treatments_of_one_child_by_who_sends_it() -> None:
     rules = catalog(RULES)
     made = asking(child(), user=KSERVE)
-    assert treatment(made, rules) is Treatment.CHILD
-    assert treatment(replace(made, user="alice"), rules) is Treatment.OWNED
-    assert treatment(replace(made, subresource="scale"), rules) is Treatment.UNPATCHED
+    assert classify_request(made, rules) is RequestClass.CHILD
+    assert classify_request(replace(made, user="alice"), rules) is RequestClass.OWNED
+    assert classify_request(replace(made, subresource="scale"), rules) is RequestClass.UNPATCHED
     later = asking(child(image="x:1"), child(), user=KSERVE)
-    assert treatment(later, rules) is Treatment.CHILD
-    assert treatment(replace(later, user="alice"), rules) is Treatment.OWNED
+    assert classify_request(later, rules) is RequestClass.CHILD
+    assert classify_request(replace(later, user="alice"), rules) is RequestClass.OWNED

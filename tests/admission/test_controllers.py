@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.admission.test_exemptions import owned
-from tests.core.building import (
+from tests.building import (
     catalog,
     deployment,
     edited,
@@ -20,14 +20,14 @@ from tests.core.building import (
     request,
     served,
 )
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.yaml_source import read_documents
 from webhook.evaluation.outcome import Allowed, Decision
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.request import Request, RequestClass, Stage
 from webhook.evaluation.trusted_controllers import TrustedControllers, parse_controllers
 
 FIXED = """
@@ -64,7 +64,7 @@ STRANGERS = [
 
 
 def answer(rules: Catalog, asked: Request) -> Decision:
-    return judge_review(asked, rules, References())
+    return decide_review(asked, rules, References())
 
 
 def main_of(document: Any) -> Any:
@@ -87,7 +87,7 @@ def test_a_person_with_a_controller_reference_gets_required_defaults_only(
 ) -> None:
     rules = catalog(FIXED)
     asked = request(owned(served(deployment()), *owner), user=user)
-    assert treatment(asked, rules) is Treatment.OWNED
+    assert classify_request(asked, rules) is RequestClass.OWNED
     decision = answer(rules, asked)
     assert isinstance(decision, Allowed)
     main = main_of(decision.object)
@@ -120,7 +120,7 @@ def test_the_tenants_second_namespace_is_no_way_round_locked_defaults() -> None:
     # Its Pods need the values themselves, whatever owner they name.
     for owner in (("ReplicaSet", "apps/v1"), ("Thing", "example.com/v1")):
         child = owned(served(pod()), *owner)
-        assert treatment(request(child, user=user), rules) is Treatment.FULL
+        assert classify_request(request(child, user=user), rules) is RequestClass.FULL
         final = request(child, user=user, stage=Stage.VALIDATE)
         assert ("security.allowPrivilegeEscalation", "canEdit") in reasons(answer(rules, final))
 
@@ -182,7 +182,7 @@ def test_mirror_pods_are_never_patched() -> None:
     node = "system:node:worker-1"
     for stage in Stage:
         asked = request(mirror(), user=node, stage=stage)
-        assert treatment(asked, rules) is Treatment.UNPATCHED
+        assert classify_request(asked, rules) is RequestClass.UNPATCHED
         decision = answer(rules, asked)
         assert isinstance(decision, Allowed)
         assert not decision.patch
@@ -212,7 +212,7 @@ def test_mirror_pods_are_never_patched() -> None:
 def test_the_annotation_of_mirror_pods_alone_excuses_nobody(user: str, annotation: bool) -> None:
     document = mirror() if annotation else owned(served(pod()), "Node", "v1")
     asked = request(document, user=user)
-    assert treatment(asked, catalog(FIXED)) is Treatment.FULL
+    assert classify_request(asked, catalog(FIXED)) is RequestClass.FULL
 
 
 # The setting
@@ -227,14 +227,14 @@ def parsed(listed: Any, ungoverned: tuple[str, ...] = ()) -> tuple[TrustedContro
     documents, faults = read_documents(text, "controllers.yaml", kubernetes=False)
     assert not faults
     found, problems = parse_controllers(documents[0], frozenset(ungoverned))
-    return found, [wording.problem_text(each) for each in problems]
+    return found, [problem_text(each) for each in problems]
 
 
 def trusting(text: str, listed: Any, ungoverned: tuple[str, ...] = ()) -> Catalog:
     rules = catalog(text)
     found, problems = parsed(listed, ungoverned)
     assert not problems
-    rules.vocabulary = replace(rules.vocabulary, controllers=found)
+    rules.config = replace(rules.config, controllers=found)
     return rules
 
 
@@ -244,7 +244,7 @@ def test_a_trusted_controllers_objects_are_evaluated_and_never_patched() -> None
     document = owned(served(deployment()), "Thing", "example.com/v1")
     for stage in Stage:
         asked = request(document, user=OPERATOR, stage=stage)
-        assert treatment(asked, rules) is Treatment.UNPATCHED
+        assert classify_request(asked, rules) is RequestClass.UNPATCHED
         decision = answer(rules, asked)
         assert isinstance(decision, Allowed)
         assert not decision.patch
@@ -254,7 +254,7 @@ def test_a_trusted_controllers_objects_are_evaluated_and_never_patched() -> None
         request(owned(served(deployment()), "Thing", "example.org/v1"), user=OPERATOR),
         request(owned(served(deployment()), "Other", "example.com/v1"), user=OPERATOR),
     ):
-        assert treatment(other, rules) is Treatment.OWNED
+        assert classify_request(other, rules) is RequestClass.OWNED
     loud = edited(document, lambda each: each["spec"]["template"]["spec"].update(hostNetwork=True))
     held = trusting("rules: {security: {hostNetwork: {canEdit: false}}}", LISTED)
     assert reasons(answer(held, request(loud, user=OPERATOR))) == [
@@ -267,10 +267,10 @@ def test_a_trusted_controller_of_a_governed_kind_is_like_those_of_its_profile() 
     user = "system:serviceaccount:batch-operators:jobset"
     listed = [{"users": [user], "kinds": [{"group": "jobset.x-k8s.io", "kind": "JobSet"}]}]
     child = request(owned(served(job()), "JobSet", "jobset.x-k8s.io/v1alpha2"), user=user)
-    assert treatment(child, catalog(FIXED)) is Treatment.OWNED
-    assert treatment(child, trusting(FIXED, listed)) is Treatment.EXEMPT
+    assert classify_request(child, catalog(FIXED)) is RequestClass.OWNED
+    assert classify_request(child, trusting(FIXED, listed)) is RequestClass.EXEMPT
     other = request(owned(served(job()), "CronJob", "batch/v1"), user=user)
-    assert treatment(other, trusting(FIXED, listed)) is Treatment.OWNED
+    assert classify_request(other, trusting(FIXED, listed)) is RequestClass.OWNED
 
 
 def test_all_service_accounts_of_a_namespace_only_where_it_is_not_governed() -> None:
@@ -280,7 +280,7 @@ def test_all_service_accounts_of_a_namespace_only_where_it_is_not_governed() -> 
     assert "things-system" in problems[0]
     rules = trusting(FIXED, listed, ("things-system",))
     document = owned(served(deployment()), "Thing", "example.com/v1")
-    assert treatment(request(document, user=OPERATOR), rules) is Treatment.UNPATCHED
+    assert classify_request(request(document, user=OPERATOR), rules) is RequestClass.UNPATCHED
     for user in (
         "system:serviceaccount:things-system:",
         "system:serviceaccount:things-system:a:b",
@@ -288,7 +288,7 @@ def test_all_service_accounts_of_a_namespace_only_where_it_is_not_governed() -> 
         "system:serviceaccount:team:things-system:x",
         "things-system:x",
     ):
-        assert treatment(request(document, user=user), rules) is Treatment.OWNED, user
+        assert classify_request(request(document, user=user), rules) is RequestClass.OWNED, user
 
 
 @pytest.mark.parametrize(

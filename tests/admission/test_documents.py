@@ -8,15 +8,15 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.building import asset, catalog, policy, shipped, table
 from tests.conformance.fixtures import compile_jq
-from tests.core.building import asset, catalog, policy, shipped, table
-from tests.core.definitions import base
-from tests.core.test_exceptions import exception
-from webhook.admission.own_documents import judge_document
+from tests.decision.test_exceptions import exception
+from tests.definitions import base
+from webhook.admission.own_documents import review_document
 from webhook.admission.review import respond
-from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.build import Choices, Documents, assemble, parse_documents
 from webhook.catalog.catalog import Catalog
-from webhook.catalog.watched_documents import Fixed, Living
+from webhook.catalog.watched_documents import Fixed, WatchedDocuments
 from webhook.decision.messages import warning_text
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.outcome import Allowed, Decision, Denied
@@ -43,7 +43,7 @@ def request(document: dict[str, Any], old: dict[str, Any] | None = None) -> Requ
 
 def judge(document: dict[str, Any], *, old: Any = None, known: Catalog | None = None) -> Decision:
     context = Context(exceptions_namespace="podgate-exceptions")
-    return judge_document(request(document, old), known or catalog(), context, compile_jq)
+    return review_document(request(document, old), known or catalog(), context, compile_jq)
 
 
 def reasons(decision: Decision) -> list[str]:
@@ -102,7 +102,7 @@ def living(*documents: dict[str, Any]) -> Catalog:
     keys = (
         (e["kind"], e["metadata"].get("namespace", ""), e["metadata"]["name"]) for e in documents
     )
-    found = Living().take(dict(zip(keys, documents, strict=True)), fixed).catalog
+    found = WatchedDocuments().take(dict(zip(keys, documents, strict=True)), fixed).catalog
     assert found is not None
     return found
 
@@ -179,7 +179,7 @@ def test_other_groups_are_not_judged() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
     decision = judge(pod)
     assert isinstance(decision, Allowed)
-    assert not decision.judged
+    assert not decision.is_evaluated
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_other_groups_are_not_judged() -> None:
 )
 def test_a_name_that_a_file_or_a_configmap_has_is_a_warning(source: str) -> None:
     known = policy("rules: {image: {options: [x]}}", "images")
-    given = parsed([SourceDocument(source, 1, known, {}, {})], Context())
+    given = parse_documents([SourceDocument(source, 1, known, {}, {})], Context())
     taken, _ = assemble(shipped(), given, Choices(), table())
     decision = judge(known, known=taken)
     assert isinstance(decision, Allowed)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.core import definitions
-from tests.core.building import (
+from tests import definitions
+from tests.building import (
     catalog,
     container,
     deployment,
@@ -24,14 +24,14 @@ from tests.core.building import (
     shipped,
     table,
 )
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import is_made_verbatim, treatment
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request, is_made_verbatim
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.outcome import Allowed, Decision, Denied
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.request import Request, RequestClass, Stage
 from webhook.sources.files import shipped_folder
 
 JOB_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
@@ -48,7 +48,7 @@ def owned(document: Any, kind: str, api_version: str, *, controller: bool = True
 
 
 def answer(rules: Catalog, asked: Request) -> Decision:
-    return judge_review(asked, rules, References())
+    return decide_review(asked, rules, References())
 
 
 def of_job(**more: Any) -> Request:
@@ -68,7 +68,7 @@ def test_children_that_their_controller_makes_are_exempt_from_writing() -> None:
     ):
         decision = answer(rules, asked)
         assert isinstance(decision, Allowed), asked.user
-        assert not decision.judged
+        assert not decision.is_evaluated
         assert not decision.patch
         last = answer(rules, replace(asked, stage=Stage.VALIDATE))
         assert isinstance(last, Denied)
@@ -117,7 +117,7 @@ def test_what_one_operator_makes_of_a_kind_widens_it_for_nobody() -> None:
     # A kind that does not say who makes its children leaves it to those that use it.
     revision = owned(served(deployment()), "Revision", "serving.knative.dev/v1")
     made = request(revision, user="system:serviceaccount:knative-serving:controller")
-    assert treatment(made, rules) in (Treatment.EXEMPT, Treatment.CHILD)
+    assert classify_request(made, rules) in (RequestClass.EXEMPT, RequestClass.CHILD)
     assert reasons(answer(rules, request(revision, user=JOB_CONTROLLER))) == REFUSED
 
 
@@ -135,8 +135,8 @@ def test_a_preferred_profile_with_other_user_names_takes_the_shipped_ones_away()
     given = [definitions.document(each) for each in (profile, policy(RULES))]
     pods = owned(served(pod()), "RayCluster", "ray.io/v1")
     for preferred, exempt in (((), usual), (("RayCluster.ray.io",), mine)):
-        words = Vocabulary(prefer_given=preferred)
-        rules, _ = assemble(shipped(), given, Choices(vocabulary=words), table())
+        config = InstallationConfig(prefer_given=preferred)
+        rules, _ = assemble(shipped(), given, Choices(config=config), table())
         assert rules is not None
         for user in (usual, mine):
             decision = answer(rules, request(pods, user=user))
@@ -166,7 +166,7 @@ def test_metadata_updates_are_exempt_and_others_are_not() -> None:
     finalized = edited(old, lambda each: each["metadata"].update(finalizers=["a"]))
     decision = answer(rules, request(finalized, old, user=JOB_CONTROLLER))
     assert isinstance(decision, Allowed)
-    assert not decision.judged
+    assert not decision.is_evaluated
     changed = edited(old, lambda each: each["spec"]["containers"][0].update(image="evil:1"))
     assert reasons(answer(rules, request(changed, old, user=JOB_CONTROLLER))) == REFUSED
 
@@ -190,16 +190,16 @@ def test_a_controller_says_how_many_pods_it_wants_of_what_it_owns() -> None:
     rules = catalog("rules: {scale: {replicas: {min: 2, max: 4}}}")
     for old, new in ((2, 0), (0, 1), (3, 5)):
         asked = request(replica_set(new), replica_set(old), user=DEPLOYMENTS)
-        assert treatment(asked, rules) is Treatment.EXEMPT
+        assert classify_request(asked, rules) is RequestClass.EXEMPT
         for user in ("alice", "system:serviceaccount:team:deployment-controller", JOB_CONTROLLER):
             asked = request(replica_set(new), replica_set(old), user=user)
-            assert treatment(asked, rules) is Treatment.OWNED
+            assert classify_request(asked, rules) is RequestClass.OWNED
     asked = request(replica_set(0), replica_set(2), user="alice")
     assert reasons(answer(rules, asked)) == [("scale.replicas", "min")]
     more = request(
         replica_set(0, hostNetwork=True), replica_set(2), user=DEPLOYMENTS, stage=Stage.VALIDATE
     )
-    assert treatment(more, rules) is Treatment.DERIVED
+    assert classify_request(more, rules) is RequestClass.DERIVED
     bare = request(served(deployment(replicas=9)), served(deployment(replicas=3)), user=DEPLOYMENTS)
     assert reasons(answer(rules, bare)) == [("scale.replicas", "max")]
 
@@ -220,7 +220,7 @@ def test_what_an_operator_says_of_a_rollout_beside_the_number_is_no_matter() -> 
 
     operator = "system:serviceaccount:lws-system:lws-controller-manager"
     asked = request(leaders(3, maxUnavailable=1), leaders(2), user=operator)
-    assert treatment(asked, rules) is Treatment.EXEMPT
+    assert classify_request(asked, rules) is RequestClass.EXEMPT
     anybody = replace(asked, user="alice")
     assert reasons(answer(rules, anybody)) == [("scale.replicas", "max")]
 
@@ -232,7 +232,7 @@ def test_subresources_are_never_exempt(subresource: str) -> None:
     body = {"name": "debug", "image": "evil:1"}
     new = edited(old, lambda each: each["spec"].update(ephemeralContainers=[body]))
     asked = request(new, old, user=JOB_CONTROLLER, subresource=subresource)
-    assert treatment(asked, rules) is Treatment.UNPATCHED
+    assert classify_request(asked, rules) is RequestClass.UNPATCHED
     assert reasons(answer(rules, asked)) == REFUSED
 
 
@@ -244,7 +244,7 @@ def test_what_a_controller_owns_is_judged_and_gets_no_ordinary_defaults() -> Non
     ):
         decision = answer(soft, request(document))
         assert isinstance(decision, Allowed)
-        assert decision.judged
+        assert decision.is_evaluated
         assert not decision.patch
         assert reasons(answer(catalog(RULES), request(document))) == REFUSED
 

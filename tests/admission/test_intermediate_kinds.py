@@ -9,17 +9,17 @@ import pytest
 import yaml
 
 from tests.admission.test_exemptions import owned
-from tests.core.building import policy, reasons, request, served, shipped, table
-from tests.core.definitions import document
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from tests.building import policy, reasons, request, served, shipped, table
+from tests.definitions import document
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
-from webhook.catalog.intermediate import REASON
+from webhook.catalog.definitions import UNDEFINED_KIND
 from webhook.documents.problem import Problem
 from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Stage, Treatment
+from webhook.evaluation.request import RequestClass, Stage
 from webhook.objects.path import read
 from webhook.sources.load import Sources, load
 
@@ -71,7 +71,7 @@ def assembled(*documents: dict[str, Any]) -> tuple[Catalog, list[Problem]]:
     given = [document(each) for each in (*documents, policy(RULES))]
     rules, problems = assemble(shipped(), given, Choices(), table())
     assert rules is not None, problems
-    return rules, [each for each in problems if each.reason == REASON]
+    return rules, [each for each in problems if each.reason == UNDEFINED_KIND]
 
 
 def child(owner: str, **spec: Any) -> Any:
@@ -83,7 +83,7 @@ def child(owner: str, **spec: Any) -> Any:
 def test_shipped_profiles_leave_no_gap() -> None:
     catalog, problems = load(Sources())
     assert catalog is not None
-    assert not [each for each in problems if each.reason == REASON]
+    assert not [each for each in problems if each.reason == UNDEFINED_KIND]
     named = {
         kind
         for definitions in catalog.definitions.values()
@@ -106,15 +106,15 @@ def test_what_comes_of_an_undefined_kind_is_evaluated() -> None:
     ]
     assert "Part.example.com" in problems[0].found
     for owner in ("Part", "Thing"):
-        assert treatment(child(owner), rules) is Treatment.CHILD
-        passed = judge_review(child(owner), rules, References())
+        assert classify_request(child(owner), rules) is RequestClass.CHILD
+        passed = decide_review(child(owner), rules, References())
         assert isinstance(passed, Allowed)
         assert not passed.patch
         for privileged in (
             {"hostNetwork": True},
             {"containers": [{"name": "a", "image": "b", "securityContext": {"privileged": True}}]},
         ):
-            decision = judge_review(child(owner, **privileged), rules, References())
+            decision = decide_review(child(owner, **privileged), rules, References())
             assert reasons(decision) in (
                 [("security.hostNetwork", "canEdit")],
                 [("security.privileged", "canEdit")],
@@ -124,7 +124,7 @@ def test_what_comes_of_an_undefined_kind_is_evaluated() -> None:
 def test_a_definition_of_the_intermediate_kind_closes_the_gap() -> None:
     rules, problems = assembled(interface("Thing"), THING, interface("Part"), profile("Part"))
     assert not problems
-    assert treatment(child("Thing"), rules) is not Treatment.CHILD
+    assert classify_request(child("Thing"), rules) is not RequestClass.CHILD
     edited = {
         "apiVersion": "example.com/v1",
         "kind": "Part",
@@ -132,7 +132,7 @@ def test_a_definition_of_the_intermediate_kind_closes_the_gap() -> None:
         "spec": {"template": {"spec": {"hostNetwork": True, "containers": []}}},
     }
     for body in (edited, owned(edited, "Thing", "example.com/v1")):
-        decision = judge_review(request(body, user="eve"), rules, References())
+        decision = decide_review(request(body, user="eve"), rules, References())
         assert reasons(decision) == [("security.hostNetwork", "canEdit")]
 
 
@@ -140,8 +140,8 @@ def test_a_definition_that_states_no_pods_closes_nothing() -> None:
     """Nothing of the pods was evaluated, so what the controller makes of it is."""
     rules, problems = assembled(interface("Thing"), THING, interface("Part", None), profile("Part"))
     assert not problems
-    assert treatment(child("Part"), rules) is Treatment.CHILD
-    decision = judge_review(child("Part", hostNetwork=True), rules, References())
+    assert classify_request(child("Part"), rules) is RequestClass.CHILD
+    decision = decide_review(child("Part", hostNetwork=True), rules, References())
     assert reasons(decision) == [("security.hostNetwork", "canEdit")]
 
 
@@ -197,7 +197,7 @@ def test_a_tenant_who_edits_an_object_between_is_evaluated(
     pods = read(new, path)
     pods["hostNetwork"] = True
     pods["containers"][0]["securityContext"] = {"privileged": True}
-    decision = judge_review(request(new, old, user=user, stage=stage), rules, References())
+    decision = decide_review(request(new, old, user=user, stage=stage), rules, References())
     found = {field for field, _ in reasons(decision)}
     assert {"security.hostNetwork", "security.privileged"} <= found
 
@@ -214,6 +214,6 @@ def test_the_cliques_of_a_scaling_group_are_evaluated_anew() -> None:
     operator = "system:serviceaccount:grove-system:grove-operator"
     made = owned(clique, "PodCliqueScalingGroup", "grove.io/v1alpha1")
     asked = request(made, user=operator)
-    assert treatment(asked, rules) is Treatment.CHILD
-    decision = judge_review(asked, rules, References())
+    assert classify_request(asked, rules) is RequestClass.CHILD
+    decision = decide_review(asked, rules, References())
     assert reasons(decision) == [("security.hostNetwork", "canEdit")]

@@ -11,8 +11,8 @@ import jsonpatch
 import pytest
 import yaml
 
-from tests.core.building import catalog, policy
-from webhook.admission.judge import judge_review
+from tests.building import catalog, policy
+from webhook.admission.judge import decide_review
 from webhook.admission.review import parse_review, respond
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Allowed, Denied
@@ -72,16 +72,16 @@ def test_every_review_is_answered_in_both_passes(
 ) -> None:
     rules = built[name]
     for file, asked in requests(recorded).items():
-        first = judge_review(asked, rules, References())
+        first = decide_review(asked, rules, References())
         assert json.loads(respond(asked, first))["response"]["uid"] == asked.uid
         if isinstance(first, Denied):
             continue
         assert jsonpatch.apply_patch(asked.object, list(first.patch)) == first.object, file
         written = replace(asked, object=first.object)
-        again = judge_review(written, rules, References())
+        again = decide_review(written, rules, References())
         assert isinstance(again, Allowed), file
         assert not again.patch, (file, again.patch)
-        final = judge_review(replace(written, stage=Stage.VALIDATE), rules, References())
+        final = decide_review(replace(written, stage=Stage.VALIDATE), rules, References())
         assert isinstance(final, Allowed), (file, final)
         respond(replace(written, stage=Stage.VALIDATE), final)
 
@@ -99,7 +99,7 @@ def test_an_object_that_does_not_change_passes_untouched(
                 unchanged = replace(
                     asked, operation="UPDATE", object=held, old=document, stage=stage
                 )
-                decision = judge_review(unchanged, rules, References())
+                decision = decide_review(unchanged, rules, References())
                 assert isinstance(decision, Allowed)
                 assert not decision.patch
 
@@ -115,7 +115,7 @@ def test_only_what_an_update_changes_is_refused(
     ]
     assert len(updates) > 10
     for asked in updates:
-        decision = judge_review(asked, built["forbidden"], References())
+        decision = decide_review(asked, built["forbidden"], References())
         for each in getattr(decision, "violations", ()):
             if each.field.startswith(("security.", "image")):
                 continue  # of a container whose image changed
@@ -151,9 +151,9 @@ def test_what_the_updates_of_kubectl_meet(
 ) -> None:
     asked = requests(recorded)
     for name, fields in EXPECTED.items():
-        decision = judge_review(asked[name], built["forbidden"], References())
+        decision = decide_review(asked[name], built["forbidden"], References())
         found = {each.field for each in getattr(decision, "violations", ())}
         assert found - {"security.runAsUid"} == fields, name
-        tried = judge_review(asked[name], built["tried"], References())
+        tried = decide_review(asked[name], built["tried"], References())
         assert isinstance(tried, Allowed)
         assert not [each for each in tried.changes if each.field != "terminationGracePeriodSeconds"]

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.core.building import catalog, container, pod_spec, request, shell
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import states_no_pods, treatment
+from tests.building import catalog, container, pod_spec, request, shell
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request, has_no_pods
 from webhook.catalog.catalog import Catalog
 from webhook.controller.registration import Target, configurations
 from webhook.decision.messages import warning_text
 from webhook.evaluation.outcome import Allowed, Denied
 from webhook.evaluation.references import References, claim_brief
-from webhook.evaluation.request import Stage, Treatment
+from webhook.evaluation.request import RequestClass, Stage
 
 RULES = """
 defaults: {workingDir: /w, security: {privileged: false}}
@@ -350,7 +350,7 @@ def user_of(row: Row, rules: Catalog) -> str:
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_an_object_whose_pods_are_elsewhere_passes_and_says_so(row: Row, rules: Catalog) -> None:
     for stage in Stage:
-        decision = judge_review(request(row.object(), stage=stage), rules, References())
+        decision = decide_review(request(row.object(), stage=stage), rules, References())
         assert isinstance(decision, Allowed), decision
         told = [each for each in decision.warnings if each.reason == row.reason]
         assert [" ".join(each.facts) for each in told] == [row.told]
@@ -363,13 +363,13 @@ def test_an_object_whose_pods_are_elsewhere_passes_and_says_so(row: Row, rules: 
 def test_what_its_controller_makes_is_held_to_rules_of_safety(row: Row, rules: Catalog) -> None:
     user = user_of(row, rules)
     bad = request(row.made(BAD), user=user)
-    assert treatment(bad, rules) is Treatment.CHILD
+    assert classify_request(bad, rules) is RequestClass.CHILD
     for stage in Stage:
         asked = request(row.made(BAD), user=user, stage=stage)
-        decision = judge_review(asked, rules, References())
+        decision = decide_review(asked, rules, References())
         assert isinstance(decision, Denied)
         assert {each.field for each in decision.violations} == {"security.privileged"}
-        fine = judge_review(request(row.made(), user=user, stage=stage), rules, References())
+        fine = decide_review(request(row.made(), user=user, stage=stage), rules, References())
         assert isinstance(fine, Allowed), fine
         assert not fine.patch, "what controllers make is never written"
 
@@ -379,7 +379,7 @@ def test_an_update_that_refers_to_the_same_is_not_told_again(row: Row, rules: Ca
     old = row.object()
     new = copy.deepcopy(old)
     new["metadata"]["labels"] = {"a": "b"}
-    decision = judge_review(request(new, old), rules, References())
+    decision = decide_review(request(new, old), rules, References())
     assert isinstance(decision, Allowed)
     assert not [each for each in decision.warnings if each.reason == row.reason]
 
@@ -403,7 +403,7 @@ def test_every_shipped_kind_that_refers_to_pods_leaves_its_children_open(rules: 
         for each in definitions:
             profile = each.profile
             if any(one.pods for one in profile.references) or profile.pod_texts:
-                assert states_no_pods(each) or any(
+                assert has_no_pods(each) or any(
                     component.children == "merged" or component.merged_with
                     for component in profile.components.values()
                 ), key
@@ -426,10 +426,10 @@ def test_what_a_ray_job_states_itself_is_not_judged_again(rules: Catalog) -> Non
         "controller": True,
     }
     cluster["metadata"]["ownerReferences"] = [owner]
-    assert treatment(request(cluster, user=KUBERAY), rules) is Treatment.EXEMPT
+    assert classify_request(request(cluster, user=KUBERAY), rules) is RequestClass.EXEMPT
     run = shell("ray.io/v1", "RayJob", {"clusterSelector": {"ray.io/cluster": "big"}})
     run["metadata"]["ownerReferences"] = [{**owner, "kind": "RayCronJob"}]
-    assert treatment(request(run, user=KUBERAY), rules) is Treatment.EXEMPT
+    assert classify_request(request(run, user=KUBERAY), rules) is RequestClass.EXEMPT
 
 
 def test_kinds_without_a_namespace_are_in_no_webhook() -> None:

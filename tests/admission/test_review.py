@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.admission import review
-from webhook.admission import timeouts as budget
+from webhook.admission import review, timeouts
 from webhook.admission.review import ReviewFault
-from webhook.decision import messages as wording
+from webhook.decision.messages import warning_text
 from webhook.documents.problem import Source
-from webhook.evaluation import outcome as decision
-from webhook.evaluation.outcome import Allowed, Change, Denied, Violation
+from webhook.evaluation.outcome import Allowed, Change, Denied, Violation, Warning
 from webhook.evaluation.request import Request, Stage
 
 UID = "215e849f-c56a-4894-b019-c6ac32a1d2bf"
@@ -208,10 +206,10 @@ def nest(depth: int, kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["list", "map"])
 def test_the_depth_limit_is_exact(kind: str) -> None:
-    assert not budget.too_deep({"a": nest(budget.MAX_DEPTH - 1, kind)})
-    assert budget.too_deep({"a": nest(budget.MAX_DEPTH, kind)})
-    assert not budget.too_deep(None, {"a": nest(budget.MAX_DEPTH - 1, kind)})
-    assert budget.too_deep(None, {"a": nest(budget.MAX_DEPTH, kind)})
+    assert not timeouts.too_deep({"a": nest(timeouts.MAX_DEPTH - 1, kind)})
+    assert timeouts.too_deep({"a": nest(timeouts.MAX_DEPTH, kind)})
+    assert not timeouts.too_deep(None, {"a": nest(timeouts.MAX_DEPTH - 1, kind)})
+    assert timeouts.too_deep(None, {"a": nest(timeouts.MAX_DEPTH, kind)})
 
 
 @pytest.mark.parametrize("depth", [200, 900, 1_020, 1_030, 10_000, 200_000])
@@ -343,9 +341,7 @@ def test_the_audit_log_gets_names_and_places_and_no_values() -> None:
 
 def test_warnings_stay_within_what_the_api_server_passes_on() -> None:
     place = ("spec", *("x" * 30 for _ in range(20)))
-    many = tuple(
-        decision.Warning("absent-limit", f"f{n}", place, source=SOURCE) for n in range(100)
-    )
+    many = tuple(Warning("absent-limit", f"f{n}", place, source=SOURCE) for n in range(100))
     lines = response(review.respond(parsed(body(asked())), Allowed({}, warnings=many)))["warnings"]
     assert len(lines) == review.MOST_WARNINGS
     assert all(len(line) <= 120 for line in lines)
@@ -354,9 +350,9 @@ def test_warnings_stay_within_what_the_api_server_passes_on() -> None:
 
 
 def test_the_same_warning_is_given_once() -> None:
-    twice = (decision.Warning("image-decides", "f", ()), decision.Warning("image-decides", "f", ()))
+    twice = (Warning("image-decides", "f", ()), Warning("image-decides", "f", ()))
     lines = response(review.respond(parsed(body(asked())), Allowed({}, warnings=twice)))["warnings"]
-    assert lines == [wording.warning_text(twice[0])]
+    assert lines == [warning_text(twice[0])]
 
 
 @pytest.mark.parametrize(
@@ -403,7 +399,7 @@ def test_a_failure_of_ours_names_the_uid_to_look_for() -> None:
     ],
 )
 def test_the_callers_patience_is_read_from_the_query(query: bytes, seconds: float) -> None:
-    assert budget.timeout_of(query) == seconds
+    assert timeouts.timeout_of(query) == seconds
 
 
 SPLIT = "a HTTP/1.1\r\nHost: b\r\n\r\nDELETE /api/v1/namespaces/b"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.core.building import (
+from tests.building import (
     catalog,
     container,
     deployment,
@@ -24,17 +24,16 @@ from tests.core.building import (
     served,
     shell,
 )
-from tests.core.test_scale import scaling
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from tests.decision.test_scale import scaling
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.yaml_source import read_documents
 from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
-from webhook.evaluation.trusted_list import parse_trusted
-from webhook.evaluation.trusted_mutators import TrustedMutators, take_out
+from webhook.evaluation.request import Request, RequestClass, Stage
+from webhook.evaluation.trusted_mutators import TrustedMutators, parse_trusted, remove_path
 from webhook.sources.load import trusted_list
 
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -58,7 +57,7 @@ def trusting(*bodies: Any) -> Catalog:
     trusted, problems = trusted_list(None)
     assert not problems
     built = catalog(*bodies)
-    built.vocabulary = replace(built.vocabulary, trusted=trusted)
+    built.config = replace(built.config, trusted=trusted)
     return built
 
 
@@ -115,11 +114,11 @@ def test_a_queue_admits_what_users_may_not_write_and_nothing_is_filled_in(kind: 
     new = edited(old, admit)
     for stage in Stage:
         asked = request(new, old, user=KUEUE, stage=stage)
-        assert treatment(asked, rules) is Treatment.TRUSTED
-        decision = judge_review(asked, rules, References())
+        assert classify_request(asked, rules) is RequestClass.TRUSTED
+        decision = decide_review(asked, rules, References())
         assert isinstance(decision, Allowed), reasons(decision)
         assert not decision.patch
-    alice = judge_review(request(new, old), rules, References())
+    alice = decide_review(request(new, old), rules, References())
     assert {field for field, _ in reasons(alice)} >= {"nodeType", "tolerations", "labels"}
 
 
@@ -128,8 +127,8 @@ def test_an_eviction_takes_back_what_an_admission_brought() -> None:
     waiting = suspended(job())
     running = edited(waiting, admit)
     asked = request(waiting, running, user=KUEUE)
-    assert treatment(asked, rules) is Treatment.TRUSTED
-    assert isinstance(judge_review(asked, rules, References()), Allowed)
+    assert classify_request(asked, rules) is RequestClass.TRUSTED
+    assert isinstance(decide_review(asked, rules, References()), Allowed)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +149,17 @@ def test_nobody_else_is_trusted(user: str) -> None:
     rules = trusting(HELD)
     old = suspended(jobset())
     asked = request(edited(old, admit), old, user=user, groups=("system:masters", KUEUE))
-    assert treatment(asked, rules) is Treatment.FULL
-    assert ("nodeType", "canEdit") in reasons(judge_review(asked, rules, References()))
+    assert classify_request(asked, rules) is RequestClass.FULL
+    assert ("nodeType", "canEdit") in reasons(decide_review(asked, rules, References()))
 
 
 def test_an_update_that_changes_nothing_makes_nobody_trusted() -> None:
     rules = trusting(HELD)
     old = suspended(job())
-    assert treatment(request(old, old, user=KUEUE), rules) is Treatment.TRUSTED
-    assert treatment(request(old, old, user="someone@example.com"), rules) is Treatment.FULL
+    assert classify_request(request(old, old, user=KUEUE), rules) is RequestClass.TRUSTED
+    assert (
+        classify_request(request(old, old, user="someone@example.com"), rules) is RequestClass.FULL
+    )
 
 
 def change_image(document: Any) -> None:
@@ -190,16 +191,16 @@ def test_a_change_outside_the_list_makes_it_an_ordinary_request(what: str) -> No
     old = suspended(job())
     new = edited(edited(old, admit), CHANGES[what])
     asked = request(new, old, user=KUEUE)
-    assert treatment(asked, rules) is Treatment.FULL
-    assert ("nodeType", "canEdit") in reasons(judge_review(asked, rules, References()))
+    assert classify_request(asked, rules) is RequestClass.FULL
+    assert ("nodeType", "canEdit") in reasons(decide_review(asked, rules, References()))
 
 
 def test_trust_is_for_kinds_of_the_list() -> None:
     rules = trusting(HELD)
     old = suspended(deployment())
     asked = request(edited(old, admit), old, user=KUEUE)
-    assert treatment(asked, rules) is Treatment.FULL
-    assert ("nodeType", "canEdit") in reasons(judge_review(asked, rules, References()))
+    assert classify_request(asked, rules) is RequestClass.FULL
+    assert ("nodeType", "canEdit") in reasons(decide_review(asked, rules, References()))
 
 
 def test_creating_is_never_trusted() -> None:
@@ -209,8 +210,8 @@ def test_creating_is_never_trusted() -> None:
         request(document, user=KUEUE),
         replace(request(document, user=KUEUE), operation="UPDATE"),
     ):
-        assert treatment(asked, rules) is Treatment.FULL
-        assert ("nodeType", "canEdit") in reasons(judge_review(asked, rules, References()))
+        assert classify_request(asked, rules) is RequestClass.FULL
+        assert ("nodeType", "canEdit") in reasons(decide_review(asked, rules, References()))
 
 
 def test_final_rules_hold_for_the_trusted() -> None:
@@ -227,8 +228,8 @@ def test_final_rules_hold_for_the_trusted() -> None:
         old = suspended(job(tolerations=[{"key": "own", "operator": "Exists"}]))
         for stage in Stage:
             asked = request(edited(old, admit), old, user=KUEUE, stage=stage)
-            assert treatment(asked, rules) is Treatment.TRUSTED
-            assert reasons(judge_review(asked, rules, References())) == [broken], stage
+            assert classify_request(asked, rules) is RequestClass.TRUSTED
+            assert reasons(decide_review(asked, rules, References())) == [broken], stage
 
 
 def test_what_the_server_counts_is_no_change() -> None:
@@ -240,7 +241,7 @@ def test_what_the_server_counts_is_no_change() -> None:
             generation=2, resourceVersion="8", managedFields=[{"manager": "kueue"}]
         ),
     )
-    assert treatment(request(new, old, user=KUEUE), rules) is Treatment.TRUSTED
+    assert classify_request(request(new, old, user=KUEUE), rules) is RequestClass.TRUSTED
 
 
 def test_an_empty_map_that_an_admission_leaves_or_fills_is_no_change() -> None:
@@ -248,15 +249,15 @@ def test_an_empty_map_that_an_admission_leaves_or_fills_is_no_change() -> None:
     old = suspended(job())
     del old["spec"]["template"]["metadata"]
     new = edited(old, admit)
-    assert treatment(request(new, old, user=KUEUE), rules) is Treatment.TRUSTED
-    assert treatment(request(old, new, user=KUEUE), rules) is Treatment.TRUSTED
+    assert classify_request(request(new, old, user=KUEUE), rules) is RequestClass.TRUSTED
+    assert classify_request(request(old, new, user=KUEUE), rules) is RequestClass.TRUSTED
     emptied = edited(old, lambda each: each["spec"]["template"]["spec"].update(securityContext={}))
     asked = request(
         edited(emptied, lambda each: each["spec"]["template"]["spec"].pop("securityContext")),
         emptied,
         user=KUEUE,
     )
-    assert treatment(asked, rules) is Treatment.FULL
+    assert classify_request(asked, rules) is RequestClass.FULL
 
 
 def owned_by_set(document: Any) -> Any:
@@ -272,11 +273,11 @@ def test_an_operator_hands_on_what_a_queue_changed() -> None:
     old = owned_by_set(suspended(job()))
     new = edited(old, admit)
     asked = request(new, old, user=JOBSET)
-    assert treatment(asked, rules) is Treatment.TRUSTED
-    assert isinstance(judge_review(asked, rules, References()), Allowed)
+    assert classify_request(asked, rules) is RequestClass.TRUSTED
+    assert isinstance(decide_review(asked, rules, References()), Allowed)
     changed = request(edited(new, change_image), old, user=JOBSET, stage=Stage.VALIDATE)
-    assert treatment(changed, rules) is Treatment.DERIVED
-    assert ("image", "canEdit") in reasons(judge_review(changed, rules, References()))
+    assert classify_request(changed, rules) is RequestClass.DERIVED
+    assert ("image", "canEdit") in reasons(decide_review(changed, rules, References()))
 
 
 def resized(cpu: str) -> Any:
@@ -293,16 +294,16 @@ def test_an_autoscaler_resizes_within_the_bounds_whatever_users_may_write() -> N
         old, new = served(resized("1")), served(resized(cpu))
         return request(new, old, user=user, subresource="resize", stage=Stage.VALIDATE)
 
-    assert isinstance(judge_review(resize("3", UPDATER), held, References()), Allowed)
-    assert reasons(judge_review(resize("3", "alice"), held, References())) == [
+    assert isinstance(decide_review(resize("3", UPDATER), held, References()), Allowed)
+    assert reasons(decide_review(resize("3", "alice"), held, References())) == [
         ("compute.cpuCoreLimit", "canEdit")
     ]
-    assert isinstance(judge_review(resize("2", UPDATER), bounded, References()), Allowed)
-    assert reasons(judge_review(resize("3", UPDATER), bounded, References())) == [
+    assert isinstance(decide_review(resize("2", UPDATER), bounded, References()), Allowed)
+    assert reasons(decide_review(resize("3", UPDATER), bounded, References())) == [
         ("compute.cpuCoreLimit", "max")
     ]
     debugging = replace(resize("3", UPDATER), subresource="ephemeralcontainers")
-    assert treatment(debugging, held) is Treatment.UNPATCHED
+    assert classify_request(debugging, held) is RequestClass.UNPATCHED
 
 
 JOBS = ("kubeflow.org", "v1", "pytorchjobs")
@@ -316,7 +317,7 @@ def test_an_autoscaler_scales_within_the_bounds_whatever_users_may_write() -> No
     held = trusting(WORKERS)
 
     def scale(number: int, user: str) -> Any:
-        return judge_review(replace(scaling(number, 2, JOBS), user=user), held, References())
+        return decide_review(replace(scaling(number, 2, JOBS), user=user), held, References())
 
     assert isinstance(scale(6, AUTOSCALER), Allowed)
     assert reasons(scale(9, AUTOSCALER)) == [("numWorkers", "max")]
@@ -332,9 +333,9 @@ def test_scales_may_be_left_to_somebody_by_the_kind_that_is_scaled() -> None:
         " subresource: scale, fields: [.spec.replicas]}"
     )[0]
     rules = trusting(WORKERS)
-    rules.vocabulary = replace(rules.vocabulary, trusted=listed)
-    assert treatment(replace(scaling(4, 2, JOBS), user="own"), rules) is Treatment.TRUSTED
-    assert treatment(replace(scaling(4, 2), user="own"), rules) is Treatment.UNPATCHED
+    rules.config = replace(rules.config, trusted=listed)
+    assert classify_request(replace(scaling(4, 2, JOBS), user="own"), rules) is RequestClass.TRUSTED
+    assert classify_request(replace(scaling(4, 2), user="own"), rules) is RequestClass.UNPATCHED
 
 
 # The list
@@ -344,7 +345,7 @@ def parsed(text: str) -> tuple[TrustedMutators, list[str]]:
     documents, faults = read_documents(text.encode(), "trusted.yaml", kubernetes=False)
     assert not faults
     found, problems = parse_trusted(documents[0])
-    return found, [wording.problem_text(each) for each in problems]
+    return found, [problem_text(each) for each in problems]
 
 
 GOOD = {
@@ -396,9 +397,9 @@ def test_a_good_list_is_read() -> None:
 def test_taking_a_place_out_of_a_copy_reaches_every_item_of_lists() -> None:
     document = {"a": [{"b": {"c": 1}, "d": 2}, {"b": {"c": 3, "e": 4}}, 5], "f": {"g": {"h": 1}}}
     left = copy.deepcopy(document)
-    take_out(left, ("a", "[]", "b", "c"))
-    take_out(left, ("f", "g", "h"))
-    take_out(left, ("x", "y"))
+    remove_path(left, ("a", "[]", "b", "c"))
+    remove_path(left, ("f", "g", "h"))
+    remove_path(left, ("x", "y"))
     assert left == {"a": [{"d": 2}, {"b": {"e": 4}}, 5]}
 
 
@@ -419,8 +420,8 @@ def test_a_controller_without_a_status_subresource_writes_its_status() -> None:
     argo = "system:serviceaccount:argo:argo"
     for stage in Stage:
         asked = request(new, old, user=argo, stage=stage)
-        assert treatment(asked, rules) is Treatment.TRUSTED
-        decision = judge_review(asked, rules, References())
+        assert classify_request(asked, rules) is RequestClass.TRUSTED
+        decision = decide_review(asked, rules, References())
         assert isinstance(decision, Allowed)
         assert not decision.patch
     for change in (
@@ -428,4 +429,4 @@ def test_a_controller_without_a_status_subresource_writes_its_status() -> None:
         lambda each: each["spec"]["templates"][0]["container"].update(image="evil:1"),
     ):
         other = request(edited(new, change), old, user=argo)
-        assert treatment(other, rules) is Treatment.FULL
+        assert classify_request(other, rules) is RequestClass.FULL

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from tests.admission.test_review import asked, body, parsed, response
+from tests.building import catalog, edited, pytorchjob, raycluster, reasons, request
 from tests.cli.running import podgate
-from tests.core.building import catalog, edited, pytorchjob, raycluster, reasons, request
 from webhook.admission import review
-from webhook.admission.judge import judge_review
-from webhook.decision import messages as wording
+from webhook.admission.judge import decide_review
+from webhook.decision.messages import warning_text
 from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Stage
@@ -37,9 +37,9 @@ def converted() -> dict[str, Any]:
 def test_an_object_written_in_another_version_is_judged_and_patched_as_it_was_converted() -> None:
     found = parsed(body(converted()))
     assert (found.version, found.object["apiVersion"]) == ("v1", "ray.io/v1")
-    refused = judge_review(found, catalog(RULES), References())
+    refused = decide_review(found, catalog(RULES), References())
     assert reasons(refused) == [("image", "options")]
-    passed = judge_review(found, catalog("defaults: {workingDir: /w}"), References())
+    passed = decide_review(found, catalog("defaults: {workingDir: /w}"), References())
     assert isinstance(passed, Allowed)
     answer = response(review.respond(found, passed))
     assert answer["allowed"] is True
@@ -51,7 +51,7 @@ def test_an_object_written_in_another_version_is_judged_and_patched_as_it_was_co
 def test_both_versions_of_one_layout_are_judged_alike(version: str) -> None:
     document = {**raycluster(), "apiVersion": f"ray.io/{version}"}
     for stage in Stage:
-        decision = judge_review(request(document, stage=stage), catalog(RULES), References())
+        decision = decide_review(request(document, stage=stage), catalog(RULES), References())
         assert reasons(decision) == [("image", "options")]
 
 
@@ -59,22 +59,22 @@ def test_an_update_from_one_version_to_the_other_ratchets() -> None:
     """The old object is converted too; what is the same in it is no violation."""
     old = {**raycluster(), "apiVersion": "ray.io/v1"}
     new = edited(old, lambda each: each["metadata"].update(labels={"a": "b"}))
-    assert isinstance(judge_review(request(new, old), catalog(RULES), References()), Allowed)
+    assert isinstance(decide_review(request(new, old), catalog(RULES), References()), Allowed)
 
 
 def test_a_version_that_nobody_has_a_definition_for_is_told_on_the_object() -> None:
     document = {**pytorchjob(), "apiVersion": "kubeflow.org/v2"}
-    decision = judge_review(request(document), catalog(RULES), References())
+    decision = decide_review(request(document), catalog(RULES), References())
     assert isinstance(decision, Allowed)
-    assert not decision.judged
+    assert not decision.is_evaluated
     (warning,) = decision.warnings
     assert warning.reason == "unknown-version"
-    told = wording.warning_text(warning)
+    told = warning_text(warning)
     assert "PyTorchJob.kubeflow.org/v2" in told
     assert "known are v1" in told
     # Even where it seems to hold no pods: other versions of the kind do.
     bare = {"apiVersion": "kubeflow.org/v2", "kind": "PyTorchJob", "metadata": {}, "spec": {}}
-    decision = judge_review(request(bare), catalog(RULES), References())
+    decision = decide_review(request(bare), catalog(RULES), References())
     assert [each.reason for each in decision.warnings] == ["unknown-version"]
 
 

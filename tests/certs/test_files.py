@@ -147,14 +147,20 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"x", FIRST.key_pem, FIRST.certificate_pem[:200], b"\xff\x00"]
+    "text",
+    [b"", b"x", FIRST.key_pem, FIRST.certificate_pem[:200], b"\xff\x00"],
+    ids=["empty", "letter", "key", "cut", "no text"],
 )
 def test_a_certificate_that_is_none_is_named(text: bytes, tmp_path: Path) -> None:
     plain(tmp_path, {**of(FIRST), "tls.crt": text})
     assert problem(tmp_path).startswith(f"{tmp_path}/tls.crt has no readable PEM certificate: ")
 
 
-@pytest.mark.parametrize("text", [b"", b"x", FIRST.certificate_pem, FIRST.key_pem[:80]])
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"x", FIRST.certificate_pem, FIRST.key_pem[:80]],
+    ids=["empty", "letter", "certificate", "cut"],
+)
 def test_a_key_that_is_none_is_named(text: bytes, tmp_path: Path) -> None:
     plain(tmp_path, {**of(FIRST), "tls.key": text})
     assert problem(tmp_path).startswith(f"{tmp_path}/tls.key has no readable PEM private key: ")

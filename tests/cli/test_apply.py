@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli import running
+from tests.cli.running import podgate
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "policies" / "examples" / "demo"
@@ -49,19 +47,6 @@ spec:
 """
 
 
-def podgate(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """One command, its output and exit code."""
-    return subprocess.run(
-        [sys.executable, "-c", "from webhook.cli.main import main; main()", *arguments],
-        cwd=ROOT,
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 def lines(text: str) -> list[dict[str, Any]]:
     """One JSON object a line."""
     return [json.loads(line) for line in text.splitlines()]
@@ -71,7 +56,7 @@ def test_json_output_has_one_object_per_document_with_every_member() -> None:
     policies = ("-p", str(DEMO / "policies.yaml"), "-n", "team-vision")
     done = podgate("apply", *policies, "-o", "json", str(DEMO / "manifests"))
     verdicts = lines(done.stdout)
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert [list(each) for each in verdicts] == [KEYS] * 4
     refused = next(each for each in verdicts if not each["allowed"])
     assert refused["kind"] == "PyTorchJob"
@@ -82,12 +67,12 @@ def test_json_output_has_one_object_per_document_with_every_member() -> None:
 def test_completed_manifests_go_to_stdout_and_messages_to_stderr() -> None:
     whole = ("-p", str(DEMO / "policies.yaml"))
     done = podgate("apply", "--partial", *whole, str(DEMO / "manifests"))
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "refused" not in done.stdout
     assert "PyTorchJob/resnet" in done.stderr
-    again = podgate("apply", *whole, "-", given=done.stdout)
+    again = podgate("apply", *whole, "-", stdin=done.stdout)
     assert again.stdout == done.stdout, "a second pass changes nothing"
-    assert again.returncode == 0
+    assert again.exit_code == 0
 
 
 def test_ten_faults_are_ten_problems_with_line_path_and_fix(tmp_path: Path) -> None:
@@ -95,7 +80,7 @@ def test_ten_faults_are_ten_problems_with_line_path_and_fix(tmp_path: Path) -> N
     bad.write_text(TEN_FAULTS)
     done = podgate("apply", "-p", str(bad), str(DEMO / "manifests"))
     problems = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert done.stdout == ""
     assert len(problems) == 10, done.stderr
     for problem in problems:
@@ -119,8 +104,8 @@ def test_ten_faults_are_ten_problems_with_line_path_and_fix(tmp_path: Path) -> N
     ],
 )
 def test_bad_manifests_are_told_without_traceback(text: str, told: str) -> None:
-    done = podgate("apply", "-", given=text)
-    assert done.returncode == 2
+    done = podgate("apply", "-", stdin=text)
+    assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: <stdin>"), done.stderr
     if told != "control character":
@@ -129,8 +114,8 @@ def test_bad_manifests_are_told_without_traceback(text: str, told: str) -> None:
 
 def test_an_object_deeper_than_the_budget_is_refused_as_the_webhook_does() -> None:
     nested = "{a: " * 150 + "1" + "}" * 150
-    done = podgate("apply", "-", given=f"apiVersion: v1\nkind: Pod\nspec: {nested}\n")
-    assert done.returncode == 1
+    done = podgate("apply", "-", stdin=f"apiVersion: v1\nkind: Pod\nspec: {nested}\n")
+    assert done.exit_code == 1
     assert "deeper than 100 levels" in done.stderr
 
 
@@ -140,16 +125,16 @@ def test_a_kind_without_definition_passes_and_is_told_when_it_holds_pods() -> No
         "apiVersion: example.com/v1\nkind: Trainer\nmetadata: {name: t}\n"
         "spec: {template: {spec: {containers: [{name: a, image: x}]}}}\n"
     )
-    assert "1 not evaluated (1 no-pods)" in podgate("apply", "-", given=plain).stderr
-    done = podgate("apply", "-", given=pods)
-    assert done.returncode == 0
+    assert "1 not evaluated (1 no-pods)" in podgate("apply", "-", stdin=plain).stderr
+    done = podgate("apply", "-", stdin=pods)
+    assert done.exit_code == 0
     assert "Trainer.example.com/v1" in done.stderr
 
 
 def test_an_unknown_output_or_path_is_bad_input() -> None:
-    assert podgate("apply", "-o", "xml", "-").returncode == 2
+    assert podgate("apply", "-o", "xml", "-").exit_code == 2
     done = podgate("apply", "-p", "/no/such/file", "-")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "no such file or folder" in done.stderr
 
 
@@ -176,17 +161,17 @@ REVIEW = {
 
 
 def test_a_review_is_answered_with_its_uid_and_every_cause() -> None:
-    done = podgate("review", "-", given=json.dumps(REVIEW))
+    done = podgate("review", "-", stdin=json.dumps(REVIEW))
     response = json.loads(done.stdout)["response"]
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert response["uid"] == "u1"
     assert response["status"]["details"]["causes"][0]["reason"] == "canEdit"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"kind": "AdmissionReview"}', "a: b", ""])
 def test_what_is_no_review_is_bad_input(text: str) -> None:
-    done = podgate("review", "-", given=text)
-    assert done.returncode == 2
+    done = podgate("review", "-", stdin=text)
+    assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: "), done.stderr
 
@@ -200,8 +185,27 @@ def test_a_namespace_that_is_no_text_is_an_error_of_its_document(
     broken = pod.replace("NAME", f"broken, namespace: {namespace}")
     file.write_text("---\n".join((pod.replace("NAME", "first"), broken, pod.replace("NAME", "z"))))
     for command in ("apply", "explain"):
-        done = running.podgate(command, str(file), "-o", "json")
+        done = podgate(command, str(file), "-o", "json")
         assert done.exit_code == 2
         assert f"error: {file}:6:1: " in done.stderr
         assert "metadata.namespace that is no text" in done.stderr
         assert [json.loads(each)["name"] for each in done.stdout.splitlines()] == ["first", "z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fix"),
+    [
+        ("PODGATE_GPU_MEMORY_UNIT", "stones", "Mi"),
+        ("PODGATE_FEATURE", "kubernetes.podspec-nodeselector", "PODGATE_FEATURES"),
+        ("PODGATE_TIME_OF_DAY", "noon", "leave it out"),
+    ],
+)
+@pytest.mark.parametrize("command", ["apply", "explain"])
+def test_nothing_is_decided_by_other_settings_than_the_environment_asks_for(
+    command: str, name: str, value: str, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    done = podgate(command, "-p", str(DEMO / "policies.yaml"), str(DEMO / "manifests"))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert name in done.stderr
+    assert fix in done.stderr

@@ -10,10 +10,10 @@ import pytest
 
 import webhook.controller.audit
 import webhook.controller.injections
-from tests.adapters.test_kubernetes import FakeApi, api, ca, reply
 from tests.cli.running import podgate
 from tests.cli.test_audit_injected import Cluster, owned
-from webhook.admission import timeouts as budget
+from tests.cluster.test_kubernetes import FakeApi, api, ca, reply
+from webhook.admission import timeouts
 from webhook.evaluation.request import Request
 
 __all__ = ["api", "ca"]
@@ -97,7 +97,7 @@ BROKEN: dict[str, Any] = {
         "spec": {"containers": [GPUS]},
     },
     "labels that are numbers": {"metadata": {"labels": [1]}, "spec": {"containers": [None]}},
-    "a pod that is nested too deep": {"spec": {"containers": [], "volumes": budget.nested(150, 1)}},
+    "a pod that is nested too deep": {"spec": {"containers": [], "volumes": timeouts.nest(150, 1)}},
 }
 
 
@@ -131,8 +131,8 @@ def fail_on(name: str, whole: Any) -> Any:
 def test_a_fault_with_one_object_leaves_the_findings_on_the_others(
     api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
-    broken = fail_on("broken", webhook.controller.audit.decide)
-    monkeypatch.setattr(webhook.controller.audit, "decide", broken)
+    broken = fail_on("broken", webhook.controller.audit.decide_with_facts)
+    monkeypatch.setattr(webhook.controller.audit, "decide_with_facts", broken)
     Cluster(api, [pod(name, "team-a") for name in ("first", "broken", "last")])
     done = audit(api, tmp_path, "Enforce", "-o", output)
     assert done.exit_code == 70

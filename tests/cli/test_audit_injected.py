@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.adapters.test_kubernetes import FakeApi, api, ca, reply
+from tests.building import container, policy
 from tests.cli.running import podgate
-from tests.core.building import container, policy
-from webhook.cli import audit_injected
+from tests.cluster.test_kubernetes import FakeApi, api, ca, reply
+from webhook.cli import audit_report
 from webhook.controller.injections import OWNERS_KEPT
 
 __all__ = ["api", "ca"]
@@ -342,7 +342,7 @@ def test_owners_that_may_not_be_read_are_told_and_a_silent_server_ends_it(
 def test_entries_have_a_limit_and_it_is_told(
     api: FakeApi, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_injected, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(audit_report, "MOST_ENTRIES", 3)
     pods = [owned(f"p-{n}", made({**MESH, "image": f"x.example.com/m:{n}"})) for n in range(5)]
     Cluster(api, pods)
     found = audit()

@@ -49,4 +49,4 @@ def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'absent'}:{file}")
     found = podgate("crds", "install")
     assert found.exit_code == 2
-    assert found.stderr.startswith(f"error: {file} has no context")
+    assert found.stderr.startswith(f"error: {file} has no current-context")

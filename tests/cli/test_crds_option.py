@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
-from tests.core.test_coverage import POD, objects
+from tests.pods.test_coverage import POD, objects
 
 MANIFEST = {
     "apiVersion": "jobset.x-k8s.io/v1alpha2",

@@ -18,7 +18,7 @@ from tests.every import sources
 from tests.every.commands import SORTS
 from tests.every.run import Table, batches, faults_in, share_of, shipped_once
 from tests.mutated import LAUGHS, trees_of
-from webhook.catalog.build import parsed
+from webhook.catalog.build import parse_documents
 from webhook.documents.source import SourceDocument
 from webhook.policy.envelope import Context
 
@@ -66,7 +66,7 @@ def test_a_value_of_another_type_is_a_problem_in_every_place(sort: str) -> None:
                 value = container[key]
                 for other in ([], {}, -1, "x"):
                     container[key] = other
-                    parsed([SourceDocument("a.yaml", 1, tree, {}, {})], Context())
+                    parse_documents([SourceDocument("a.yaml", 1, tree, {}, {})], Context())
                 container[key] = value
     assert len(seen) > 700
 

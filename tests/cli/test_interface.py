@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
-from tests.core.test_infer import OWN_OBJECT, own_crd
+from tests.drafting.test_infer import OWN_OBJECT, own_crd
 
 
 @pytest.fixture
@@ -91,6 +91,30 @@ def test_what_only_looks_like_a_pod_is_put_under_not_pods_as_the_draft_says(tmp_
     profile["spec"]["notPods"] = [yaml.safe_load(row)]
     draft.write_text(yaml.safe_dump_all([interface, profile]))
     assert problems(str(draft), "--crd", str(crd)) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "job"),
+        ("show", "Jobs"),
+        ("extract", "job", "-"),
+        ("suspend", "job", "-"),
+        ("tree", "job/training", "-"),
+    ],
+)
+def test_a_name_of_several_kinds_is_answered_with_the_names_to_write(
+    arguments: tuple[str, ...],
+) -> None:
+    result = podgate("interface", *arguments)
+    assert result.exit_code == 2
+    name = arguments[1].partition("/")[0]
+    assert result.stderr == (
+        f"error: several kinds are called {name}; write Job.batch or Job.batch.volcano.sh\n"
+    )
+    for exact in ("Job.batch", "Job.batch.volcano.sh"):
+        shown = podgate("interface", "show", exact)
+        assert shown.stdout.startswith(f"{exact} ")
 
 
 def test_infer_takes_one_kind_of_several(tmp_path: Path, crd: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.access.test_object_tree import POD, job, objects, owned
 from tests.cli.running import podgate
-from tests.core.test_object_tree import POD, job, objects, owned
 from webhook.access.tree import trees, walk
 from webhook.cli import definitions
 from webhook.cli.interface_tree import from_cluster

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import podgate
-from webhook.policy.reasons import REASONS
+from webhook.lint.advice import REASONS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEAD = "apiVersion: podgate.dev/v1alpha1\nkind: ClusterWorkloadPolicy\nmetadata: {name: a}\nspec:\n"

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import podgate
-from webhook.cases import run_offline as offline
-from webhook.cases.run_offline import Verdict
+from webhook.cases.run_offline import Verdict, evaluate_manifest
 from webhook.cli import apply, explain, main
 
 
@@ -38,11 +37,11 @@ def test_the_traceback_is_there_for_those_who_ask(monkeypatch: pytest.MonkeyPatc
         main.main()
 
 
-def judge_all_but_one(raw: Any, *others: Any) -> Verdict:
+def evaluate_all_but_one(raw: Any, *others: Any) -> Verdict:
     """The verdict, but for an object named `odd`, which podgate cannot bear."""
     if raw["metadata"]["name"] == "odd":
         broken()
-    return offline.judge(raw, *others)
+    return evaluate_manifest(raw, *others)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_a_fault_with_one_object_leaves_the_others_their_output(
     file = tmp_path / "pods.yaml"
     file.write_text("---\n".join(pod.format(name) for name in names))
     for module in (apply, explain):
-        monkeypatch.setattr(module, "judge", judge_all_but_one)
+        monkeypatch.setattr(module, "evaluate_manifest", evaluate_all_but_one)
     result = podgate(command, "-o", output, str(file))
     assert result.exit_code == 70
     # YAML may go on to kubectl apply, so that half of it is printed only where that is asked for.

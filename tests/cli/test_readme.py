@@ -1,40 +1,55 @@
-"""The pages say what is true: commands print what stands there, options exist, kinds are listed.
+"""Pages match the program: commands print the shown output, options exist, kinds are listed.
 
-PODGATE_UPDATE_GOLDEN=1 writes the outputs into README.md again.
+A `console` block is run and its output compared; a `sh` block is for the reader to run.
+PODGATE_UPDATE_GOLDEN=1 writes outputs again.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from tests.cli.running import podgate
 from webhook.cli.main import app
 from webhook.sources.load import Sources, load
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+WALKED = [README, ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 PAGES = [
-    README,
+    *WALKED,
     ROOT / "CONTRIBUTING.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("architecture", "operations", "security")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("policies", "tutorial", "workloads")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("policies", "workloads", "interfaces", "README")),
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN_BY_HAND = ("serve", "certs", "registration")
-KUBECTL = re.compile(r"kubectl apply -n (\S+) -f (\S+/pytorchjob\.yaml)$")
-DEMO_POLICIES = "policies/examples/demo/policies.yaml"
-SHOWN = "3. A RayCluster"
+WRITE = "PODGATE_UPDATE_GOLDEN"
+PRINT_CODE = '; echo "exit code $?"'
+FILE_NAME = re.compile(r"# (\S+\.yaml)\n")
 
 
-def output_of(line: str, folder: Path = ROOT) -> str:
+def output_of(line: str, folder: Path) -> str:
+    """What a line prints in a folder, errors included: podgate in this process, the rest in a shell."""
+    with_code = line.endswith(PRINT_CODE)
+    command, *arguments = shlex.split(line.removesuffix(PRINT_CODE))
+    if command != "podgate" or re.search(r"[|;&<>$*]", line.removesuffix(PRINT_CODE)):
+        return output_of_shell(line, folder)
+    with chdir(folder):
+        done = podgate(*arguments)
+    return f"{done.output}exit code {done.exit_code}\n" if with_code else done.output
+
+
+def output_of_shell(line: str, folder: Path) -> str:
     """What a shell line prints in a folder, errors included, with podgate on the path and nothing set."""
     clean = {name: text for name, text in os.environ.items() if not name.startswith("PODGATE_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
@@ -51,73 +66,8 @@ def output_of(line: str, folder: Path = ROOT) -> str:
     return done.stdout if done.stdout.endswith("\n") or not done.stdout else f"{done.stdout}\n"
 
 
-def as_kubectl(namespace: str, file: str) -> str:
-    """How kubectl prints a refusal: the webhook's message behind words of kubectl's own."""
-    line = f"podgate apply -p {DEMO_POLICIES} -n {namespace} {file}"
-    found = [each.strip() for each in output_of(line).splitlines() if each.startswith("  - ")]
-    head = (
-        f'Error from server (Forbidden): error when creating "{file}": admission webhook '
-        '"mutate.podgate.dev" denied the request: podgate refused this object: '
-        f"{len(found)} rules are broken"
-    )
-    return "\n".join([head, *found]) + "\n"
-
-
-def runs_offline(command: str) -> bool:
-    """Whether a command's output is to stand in the README: podgate's, without a server."""
-    by_hand = any(f"podgate {each}" in command for each in RUN_BY_HAND)
-    return "podgate" in command and not by_hand and not command.startswith(("kubectl", "helm"))
-
-
-def console(body: str) -> str:
-    """A console block with the outputs of its commands; commands run by hand stay without."""
-    lines = []
-    for command in (each[2:] for each in body.splitlines() if each.startswith("$ ")):
-        lines.append(f"$ {command}\n")
-        kubectl = KUBECTL.search(command)
-        if kubectl:
-            lines.append(as_kubectl(kubectl[1], kubectl[2]))
-        elif runs_offline(command):
-            lines.append(output_of(command))
-    return "".join(lines)
-
-
-@cache
-def demo_excerpt() -> str:
-    """The RayCluster of the demo, without what differs each time."""
-    chapter = output_of("python -m tools.demo").split(SHOWN)[1].split("\n4. ")[0]
-    places = chapter[chapter.index("     spec.headGroupSpec") : chapter.index("   audit log")]
-    return places.rstrip() + "\n"
-
-
-def rewritten(text: str) -> str:
-    """The README with every output as it is today."""
-
-    def block(found: re.Match[str]) -> str:
-        kind, body = found[1], found[2]
-        if kind == "console":
-            body = console(body)
-        elif kind == "text":
-            body = demo_excerpt()
-        return f"```{kind}\n{body}```"
-
-    return BLOCK.sub(block, text)
-
-
-def test_the_readme_shows_what_the_commands_print() -> None:
-    text = README.read_text("utf-8")
-    today = rewritten(text)
-    if os.environ.get("PODGATE_UPDATE_GOLDEN"):
-        README.write_text(today, "utf-8")
-        return
-    assert today == text, "outputs differ: PODGATE_UPDATE_GOLDEN=1 writes them again"
-
-
-FILE_NAME = re.compile(r"# (\S+\.yaml)\n")
-
-
-def walked(text: str, folder: Path) -> str:
-    """The tutorial with every output as it is today: its files written, its commands run."""
+def walked(text: str, folder: Path, output: Callable[[str, Path], str]) -> str:
+    """Return a page with today's outputs: writes its files, runs the commands of its console blocks."""
 
     def block(found: re.Match[str]) -> str:
         kind, body = found[1], found[2]
@@ -127,17 +77,24 @@ def walked(text: str, folder: Path) -> str:
             (folder / named[1]).write_text(body, "utf-8")
         if kind == "console":
             commands = [each[2:] for each in body.splitlines() if each.startswith("$ ")]
-            body = "".join(f"$ {each}\n{output_of(each, folder)}" for each in commands)
+            body = "".join(f"$ {each}\n{output(each, folder)}" for each in commands)
         return f"```{kind}\n{body}```"
 
     return BLOCK.sub(block, text)
 
 
-def test_the_tutorial_shows_what_the_commands_print(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "tutorial.md"
+@pytest.mark.parametrize("page", WALKED, ids=lambda page: page.stem)
+def test_a_page_shows_what_its_commands_print(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [each for each in os.environ if each.startswith("PODGATE_") and each != WRITE]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
     text = page.read_text("utf-8")
-    today = walked(text, tmp_path)
-    if os.environ.get("PODGATE_UPDATE_GOLDEN"):
+    # One page runs the installed command, as a reader does.
+    today = walked(text, tmp_path, output_of_shell if page == README else output_of)
+    if os.environ.get(WRITE):
         page.write_text(today, "utf-8")
         return
     assert today == text, "outputs differ: PODGATE_UPDATE_GOLDEN=1 writes them again"
@@ -153,8 +110,10 @@ def mentioned(text: str) -> Iterator[tuple[str, str]]:
 
 def code_of(text: str) -> str:
     """Code of a page alone: blocks and spans, so that prose about podgate is no command."""
-    blocks = [body for kind, body in BLOCK.findall(text) if kind in ("console", "sh", "")]
-    commands = [line[2:] for body in blocks for line in body.splitlines() if line[:2] == "$ "]
+    blocks = BLOCK.findall(text)
+    typed = (body for kind, body in blocks if kind in ("console", ""))
+    commands = [line[2:] for body in typed for line in body.splitlines() if line[:2] == "$ "]
+    commands += [line for kind, body in blocks if kind == "sh" for line in body.splitlines()]
     spans = re.findall(r"`(podgate [^`\n]+)`", BLOCK.sub("", text))
     return "\n".join([*commands, *spans])
 
@@ -162,13 +121,19 @@ def code_of(text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
     group = typer.main.get_command(app)
-    commands: dict[str, typer.core.TyperCommand] = vars(group)["commands"]
+    commands: dict[str, object] = vars(group)["commands"]
     for command, option in mentioned(page.read_text("utf-8")):
-        if command == "interface":
-            continue  # named by a message, and not there yet
         assert command in commands, f"{page.name} mentions podgate {command}"
-        known = {name for each in commands[command].params for name in each.opts}
-        assert not option or option in known | {"--help", "-h"}, f"podgate {command} {option}"
+        known = options_of(commands[command]) | {"--help", "-h", ""}
+        assert option in known, f"podgate {command} {option}"
+
+
+def options_of(command: object) -> set[str]:
+    """The options of a command, or of all commands of a group."""
+    if isinstance(command, TyperGroup):
+        return set().union(*map(options_of, command.commands.values()))
+    assert isinstance(command, TyperCommand)
+    return {name for each in command.params for name in each.opts}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -198,4 +163,4 @@ def test_the_workloads_page_has_a_row_for_every_kind() -> None:
 def test_the_readme_counts_the_kinds() -> None:
     catalog, problems = load(Sources())
     assert catalog is not None, problems
-    assert f"There: {len(catalog.definitions)} kinds" in README.read_text("utf-8")
+    assert f"the pods of {len(catalog.definitions)} kinds" in README.read_text("utf-8")

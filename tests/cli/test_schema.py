@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli.running import podgate
-from tests.core.test_schema import KINDS
+from tests.tools.test_schema import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -207,7 +207,7 @@ def test_C29_a_status_that_cannot_be_read() -> None:
 def test_C30_an_empty_status_is_undefined() -> None:
     found = component(status=Status()).status()
     assert found is not None
-    assert (found.matching, found.resolved) == (("Undefined",), "Undefined")
+    assert (found.matching, found.state) == (("Undefined",), "Undefined")
 
 
 TWO = [{"a": 1}, {"a": 2}]

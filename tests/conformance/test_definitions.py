@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import compile_jq
-from tests.core.definitions import base, children, document, root
+from tests.definitions import base, children, document, root
 from webhook.access.status import EVALUATED, entries
 from webhook.documents.read_model import Report
 from webhook.interface.document import InterfaceSpec, StatusMappings

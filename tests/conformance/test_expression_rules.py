@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tests.conformance.fixtures import compile_jq
-from webhook.documents.read_model import Model, Report
+from webhook.documents.model import Model
+from webhook.documents.read_model import Report
 from webhook.documents.source import SourceDocument
 from webhook.interface.document import Mode
 from webhook.interface.jq_rules import check_expressions, fault_in

@@ -17,7 +17,7 @@ from tests.conformance.fixtures import (
     reactor_spec,
     spec_of,
 )
-from tests.core.definitions import base, document, reasons, root
+from tests.definitions import base, document, reasons, root
 from webhook.access.component import Replicas
 from webhook.access.errors import AccessError
 from webhook.access.object import Bound, BoundComponent
@@ -131,9 +131,9 @@ def test_N8_the_newer_states_and_their_order(mode: Mode) -> None:
         "Failed",
         "Degraded",
     )
-    assert every.resolved == "Failed"
+    assert every.state == "Failed"
     later = status_of({name: [{}] for name in names[:5]}, mode, conditions=[])
-    assert later.resolved == "Suspended"
+    assert later.state == "Suspended"
 
 
 def selected(labels: dict[str, str], mode: Mode = "parity", **selector: Any) -> bool:
@@ -338,8 +338,8 @@ def test_N29_W14_an_expected_result_is_text_and_never_code(mode: Mode) -> None:
     expected = 'x" or true or "'
     matcher = {"byExpression": {"expression": ".status.phase", "expectedResult": expected}}
     mappings = {"running": [matcher]}
-    assert status_of(mappings, mode, phase="other", conditions=[]).resolved == "Undefined"
-    assert status_of(mappings, mode, phase=expected, conditions=[]).resolved == "Running"
+    assert status_of(mappings, mode, phase="other", conditions=[]).state == "Undefined"
+    assert status_of(mappings, mode, phase=expected, conditions=[]).state == "Running"
 
 
 @pytest.mark.parametrize(

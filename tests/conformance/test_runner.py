@@ -94,7 +94,7 @@ def test_R14_fewer_results_than_the_limit_are_fine() -> None:
 @pytest.fixture
 def worker() -> Iterator[JqWorker]:
     """jq in a process that can be stopped."""
-    with JqWorker(deadline=10, patience=10) as found:
+    with JqWorker(deadline=10, queue_timeout=10) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.fixtures import compile_jq, evaluator, pod
-from tests.core.definitions import POLICIES, read_file
+from tests.definitions import POLICIES, read_file
 from tests.upstream import data
 from webhook.access.component import FORMS, Replicas
 from webhook.access.errors import AccessError
@@ -92,7 +92,7 @@ def test_components_are_what_admission_sees() -> None:
         assert specs(bound) == {
             (each.component, each.instance): each.spec
             for each in locate(definition, document)
-            if each.parts is None
+            if each.fragments is None
         }
         scaled = {each.name for each in definition.interface.components if each.scales}
         assert scales(bound) == {

@@ -151,9 +151,9 @@ def deployment(story: Story) -> None:
     """Completed."""
     story.begin(
         "A Deployment that sets little is completed",
-        "Its manifest gives names and images. What is stored has the defaults of the policies: of "
-        "the pod, in every container (imagePullPolicy, in the init container too), and in the main "
-        "container (CPU and memory).",
+        "Its manifest has names and images. The stored object also has the defaults of the policies: "
+        "for the pod, for every container (imagePullPolicy, also in the init container), and for the "
+        "main container (CPU and memory).",
     )
     where = ("-n", GOVERNED)
     story.type("apply", *where, "-f", file_of("deployment"), says=["annotator created"])
@@ -177,8 +177,8 @@ def pytorchjob(story: Story) -> None:
     """Refused."""
     story.begin(
         "A PyTorchJob is refused, with everything that is wrong with it",
-        "Master, Worker and the job as a whole break rules. One answer names every place, what "
-        "stands there, what is allowed, the policy, and what to do.",
+        "Master, Worker and the job as a whole break rules. One answer names every path, the value, "
+        "the allowed value, the policy, and what to do.",
     )
     where = ("-n", GOVERNED)
     told = story.type(
@@ -200,7 +200,7 @@ def raycluster(story: Story) -> None:
     """Dry run, then for real."""
     story.begin(
         "A RayCluster, first as a dry run",
-        "A dry run is judged and completed like the real thing, and nothing is stored.",
+        "podgate evaluates and completes a dry run like a real request. The API server stores nothing.",
     )
     where, file = ("-n", GOVERNED), file_of("raycluster")
     story.type(
@@ -230,10 +230,10 @@ def raycluster(story: Story) -> None:
 
 
 def jobset(story: Story) -> None:
-    """A policy on trial warns."""
+    """A policy in warn mode warns."""
     story.begin(
-        "A JobSet is stored, and a policy on trial warns",
-        "The policy memory-limits has `enforcement: Warn`: it refuses nothing.",
+        "A JobSet is stored, and a policy in warn mode warns",
+        "The policy memory-limits has `enforcement: Warn`, so it rejects nothing.",
     )
     story.type(
         *("apply", "-n", GOVERNED, "-f", file_of("jobset")),
@@ -245,10 +245,10 @@ def again(story: Story) -> None:
     """Unchanged."""
     story.begin(
         "Applying the same files again changes nothing",
-        "podgate's defaults never fight with the manifests: the generation stays, and there is no "
-        "difference. kubectl says `unchanged` of built-in kinds. Of a custom kind it sends whole "
-        "lists, without what was filled in there, and says `configured` whatever comes of it: "
-        "podgate fills in the same again, and the API server writes nothing.",
+        "podgate's defaults do not conflict with the manifests: the generation stays, and there is no "
+        "difference. For built-in kinds kubectl prints `unchanged`. For a custom kind it sends whole "
+        "lists without podgate's values, and prints `configured` in any case: podgate adds the same "
+        "values again, and the API server writes nothing.",
     )
     where = ("-n", GOVERNED)
     files = ("-f", file_of("deployment"), "-f", file_of("raycluster"))
@@ -280,8 +280,8 @@ def version_of(story: Story, name: str) -> str:
 def scale(story: Story) -> None:
     """Judged too."""
     story.begin(
-        "`kubectl scale` is judged too",
-        "It writes no Deployment, only its scale; the policy small-deployments allows 10 replicas.",
+        "podgate evaluates `kubectl scale` too",
+        "It writes only the scale of a Deployment. The policy small-deployments allows 10 replicas.",
     )
     command = ("scale", "-n", GOVERNED, "deployment", "annotator")
     story.type(*command, "--replicas=25", code=1, says=["denied the request", "10"])
@@ -293,7 +293,7 @@ def sandbox(story: Story) -> None:
     story.begin(
         "The refused PyTorchJob in a namespace that is not governed",
         f"The namespace {PLAIN} lacks the label podgate.dev/governed=true: the API server does not "
-        "ask podgate, and the job is stored as it is written.",
+        "call podgate, and stores the job as it is written.",
     )
     where, file = ("-n", PLAIN), file_of("pytorchjob")
     story.type("get", "namespaces", GOVERNED, PLAIN, "-L", "podgate.dev/governed")
@@ -314,9 +314,9 @@ def sandbox(story: Story) -> None:
 def controllers(story: Story) -> None:
     """ReplicaSet and Pods."""
     story.begin(
-        "ReplicaSet and Pods, made by the real controllers from the completed Deployment",
-        "The controllers write them through the same API server, so podgate judges them too: with "
-        "nothing left to complete. They stay Pending, there being no nodes here.",
+        "ReplicaSet and Pods, created by the real controllers from the completed Deployment",
+        "The controllers create them through the same API server, so podgate evaluates them too. They "
+        "need no more defaults. They stay Pending, because this cluster has no nodes.",
     )
     query = ("-n", GOVERNED, "-l", "app=annotator")
     end = time.monotonic() + PATIENCE

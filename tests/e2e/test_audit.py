@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.building import policy
 from tests.cli.running import podgate
 from tests.cli.test_audit import CRDS, crd
-from tests.core.building import policy
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.served import Certificates
 from tests.e2e.test_controller import Controllers, soon

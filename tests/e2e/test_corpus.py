@@ -241,7 +241,7 @@ def test_what_is_written_is_what_the_api_server_takes(
     tried = 0
     unserved: set[str] = set()
     for seen in corpus.judged(objects(origin), catalog):
-        if seen.verdict is None or not seen.verdict.allowed or not seen.verdict.patch:
+        if seen.verdict is None or not seen.verdict.is_allowed or not seen.verdict.patch:
             continue
         place, namespaced = served.get((seen.raw["apiVersion"], seen.raw["kind"]), ("", False))
         if not place:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
-from tests.core.test_exceptions import exception
+from tests.decision.test_exceptions import exception
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.testbed.cluster import Cluster
 from tests.everything import defaults, rules

@@ -159,7 +159,7 @@ def client(cluster: Cluster) -> Iterator[Client]:
 
 
 def test_every_field_of_pods_and_containers_is_known(cluster: Cluster) -> None:
-    """A new field has to be decided: tests/core/test_ratchet.py has what each does to a container."""
+    """A new field has to be decided: tests/decision/test_ratchet.py has what each does to a container."""
     with contextlib.closing(Client(cluster)) as client:
         schemas = client.request("GET", "/openapi/v3/api/v1")["components"]["schemas"]
     fields = {

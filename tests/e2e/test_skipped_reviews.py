@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests import everything
-from tests.core.building import policy, shipped, table
+from tests.building import policy, shipped, table
 from tests.e2e.condition_oracle import Answer, evaluate
 from tests.e2e.conftest import bed_or_skip
 from tests.reviews.record import RECORDED
 from tests.test_matrix import NOTHING_GOES, SUBRESOURCES, definitions, objects
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import parse_review
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
@@ -50,7 +50,7 @@ def of(document: Json) -> Catalog:
     """The shipped documents and one policy, with the settings that its fields need."""
     documents, faults = read_documents(json.dumps(document), "given.yaml")
     assert not faults
-    choices = Choices(vocabulary=everything.WORDS)
+    choices = Choices(config=everything.WORDS)
     built, problems = assemble(shipped(), documents, choices, table())
     assert built is not None, problems
     return built
@@ -323,7 +323,7 @@ def reviews() -> Iterator[Json]:
 def decide(asked: Json, found: Catalog, stage: Stage) -> Any:
     request = parse_review(json.dumps(asked).encode(), stage)
     assert isinstance(request, Request), request
-    return judge_review(request, found, References())
+    return decide_review(request, found, References())
 
 
 def loss(asked: Json, answer: dict[str, Answer], found: Catalog) -> tuple[str, Any] | None:

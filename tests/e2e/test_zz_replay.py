@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.gate import Gate
 from tests.e2e.recorder import Recording
 from tests.e2e.testbed import releases
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import ReviewFault, parse_review, respond
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Decision, Denied
@@ -39,7 +39,7 @@ def decide_again(recording: Recording, catalog: Catalog) -> tuple[Request, Decis
     """The request of a recording, and podgate's decision on it without a server."""
     request = parse_review(recording.body.encode(), Stage(recording.stage))
     assert not isinstance(request, ReviewFault), request
-    return request, judge_review(request, catalog, References())
+    return request, decide_review(request, catalog, References())
 
 
 def needs_owner(decision: Decision) -> bool:

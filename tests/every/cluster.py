@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -14,6 +14,7 @@ from click.testing import Result
 
 from tests import corpus
 from tests.every.neighbours import POD
+from tests.listing import page, query_of
 from webhook.cluster.client import ApiError
 from webhook.pods.definition import Definition
 
@@ -54,24 +55,13 @@ class Server:
         return None
 
     async def ask(self, method: str, path: str, accept: str = "") -> Json:
-        """Nothing."""
-        raise ApiError(404, "no such object")
-
-    async def items(self, path: str, **query: str) -> tuple[list[Json], str]:
-        """A collection."""
+        """A collection, a few objects a page."""
+        path, query = query_of(path)
         if path == "/api/v1/namespaces":
-            return [copy.deepcopy(NAMESPACE)], "1"
+            return page([copy.deepcopy(NAMESPACE)], query)
         if path not in self.collections:
             raise ApiError(404, "no such collection")
-        return copy.deepcopy(self.collections[path]), "1"
-
-    async def pages(
-        self, path: str, accept: str = "", **query: str
-    ) -> AsyncIterator[tuple[list[Json], str]]:
-        """A collection, a few objects a page."""
-        found, version = await self.items(path)
-        for start in range(0, len(found), 7):
-            yield found[start : start + 7], version
+        return page(copy.deepcopy(self.collections[path]), query, most=7)
 
 
 def sound(name: str) -> Json:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-from tests.core.building import catalog, policy
+from tests.building import catalog, policy
 from tests.fuzz.places import Place
 from tests.fuzz.ways import Breach, Way, tree
 from webhook.catalog.catalog import Catalog

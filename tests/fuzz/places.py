@@ -61,7 +61,7 @@ class Place:
 
 
 IMAGE = "registry.example.com/app:1"
-TEMPLATE_OF_ARGO = {"name": "main", "container": {"image": IMAGE}}
+TEMPLATE_OF_ARGO: dict[str, Any] = {"name": "main", "container": {"image": IMAGE}}
 STEPS = {"steps": [{"name": "main", "image": IMAGE}]}
 NEEDED: dict[str, tuple[tuple[str, Any], ...]] = {
     "Workflow": (("spec.templates", [TEMPLATE_OF_ARGO]),),
@@ -136,7 +136,7 @@ def at(node: Any, slot: tuple[str | int, ...]) -> Any:
 
 def place_of(found: schemas.Found, schema: Any, kind: str, version: str) -> dict[str, Any]:
     """A place as the file has it, with the smallest object around it."""
-    from tests.core.test_bypass import built
+    from tests.decision.test_bypass import built
 
     body = built(schema, found.steps, {})
     body |= {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "team"}}
@@ -173,7 +173,7 @@ def rename_roles(body: Any, steps: schemas.Steps, slot: list[str | int]) -> None
 
 def rows_of(names: Iterable[str], folder: Path) -> list[dict[str, Any]]:
     """The places of some shipped kinds, as the CRDs at hand have them."""
-    from tests.core import test_shipped_workloads as shipped
+    from tests.pods import test_shipped_workloads as shipped
 
     rows = []
     for name in names:
@@ -189,7 +189,7 @@ def rows_of(names: Iterable[str], folder: Path) -> list[dict[str, Any]]:
 
 def write() -> None:
     """Make the file of places again."""
-    from tests.core.test_shipped_workloads import CUSTOM
+    from tests.pods.test_shipped_workloads import CUSTOM
     from tests.upstream import data
 
     lines = ",\n".join(json.dumps(row, sort_keys=True) for row in rows_of(CUSTOM, data.folder()))

@@ -17,13 +17,13 @@ from tests.fuzz import reviews
 from tests.fuzz.breaches import APP
 from tests.fuzz.disguises import LAST_APPLIED
 from webhook.admission import judge
-from webhook.admission.request_class import treatment
+from webhook.admission.request_class import classify_request
 from webhook.decision import decide
 from webhook.decision.owners import controller_of
 from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation
-from webhook.evaluation.request import Request, Stage, Treatment
-from webhook.objects import path as pointer
+from webhook.evaluation.request import Request, RequestClass, Stage
 from webhook.objects import quantity
+from webhook.objects.path import ABSENT, Path, read
 from webhook.pods import coverage
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -32,7 +32,7 @@ LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 def forgive(patch: pytest.MonkeyPatch, old: Callable[[Request, Violation], bool]) -> None:
     """Drop violations that the old fault did not report."""
-    present = reviews.judge_review
+    present = reviews.decide_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         decision = present(request, *rest)
@@ -41,12 +41,12 @@ def forgive(patch: pytest.MonkeyPatch, old: Callable[[Request, Violation], bool]
         left = tuple(each for each in decision.violations if not old(request, each))
         return replace(decision, violations=left) if left else Allowed(request.object)
 
-    patch.setattr(reviews, "judge_review", faulty)
+    patch.setattr(reviews, "decide_review", faulty)
 
 
 def hide(patch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
     """Show the decision an object without what the old fault did not see."""
-    present = reviews.judge_review
+    present = reviews.decide_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         seen = copy.deepcopy(request.object)
@@ -57,16 +57,16 @@ def hide(patch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
         decision = present(replace(request, object=seen), *rest)
         return decision if isinstance(decision, Denied) else Allowed(request.object)
 
-    patch.setattr(reviews, "judge_review", faulty)
+    patch.setattr(reviews, "decide_review", faulty)
 
 
 def exempt(patch: pytest.MonkeyPatch, old: Callable[[Request], bool]) -> None:
     """Exempt whom the old fault exempted."""
 
-    def faulty(request: Request, *rest: Any) -> Treatment:
-        return Treatment.EXEMPT if old(request) else treatment(request, *rest)
+    def faulty(request: Request, *rest: Any) -> RequestClass:
+        return RequestClass.EXEMPT if old(request) else classify_request(request, *rest)
 
-    patch.setattr(judge, "treatment", faulty)
+    patch.setattr(judge, "classify_request", faulty)
 
 
 def nodes(value: Any) -> Iterator[dict[str, Any]]:
@@ -212,7 +212,7 @@ def main_container(patch: pytest.MonkeyPatch) -> None:
         index = next((at for at, step in enumerate(each.path) if step == "containers"), None)
         if index is None or "default-container" not in str(annotations(request)):
             return False
-        return pointer.read(request.object, (*each.path[: index + 2], "name")) != "side"
+        return read(request.object, (*each.path[: index + 2], "name")) != "side"
 
     forgive(patch, old)
 
@@ -222,10 +222,10 @@ def update(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "is_unchanged", lambda *_: True)
 
 
-def held_before(request: Request, each: Violation, path: pointer.Path) -> bool:
+def held_before(request: Request, each: Violation, path: Path) -> bool:
     """Whether the old object has the same value at a path."""
-    now = pointer.read(request.object, each.path)
-    return now not in (pointer.ABSENT, None) and pointer.read(request.old, path) == now
+    now = read(request.object, each.path)
+    return now not in (ABSENT, None) and read(request.old, path) == now
 
 
 def moved(patch: pytest.MonkeyPatch) -> None:
@@ -263,8 +263,8 @@ def grown(patch: pytest.MonkeyPatch) -> None:
     """Who had too much could take more."""
 
     def old(request: Request, each: Violation) -> bool:
-        before = pointer.read(request.old, each.path) if request.old is not None else None
-        return each.reason == "max" and before not in (pointer.ABSENT, None)
+        before = read(request.old, each.path) if request.old is not None else None
+        return each.reason == "max" and before not in (ABSENT, None)
 
     forgive(patch, old)
 
@@ -287,7 +287,7 @@ def reordered(patch: pytest.MonkeyPatch) -> None:
 
 def wrapped(patch: pytest.MonkeyPatch) -> None:
     """What an object wraps was not evaluated."""
-    patch.setattr(decide, "decide_with_wrapped", lambda *args: decide.decide_alone(*args[:4]))
+    patch.setattr(decide, "decide_with_wrapped", decide.decide_alone)
 
 
 def left_out(patch: pytest.MonkeyPatch) -> None:
@@ -300,13 +300,13 @@ def left_out(patch: pytest.MonkeyPatch) -> None:
             and each.reason in ("locked", "canEdit")
         ),
     )
-    present = reviews.judge_review
+    present = reviews.decide_review
 
     def faulty(request: Request, *rest: Any) -> Decision:
         made = request.user.startswith("system:") and controller_of(request.object) is not None
         return present(replace(request, stage=Stage.VALIDATE) if made else request, *rest)
 
-    patch.setattr(reviews, "judge_review", faulty)
+    patch.setattr(reviews, "decide_review", faulty)
 
 
 PLANTS: dict[str, Plant] = {

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import jsonpatch
 import orjson
 
-from tests.core.building import catalog, policy
+from tests.building import catalog, policy
 from tests.fuzz.disguises import NAMESPACE, Attempt, pod_of
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import ReviewFault, parse_review
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import place
 from webhook.evaluation.outcome import Allowed, Decision, Denied
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Stage
@@ -75,7 +75,7 @@ def decision(attempt: Attempt, stage: Stage, found: Catalog) -> Decision:
     """What one pass says of an attempt."""
     request = parse_review(review(attempt), stage)
     assert not isinstance(request, ReviewFault), request
-    return judge_review(request, found, REFERENCES)
+    return decide_review(request, found, REFERENCES)
 
 
 def patched(attempt: Attempt, answer: Allowed) -> Attempt:
@@ -126,7 +126,7 @@ def is_completed(attempt: Attempt) -> bool:
 def reasons(refusal: Denied) -> str:
     """Field, reason and place of each violation, on one line."""
     return "; ".join(
-        f"{each.field} {each.reason} at {wording.place(each.path)}" for each in refusal.violations
+        f"{each.field} {each.reason} at {place(each.path)}" for each in refusal.violations
     )
 
 

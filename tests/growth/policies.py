@@ -9,25 +9,24 @@ from typing import Any
 from tests import everything
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.yaml_source import read_documents
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.interface.injected_items import Injected, InjectedItem
-from webhook.sources.files import read_all
-from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths
+from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_documents
 
 SIDECAR = {"name": "proxy-*", "image": "registry.example.com/proxy:*"}
 
 
-def catalog_of(body: dict[str, Any], words: Vocabulary = everything.WORDS) -> Catalog:
+def catalog_of(body: dict[str, Any], words: InstallationConfig = everything.WORDS) -> Catalog:
     """The shipped definitions with one policy of that body."""
-    shipped, _ = read_all(shipped_paths())
+    shipped, _ = shipped_documents()
     text = json.dumps(everything.policy("everything", **body)).encode()
     documents, faults = read_documents(text, "everything.yaml", kubernetes=False)
     assert not faults
     table: Any = server_defaults(DEFAULT_MINOR)
-    found, problems = assemble(shipped, documents, Choices(vocabulary=words), table)
-    assert found is not None, "\n".join(wording.problem_text(each) for each in problems)
+    found, problems = assemble(shipped, documents, Choices(config=words), table)
+    assert found is not None, "\n".join(problem_text(each) for each in problems)
     return found
 
 
@@ -80,7 +79,7 @@ def catalogs() -> dict[str, Catalog]:
         for path in everything.ITEMS
         for index in range(3)
     )
-    injected = Vocabulary(
+    injected = InstallationConfig(
         git_image=everything.WORDS.git_image,
         s3_drivers=everything.WORDS.s3_drivers,
         data_volumes=everything.WORDS.data_volumes,

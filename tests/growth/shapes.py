@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.core.building import KINDS, container, deployment, pod_spec, shell, template
+from tests.building import KINDS, container, deployment, pod_spec, shell, template
 from webhook.evaluation.intent import LAST_APPLIED
 
 Change = Callable[[dict[str, Any], int], None]

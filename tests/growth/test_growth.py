@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ ALL_KINDS = ("Pod", "StatefulSet", "RayCluster", "PyTorchJob", "JobSet", "Workfl
 def work(catalog: Catalog, kind: str, shape: str, size: int, change: str) -> int:
     """What both passes over one change take."""
     body, small = shapes.grown(kind, shape, size), shapes.grown(kind, shape, 1)
-    now, old = measure.changes(body, small)[change]
+    now, old = measure.changed(body, small, change)
     now, old = counted(now), counted(old)
     return lines(lambda: list(measure.passes(catalog, now, old)))
 
@@ -111,12 +112,18 @@ POLICIES = (
 )
 
 
+@cache
+def catalog_with(make: Callable[[int], Mapping[str, Any]], size: int) -> Catalog:
+    """The catalog of a policy of a size; every shape is counted under the same ones."""
+    return policies.catalog_of(make(size))
+
+
 @pytest.mark.parametrize("shape", POLICIES)
 @pytest.mark.parametrize("change", ["created", "altered"])
 def test_policies_with_many_items_and_options_beside_long_lists(shape: str, change: str) -> None:
     """Both grow alike: what each item of a user costs for each of the policy's would be n * n."""
     for make in (policies.items, policies.options):
-        small, large = (policies.catalog_of(make(size)) for size in (SIZE, SIZE * TIMES))
+        small, large = catalog_with(make, SIZE), catalog_with(make, SIZE * TIMES)
         work(small, "Deployment", shape, 1, change)
         work(large, "Deployment", shape, 1, change)
         few = work(small, "Deployment", shape, SIZE, change)

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from tests.core.building import catalog, policy
-from webhook.admission.judge import judge_review
+from tests.building import catalog, policy
+from webhook.admission.judge import decide_review
 from webhook.admission.review import parse_review
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Allowed, Decision, Denied
@@ -85,7 +85,7 @@ def as_installed(rules: dict[str, Any]) -> Catalog:
     built = catalog(rules)
     trusted, problems = trusted_list(None)
     assert not problems
-    built.vocabulary = replace(built.vocabulary, trusted=trusted)
+    built.config = replace(built.config, trusted=trusted)
     return built
 
 
@@ -100,7 +100,7 @@ def asked(folder: Path, number: int) -> Request:
 def assert_decided(row: Expected, request: Request, rules: Catalog) -> None:
     """Both passes decide as the row says."""
     why = row.row["why"]
-    decision = judge_review(request, rules, References())
+    decision = decide_review(request, rules, References())
     if "denied" in row.said:
         assert_denied(row, decision, "denied")
         return
@@ -128,7 +128,7 @@ def recorded_before(number: int) -> dict[tuple[str, str], Any]:
 
 def decided_with_owners(request: Request, rules: Catalog, number: int) -> Decision:
     """The decision of the validating pass, with the owner where it needs one."""
-    decision = judge_review(request, rules, References())
+    decision = decide_review(request, rules, References())
     while isinstance(decision, Denied) and decision.needs is not None:
         path, uid = decision.needs
         found = recorded_before(number).get((request.namespace, "/".join(path.rsplit("/", 2)[1:])))
@@ -136,7 +136,7 @@ def decided_with_owners(request: Request, rules: Catalog, number: int) -> Decisi
             # Reviews of new objects have no UID yet.
             found = {**found, "metadata": {**found["metadata"], "uid": uid}}
         request = replace(request, objects={**request.objects, path: ObjectRead(found)})
-        decision = judge_review(request, rules, References())
+        decision = decide_review(request, rules, References())
     return decision
 
 

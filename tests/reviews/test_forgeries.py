@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.building import policy
+from tests.building import policy
 from tests.reviews.forgeries import (
     PERSON,
     containers_in,
@@ -24,12 +24,14 @@ from tests.reviews.forgeries import (
 )
 from tests.reviews.record import RECORDED, numbered
 from tests.reviews.table import OF_RECORDED, as_installed, asked
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.catalog.catalog import Catalog
 from webhook.evaluation.outcome import Allowed, Decision, Denied
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.request import Request, RequestClass, Stage
+
+pytestmark = pytest.mark.long
 
 CATALOGS = {
     **OF_RECORDED.catalogs,
@@ -59,11 +61,11 @@ def each_of(numbers: list[tuple[int, str]]) -> pytest.MarkDecorator:
 
 def judged(request: Request, rules: Catalog) -> Decision:
     """What comes of it in the end: both passes, as the API server asks."""
-    first = judge_review(replace(request, stage=Stage.MUTATE), rules, References())
+    first = decide_review(replace(request, stage=Stage.MUTATE), rules, References())
     if isinstance(first, Denied):
         return first
     final = replace(request, object=first.object, stage=Stage.VALIDATE)
-    last = judge_review(final, rules, References())
+    last = decide_review(final, rules, References())
     return last if isinstance(last, Denied) else first
 
 
@@ -75,7 +77,9 @@ def refusals(decision: Decision) -> set[tuple[str, str, tuple[Any, ...]]]:
 
 def assert_no_further(request: Request, rules: Catalog) -> None:
     """It is refused whatever a person's own object is refused for, and so is nobody's child."""
-    assert treatment(request, rules) not in (Treatment.EXEMPT, Treatment.CHILD), request.user
+    assert classify_request(request, rules) not in (RequestClass.EXEMPT, RequestClass.CHILD), (
+        request.user
+    )
     own = judged(without_owner(request, request.object), rules)
     assert refusals(own) <= refusals(judged(request, rules)), request.user
 
@@ -85,7 +89,7 @@ def assert_good(request: Request, rules: Catalog) -> None:
     decision = judged(request, rules)
     if isinstance(decision, Allowed):
         own = replace(without_owner(request, decision.object), stage=Stage.VALIDATE)
-        last = judge_review(own, rules, References())
+        last = decide_review(own, rules, References())
         assert isinstance(last, Allowed), (request.user, refusals(last))
 
 
@@ -142,5 +146,5 @@ def test_an_update_by_almost_the_right_name_is_not_exempt(number: int) -> None:
     request = asked(RECORDED, number)
     for user in (*tenants(request), *strangers(request)):
         for rules in CATALOGS.values():
-            found = treatment(replace(request, user=user, groups=()), rules)
-            assert found in (Treatment.FULL, Treatment.OWNED), user
+            found = classify_request(replace(request, user=user, groups=()), rules)
+            assert found in (RequestClass.FULL, RequestClass.OWNED), user

@@ -8,12 +8,14 @@ import pytest
 
 from tests.reviews.record import RECORDED, numbered
 from tests.reviews.table import OF_RECORDED, Expected, asked, assert_decided
-from webhook.admission.judge import judge_review
-from webhook.admission.request_class import treatment
+from webhook.admission.judge import decide_review
+from webhook.admission.request_class import classify_request
 from webhook.decision.owners import owner_reference
 from webhook.evaluation.outcome import Denied
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Treatment
+from webhook.evaluation.request import RequestClass
+
+pytestmark = pytest.mark.long
 
 EXPECTED = pytest.mark.parametrize("row", list(OF_RECORDED.expected()), ids=str)
 
@@ -37,7 +39,9 @@ def test_every_review_is_what_its_scene_keeps() -> None:
 @EXPECTED
 def test_a_sender_is_treated_as_the_semantics_say(row: Expected) -> None:
     request = asked(RECORDED, row.review)
-    assert treatment(request, OF_RECORDED.catalogs[row.policy]) is Treatment(row.row["treated"])
+    assert classify_request(request, OF_RECORDED.catalogs[row.policy]) is RequestClass(
+        row.row["treated"]
+    )
 
 
 @EXPECTED
@@ -48,7 +52,7 @@ def test_a_review_is_decided_as_the_semantics_say(row: Expected) -> None:
 @EXPECTED
 def test_only_the_owner_of_a_refused_child_is_told(row: Expected) -> None:
     request = asked(RECORDED, row.review)
-    decision = judge_review(request, OF_RECORDED.catalogs[row.policy], References())
+    decision = decide_review(request, OF_RECORDED.catalogs[row.policy], References())
     child = row.row["treated"] == "child" and "denied" in row.said
-    told = decision.tell if isinstance(decision, Denied) else None
+    told = decision.report_to if isinstance(decision, Denied) else None
     assert told == (owner_reference(request.object) if child else None)

@@ -1,4 +1,4 @@
-"""make demo: the webhook on this machine, and what it answers to four reviews."""
+"""make demo: starts the webhook on this machine and shows its answers to four reviews."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import orjson
 import typer
 from rich.console import Console
 
-from tools.demo.report import Outcome, console, facts, say, tell
-from tools.demo.webhook import DemoError, Webhook, patched, review_of, running
-from webhook.admission.judge import judge_review
+from tools.demo.report import Outcome, console, facts, print_chapter, say
+from tools.demo.webhook import DemoError, Webhook, apply_patch, review_of, running
+from webhook.admission.judge import decide_review
 from webhook.admission.review import parse_review
 from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
-from webhook.decision import messages as wording
+from webhook.decision.messages import violation_text
 from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Request, Stage
-from webhook.objects import path as pointer
+from webhook.objects.path import display
 from webhook.sources.files import read_all, shipped_folder
 from webhook.sources.load import Sources
 
@@ -34,7 +34,7 @@ NAMESPACE = "team-vision"
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One review of the story: a manifest, and what has to come of it at which places."""
+    """One review of the demo: a manifest, and the expected result with its paths."""
 
     file: str
     title: str
@@ -81,12 +81,12 @@ STORY = (
 def demo() -> None:
     """Start the webhook on this machine, send it four reviews, and show what it answers.
 
-    Needs no cluster and leaves nothing behind. Exit code 0: all went as told, 1: it did not.
+    Needs no cluster and leaves nothing behind. Exit code 0: all answers are as expected, 1: some are not.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
+        signal.signal(number, raise_interrupt)
     try:
-        faults = tell_story(console())
+        faults = run_story(console())
     except (DemoError, loading.BadInput) as error:
         loading.complain(f"error: {error}" if str(error) else "error: the demo's policies")
         raise typer.Exit(1) from None
@@ -98,13 +98,13 @@ def demo() -> None:
     raise typer.Exit(1 if faults else 0)
 
 
-def interrupted(number: int, frame: object) -> Never:
+def raise_interrupt(number: int, frame: object) -> Never:
     """Other signals end the demo as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
-def tell_story(out: Console) -> list[str]:
-    """The whole demo; what went otherwise than told."""
+def run_story(out: Console) -> list[str]:
+    """Run the whole demo; return what differs from the expected results."""
     begun = time.monotonic()
     catalog = loading.catalog_of(Sources((str(POLICIES),)))
     say(
@@ -117,7 +117,7 @@ def tell_story(out: Console) -> list[str]:
         introduce(out, webhook, catalog)
         for number, chapter in enumerate(STORY, 1):
             outcome = play(chapter, webhook, catalog)
-            tell(out, f"{number}. {chapter.title}", outcome, catalog)
+            print_chapter(out, f"{number}. {chapter.title}", outcome, catalog)
             faults += [f"{chapter.file}: {fault}" for fault in differences(chapter, outcome)]
         pid, folder = webhook.process.pid, webhook.folder
     say(out, "")
@@ -130,7 +130,7 @@ def tell_story(out: Console) -> list[str]:
 
 
 def introduce(out: Console, webhook: Webhook, catalog: Catalog) -> None:
-    """What was started, and where the words below come from."""
+    """Print what was started, and where the policies are."""
     names = [each.name for each in catalog.policies if each.scope != "system"]
     rows = {
         "certificates": f"made in {webhook.folder}: a CA, and a leaf for 127.0.0.1",
@@ -146,22 +146,22 @@ def introduce(out: Console, webhook: Webhook, catalog: Catalog) -> None:
 
 
 def near(path: Path) -> str:
-    """A path as one would type it here."""
+    """A path relative to this folder, if possible."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def play(chapter: Chapter, webhook: Webhook, catalog: Catalog) -> Outcome:
-    """Send one review to /mutate, and what comes of it to /mutate again and to /validate."""
+    """Send one review to /mutate, and the result to /mutate again and to /validate."""
     documents, _ = read_all([str(FOLDER / "manifests" / f"{chapter.file}.yaml")], kubernetes=True)
     review = review_of(documents[0].data, NAMESPACE, catalog, dry_run=chapter.dry_run)
     body = orjson.dumps(review)
     answer = webhook.post("mutate", body)
     request = parse_review(body, Stage.MUTATE)
     assert isinstance(request, Request)
-    decision = judge_review(request, catalog, References())
-    if not answer.allowed:
+    decision = decide_review(request, catalog, References())
+    if not answer.is_allowed:
         return Outcome(request, answer, decision, None)
-    final = patched(review["request"]["object"], answer.patch)
+    final = apply_patch(review["request"]["object"], answer.patch)
     review["request"]["object"] = final
     completed = orjson.dumps(review)
     again, checked = webhook.post("mutate", completed), webhook.post("validate", completed)
@@ -169,17 +169,17 @@ def play(chapter: Chapter, webhook: Webhook, catalog: Catalog) -> Outcome:
 
 
 def differences(chapter: Chapter, outcome: Outcome) -> Iterator[str]:
-    """What is otherwise than the story has it, or than the same decision here."""
+    """How the answer differs from the expected result, or from the same decision in this process."""
     answer, decision = outcome.answer, outcome.decision
     words = {True: "allowed", False: "refused"}
-    if answer.allowed is not chapter.allowed:
-        yield f"{words[answer.allowed]}, and should be {words[chapter.allowed]}"
+    if answer.is_allowed is not chapter.allowed:
+        yield f"{words[answer.is_allowed]}, and should be {words[chapter.allowed]}"
     if isinstance(decision, Allowed):
         same = list(decision.patch) == answer.patch
-        found = [pointer.display(change.path) for change in decision.changes]
+        found = [display(change.path) for change in decision.changes]
     else:
-        told = [wording.violation_text(each) for each in decision.violations]
-        same = told == [cause["message"] for cause in answer.causes]
+        messages = [violation_text(each) for each in decision.violations]
+        same = messages == [cause["message"] for cause in answer.causes]
         found = [cause["field"] for cause in answer.causes]
     if not same:
         yield "the answer differs from the same decision in this process"
@@ -188,9 +188,9 @@ def differences(chapter: Chapter, outcome: Outcome) -> Iterator[str]:
             yield f"nothing was found at {place}"
     if chapter.warns and not answer.response.get("warnings"):
         yield "there is no warning"
-    if outcome.again is not None and (not outcome.again.allowed or outcome.again.patch):
+    if outcome.again is not None and (not outcome.again.is_allowed or outcome.again.patch):
         yield "the completed object is changed again"
-    if outcome.checked is not None and not outcome.checked.allowed:
+    if outcome.checked is not None and not outcome.checked.is_allowed:
         yield "the completed object is refused by /validate"
 
 

@@ -1,4 +1,4 @@
-"""What the demo prints: reviews and answers, laid out for the width of the terminal."""
+"""Prints the reviews and answers of the demo, within the width of the terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rich.text import Text
 
 from tools.demo.webhook import Answer
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import CHANGES, HIDDEN, violation_sentences
 from webhook.documents import texts
 from webhook.evaluation.outcome import Allowed, Change, Decision, Denied, Violation
 from webhook.evaluation.request import Request
-from webhook.objects import path as pointer
+from webhook.objects.path import Path, display, read
 from webhook.pods.locate import locate
 
 NARROWEST, WIDEST, VALUES = 60, 120, 16
@@ -31,7 +31,7 @@ BOUNDS = {"max": "at most ", "min": "at least "}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the webhook answered to one chapter, and the same decision made in this process.
+    """The webhook's answer in one chapter, and the same decision made in this process.
 
     `final` is the object with the answered patch; `again` and `checked` are the answers to it from
     /mutate and /validate.
@@ -46,14 +46,14 @@ class Outcome:
 
 
 def console() -> Console:
-    """A console within readable widths, plain with NO_COLOR and where it is no terminal."""
+    """A console of readable width, plain with NO_COLOR and outside a terminal."""
     made = Console(highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto")
     made.width = min(max(made.width, NARROWEST), WIDEST)
     return made
 
 
 def show(out: Console, what: RenderableType, indent: int) -> None:
-    """Print, without the blanks that rich puts at the ends of lines."""
+    """Print, without the spaces that rich adds at the ends of lines."""
     with out.capture() as captured:
         out.print(Padding(what, (0, 0, 0, indent), expand=False))
     for line in captured.get().splitlines() or [""]:
@@ -67,7 +67,7 @@ def say(out: Console, text: str, indent: int = 0, style: str = "") -> None:
 
 
 def facts(out: Console, rows: Mapping[str, str], indent: int, style: str = "cyan") -> None:
-    """Names with what is said of them, in two columns."""
+    """Names and texts in two columns."""
     names = min(max(map(len, rows), default=0), out.width - indent - VALUES)
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=names, overflow="fold")
@@ -79,7 +79,7 @@ def facts(out: Console, rows: Mapping[str, str], indent: int, style: str = "cyan
 
 
 def broken(text: str, width: int) -> str:
-    """The text with words that are too long, such as places, broken before a dot or bracket."""
+    """The text with long words, such as paths, broken before a dot or bracket."""
     words = []
     for word in text.split(" "):
         lines = [""]
@@ -91,8 +91,8 @@ def broken(text: str, width: int) -> str:
     return " ".join(words)
 
 
-def tell(out: Console, title: str, outcome: Outcome, catalog: Catalog) -> None:
-    """One chapter: what was sent, the verdict, and everything that follows from it."""
+def print_chapter(out: Console, title: str, outcome: Outcome, catalog: Catalog) -> None:
+    """Print one chapter: the request, the verdict, and all changes or violations."""
     request, answer = outcome.request, outcome.answer
     version = f"{request.group}/{request.version}"
     size = len(orjson.dumps(request.object))
@@ -106,18 +106,18 @@ def tell(out: Console, title: str, outcome: Outcome, catalog: Catalog) -> None:
         "verdict": verdict(answer, outcome.decision),
     }
     facts(out, rows, 3)
-    if answer.allowed is not isinstance(outcome.decision, Allowed):
+    if answer.is_allowed is not isinstance(outcome.decision, Allowed):
         say(out, str(answer.response.get("status", {}).get("message", "")), 5)
     elif isinstance(outcome.decision, Denied):
-        tell_refusal(out, answer, outcome.decision.violations)
+        print_refusal(out, answer, outcome.decision.violations)
     else:
-        tell_changes(out, outcome, catalog)
+        print_changes(out, outcome, catalog)
     rest = {f"warning {n}": text for n, text in enumerate(answer.response.get("warnings", ()), 1)}
     notes = answer.response.get("auditAnnotations", {})
     rest["audit log"] = "; ".join(f"{key} = {value}" for key, value in notes.items())
     if outcome.again is not None and outcome.checked is not None:
         once_more = "patches it once more" if outcome.again.patch else "patches nothing"
-        last = "allows it" if outcome.checked.allowed else "refuses it"
+        last = "allows it" if outcome.checked.is_allowed else "refuses it"
         rest["then"] = f"the completed object is sent too: /mutate {once_more}, /validate {last}"
     say(out, "")
     facts(out, rest, 3)
@@ -126,7 +126,7 @@ def tell(out: Console, title: str, outcome: Outcome, catalog: Catalog) -> None:
 def verdict(answer: Answer, decision: Decision) -> str:
     """The verdict in a line."""
     spent = f", answered in {answer.seconds * 1000:.1f} ms"
-    if not answer.allowed:
+    if not answer.is_allowed:
         status = answer.response["status"]
         return (
             f"REFUSED, {status['code']} {status['reason']}: "
@@ -142,15 +142,15 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def tell_refusal(out: Console, answer: Answer, violations: Sequence[Violation]) -> None:
-    """Each cause of the answer: place, value, allowed value, policy and what to do."""
+def print_refusal(out: Console, answer: Answer, violations: Sequence[Violation]) -> None:
+    """Print each cause of the answer: path, value, allowed value, policy and what to do."""
     for number, (cause, violation) in enumerate(zip(answer.causes, violations, strict=False), 1):
         source = violation.source
-        fix = violation.fix or wording.told(violation)[1]
+        fix = violation.fix or violation_sentences(violation)[1]
         rows = {
             "place": cause["field"],
-            "value": seen(violation),
-            "allowed": allowed(violation),
+            "value": found_value(violation),
+            "allowed": allowed_value(violation),
             "reason": cause["reason"],
             "policy": source.label() if source else "(none: it applies to every object)",
             "to do": " ".join(filter(None, (fix, source.message if source else ""))),
@@ -160,22 +160,22 @@ def tell_refusal(out: Console, answer: Answer, violations: Sequence[Violation]) 
         facts(out, rows, 8, "dim")
 
 
-def seen(violation: Violation) -> str:
+def found_value(violation: Violation) -> str:
     """What the violation found: the value, or which item and what about it."""
     if not violation.key:
-        return violation.value or wording.HIDDEN
+        return violation.value or HIDDEN
     more = violation.value if violation.value not in (None, violation.key) else ""
     return f"item {violation.key}" + (f" ({more})" if more else "")
 
 
-def allowed(violation: Violation) -> str:
+def allowed_value(violation: Violation) -> str:
     """What would be allowed instead."""
     if violation.allowed is None:
-        return INSTEAD.get(violation.reason, wording.HIDDEN)
+        return INSTEAD.get(violation.reason, HIDDEN)
     return f"{BOUNDS.get(violation.reason, '')}{violation.allowed}"
 
 
-def tell_changes(out: Console, outcome: Outcome, catalog: Catalog) -> None:
+def print_changes(out: Console, outcome: Outcome, catalog: Catalog) -> None:
     """Each value that was filled in, by pod location and by policy."""
     assert isinstance(outcome.decision, Allowed)
     request = outcome.request
@@ -189,31 +189,31 @@ def tell_changes(out: Console, outcome: Outcome, catalog: Catalog) -> None:
         ]
         if inside:
             say(out, "")
-            say(out, pointer.display(place) if place else "of the workload itself", 5, "green")
-            tell_place(out, inside, len(place), outcome.final)
+            say(out, display(place) if place else "of the workload itself", 5, "green")
+            print_location(out, inside, len(place), outcome.final)
 
 
-def under(path: pointer.Path, places: Sequence[pointer.Path]) -> bool:
+def under(path: Path, places: Sequence[Path]) -> bool:
     """Whether a path lies below one of the places."""
     return any(path[: len(each)] == each for each in places)
 
 
-def tell_place(out: Console, changes: Sequence[Change], depth: int, final: Any) -> None:
+def print_location(out: Console, changes: Sequence[Change], depth: int, final: Any) -> None:
     """The changes of one location, by what made them; values are read from the answered object."""
     reasons: dict[str, dict[str, str]] = {}
     for change in changes:
         source = f", {change.source.label()}" if change.source else ""
-        why = f"{wording.CHANGES.get(change.why, change.why)}{source}"
-        where = pointer.display(change.path[depth:])
-        reasons.setdefault(why, {})[where] = value_of(change, pointer.read(final, change.path))
+        why = f"{CHANGES.get(change.why, change.why)}{source}"
+        where = display(change.path[depth:])
+        reasons.setdefault(why, {})[where] = value_of(change, read(final, change.path))
     for why, rows in reasons.items():
         say(out, why, 7, "dim")
         facts(out, rows, 9, "")
 
 
 def value_of(change: Change, value: Any) -> str:
-    """The value as it stands in the completed object; of a secret one only the name."""
+    """The value in the completed object; only the name of a secret one."""
     if not change.secret:
-        return texts.shown(value)
+        return texts.show_value(value)
     name = value.get("name") if isinstance(value, dict) else None
-    return f"{name} (value not shown)" if name else wording.HIDDEN
+    return f"{name} (value not shown)" if name else HIDDEN

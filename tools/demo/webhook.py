@@ -1,4 +1,4 @@
-"""What the demos need: `podgate serve` as a process, and reviews as an API server sends them."""
+"""Runs `podgate serve` for the demos, and builds reviews as an API server sends them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ import orjson
 from certs.development import ensure_development_certificates
 from certs.problem import CertificateProblem
 from webhook.catalog.catalog import Catalog
-from webhook.objects import path as pointer
 from webhook.objects.draft import Draft
+from webhook.objects.path import Path as ObjectPath
+from webhook.objects.path import decode, read
 from webhook.pods.definition import Definition
 
 LOCAL = "127.0.0.1"
@@ -41,7 +42,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class DemoError(Exception):
-    """A demo cannot go on: what happened, with the end of the webhook's log where there is one."""
+    """The reason why a demo cannot continue, with the end of the webhook's log."""
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class Webhook:
     seconds: float
 
     def post(self, stage: str, review: bytes) -> Answer:
-        """Send a review as an API server does, trusting only our own CA; the answer."""
+        """Send a review as an API server does, trusting only the demo's own CA; return the answer."""
         context = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
         connection = http.client.HTTPSConnection(LOCAL, self.port, timeout=10, context=context)
         headers = {"Content-Type": "application/json", "User-Agent": "podgate-demo"}
@@ -98,7 +99,7 @@ class Answer:
     seconds: float
 
     @property
-    def allowed(self) -> bool:
+    def is_allowed(self) -> bool:
         """The verdict."""
         return bool(self.response["allowed"])
 
@@ -120,7 +121,7 @@ class Answer:
 
 @contextmanager
 def running(policies: Sequence[Path]) -> Iterator[Webhook]:
-    """A webhook in a temporary folder, stopped and removed at the end whatever happens."""
+    """Start a webhook in a temporary folder; stop and remove it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="podgate-demo-"))
     try:
         make_certificates(folder)
@@ -155,7 +156,7 @@ def start(folder: Path, policies: Sequence[Path], more: Sequence[str] = ()) -> W
             stdout=log,
             stderr=subprocess.STDOUT,
             env={key: value for key, value in os.environ.items() if key[:8] != "PODGATE_"},
-            start_new_session=True,  # a Ctrl-C is for the demo, which then ends it in order
+            start_new_session=True,  # a Ctrl-C goes only to the demo, which then stops it
         )
     try:
         port = wait_ready(process, folder, begun + START_SECONDS)
@@ -177,7 +178,7 @@ def command(folder: Path, policies: Sequence[Path], more: Sequence[str]) -> list
 
 
 def wait_ready(process: subprocess.Popen[bytes], folder: Path, until: float) -> int:
-    """The port, once the webhook says in its log that it serves and that it has policies."""
+    """Wait until the webhook logs that it serves and has policies; return the port."""
     while time.monotonic() < until:
         text = (folder / "serve.log").read_bytes()
         found = SERVES.search(text)
@@ -240,9 +241,9 @@ def review_of(
 def as_stored(
     manifest: Mapping[str, Any], namespace: str, catalog: Catalog, definition: Definition
 ) -> dict[str, Any]:
-    """The object as the API server hands it to webhooks."""
+    """The object as the API server sends it to webhooks."""
     applied = {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
-    filled: dict[str, Any] = catalog.completed(definition, applied)
+    filled: dict[str, Any] = catalog.complete(definition, applied)
     applied["metadata"].setdefault("annotations", {})
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entry = {
@@ -274,7 +275,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     return {f'k:{{"name":{json.dumps(x["name"])}}}': {".": {}, **fields_of(x)} for x in value}
 
 
-def patched(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+def apply_patch(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     """The document with an RFC 6902 patch applied, as the API server does; add, replace, remove."""
     draft = Draft(document)
     for operation in operations:
@@ -288,10 +289,10 @@ def patched(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     return draft.document
 
 
-def place_in(document: Any, text: str) -> pointer.Path:
+def place_in(document: Any, text: str) -> ObjectPath:
     """A JSON pointer as a path: a step is an index where the document has a list."""
-    path: pointer.Path = ()
-    for step in pointer.decode(text):
-        here = pointer.read(document, path)
+    path: ObjectPath = ()
+    for step in decode(text):
+        here = read(document, path)
         path = (*path, int(step) if isinstance(here, list) else step)
     return path

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from tools.schemas import models
 from tools.schemas.definitions import definitions
 from tools.schemas.documents import custom_resource, documents
 from tools.schemas.forms import Schema
-from webhook.documents.read_model import Model
-from webhook.interface import profile
+from webhook.documents.model import DocumentPart
+from webhook.evaluation.exception import PolicyException
 from webhook.interface.document import InterfaceSpec
-from webhook.interface.profile_document import ProfileSpec
+from webhook.interface.names import EXCEPTION_KIND
+from webhook.interface.profile import Profile
+from webhook.interface.profile_document import API_VERSION, KIND
 
 INTERFACES = {"ResourceInterface": "optimization.nvidia.com/v1alpha1", "Karta": "run.ai/v1alpha1"}
 
@@ -26,8 +28,8 @@ def text() -> str:
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
-class Generator(GenerateJsonSchema):
-    """Pydantic's generator, which also knows that one text may stand for a list of them."""
+class Generator(models.Generator):
+    """The generator for editors: one text may replace a list of texts."""
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Schema:
         """A list of texts, or one of them."""
@@ -37,24 +39,23 @@ class Generator(GenerateJsonSchema):
 def schemas_of_all() -> tuple[dict[str, Schema], dict[str, Schema]]:
     """The schema of each kind of document, and the definitions that typed ones refer to."""
     schemas, more = documents(), dict[str, Schema]()
-    typed(schemas, more, profile.KIND, profile.API_VERSION, ProfileSpec)
+    add_document_schema(schemas, more, KIND, API_VERSION, Profile)
+    add_document_schema(schemas, more, EXCEPTION_KIND, API_VERSION, PolicyException)
     for kind, version in INTERFACES.items():
-        typed(schemas, more, kind, version, InterfaceSpec)
+        add_document_schema(schemas, more, kind, version, InterfaceSpec)
     return schemas, more
 
 
-def typed(
-    schemas: dict[str, Schema], more: dict[str, Schema], kind: str, version: str, model: type[Model]
+def add_document_schema(
+    schemas: dict[str, Schema], more: dict[str, Schema], kind: str, version: str, model: type
 ) -> None:
     """The schema of a document whose spec is a typed model.
 
     Interfaces come from elsewhere and may say more than we know, so their maps are left open.
     """
-    given = model.model_json_schema(
-        by_alias=True, ref_template="#/$defs/{model}", schema_generator=Generator
-    )
-    closed = model is ProfileSpec
-    inner = {name: with_nulls(each, closed=closed) for name, each in given.pop("$defs", {}).items()}
+    given, others = models.model_schema(model, Generator)
+    closed = issubclass(model, DocumentPart)
+    inner = {name: with_nulls(each, closed=closed) for name, each in others.items()}
     more.update(inner)
     spec = with_nulls(given, closed=closed)
     schemas[kind] = custom_resource(kind, version, spec)

@@ -11,19 +11,16 @@ from tools.schemas.fields import (
     rule_of,
 )
 from tools.schemas.forms import (
-    TEXT,
     TEXTS,
     Schema,
     anycase_closed,
-    closed,
-    deprecated,
+    deprecated_spelling,
     ref,
 )
 from tools.schemas.rulesets import rule_leaves, ruleset, ruleset_name
 from webhook.policy.catalogue import GROUPS
 from webhook.policy.default_from import ROLE_WORDS
 from webhook.policy.policy import COMPONENTS, ROLES
-from webhook.policy.selectors import OPERATORS
 from webhook.policy.table import TABLE
 
 BODY_TEXTS = {
@@ -46,7 +43,6 @@ def definitions() -> dict[str, Schema]:
             found[level_name(section, role)] = anycase_closed(fields_tree(section, role))
         found[section] = anycase_closed({**fields_tree(section), **levels(section)})
     found["imposedAssets"] = imposed_assets()
-    found["selector"] = selector()
     found["metadata"] = {
         "type": "object",
         "properties": {"name": {"type": "string", "minLength": 1}, "namespace": {"type": "string"}},
@@ -56,7 +52,7 @@ def definitions() -> dict[str, Schema]:
 
 
 def level_name(section: str, role: str = "") -> str:
-    """The definition of what may stand below a role or a component; most roles take all fields."""
+    """The definition of the members of a role or component; most roles accept all fields."""
     limited = role and any(row.levels and role not in row.levels for row in TABLE.fields.values())
     return f"{section}:{role}" if limited else f"{section}:component"
 
@@ -66,7 +62,7 @@ def levels(section: str) -> dict[str, Schema]:
     found = {
         word: {"description": GROUPS[role], **ref(level_name(section, role))}
         if word == role
-        else deprecated(ref(level_name(section, role)), role)
+        else deprecated_spelling(ref(level_name(section, role)), role)
         for word, role in sorted(ROLE_WORDS.items())
     }
     below = {"type": ["object", "null"], "additionalProperties": ref(level_name(section))}
@@ -81,15 +77,3 @@ def imposed_assets() -> Schema:
         "description": GROUPS["imposedAssets"],
         "anyOf": [TEXTS, split],
     }
-
-
-def selector() -> Schema:
-    """A label selector."""
-    key: Schema = {"type": "string", "minLength": 1}
-    one = closed(
-        {"key": key, "operator": {"enum": list(OPERATORS)}, "values": TEXTS},
-        required=("key", "operator"),
-    )
-    labels: Schema = {"type": ["object", "null"], "additionalProperties": TEXT}
-    listed: Schema = {"type": ["array", "null"], "items": one}
-    return closed({"matchLabels": labels, "matchExpressions": listed})

@@ -1,11 +1,11 @@
-"""Schemas of what may stand for a field below `defaults` and `rules`."""
+"""Schemas of the values of a field below `defaults` and `rules`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tools.schemas.forms import NULL, Schema, any_case, anycase_closed, ref
-from tools.schemas.leaves import described, value_of
+from tools.schemas.leaves import describe_leaf, value_of
 from tools.schemas.rulesets import as_array, rules_of, ruleset
 from tools.schemas.tree import attribute_aliases, field_aliases, tree_of
 from webhook.policy.body_tree import ATTRIBUTES, INSTANCES
@@ -19,7 +19,7 @@ def attributes_of(row: Field, without: Iterable[str] = ()) -> Schema:
     """An item of a field, or the defaults of its attributes."""
     left_out = set(without)
     leaves = {
-        each.name: {"description": described(leaf), **value_of(leaf)}
+        each.name: {"description": describe_leaf(leaf), **value_of(leaf)}
         for each in items_of(row).attributes
         if each.name not in left_out
         for leaf in (leaf_type(f"{row.path}.{each.name}"),)
@@ -33,35 +33,35 @@ def map_or_list(schema: Schema) -> Schema:
 
 
 def default_of(row: Field) -> Schema:
-    """What may stand for a field below `defaults`."""
+    """The value of a field below `defaults`."""
     leaf = leaf_type(row.path)
     if row.items is None:
-        return {"description": described(leaf), **value_of(leaf)}
+        return {"description": describe_leaf(leaf), **value_of(leaf)}
     item = ref(attributes_name("defaults", row))
     names: list[Schema] = [{"type": "string"}] if row.extra_rules else []
     listed: Schema = {"type": ["array", "null"], "items": {"anyOf": [item, NULL, *names]}}
     parts: dict[str, Schema] = {INSTANCES: {"description": items_text(row.items), **listed}}
     if row.items.attribute_defaults:
         parts[ATTRIBUTES] = map_or_list(item)
-    schema = anycase_closed(parts, described(leaf))
+    schema = anycase_closed(parts, describe_leaf(leaf))
     return {"anyOf": [schema, listed]} if row.extra_rules else schema
 
 
 def items_text(items: Items) -> str:
-    """How items are told apart."""
+    """How items are identified."""
     ways = [items.key, *(" and ".join(fallback) for fallback in items.fallbacks)]
     return f"Default items, each known by {', else by '.join(ways)}."
 
 
 def rule_of(row: Field) -> Schema:
-    """What may stand for a field below `rules`."""
+    """The value of a field below `rules`."""
     leaf = leaf_type(row.path)
     if row.items is None:
         return rules_of(leaf, leaf.legal)
     parts: dict[str, Schema] = {INSTANCES: rules_of(leaf, ITEM_RULES)}
     if attribute_rules_of(row)["properties"]:
         parts[ATTRIBUTES] = map_or_list(ref(attributes_name("rules", row)))
-    schema = anycase_closed(parts, described(leaf))
+    schema = anycase_closed(parts, describe_leaf(leaf))
     if row.extra_rules:
         own = ruleset(as_array(row), row.extra_rules)
         names = (*own["properties"], *parts)
@@ -87,7 +87,7 @@ def attribute_rules_of(row: Field) -> Schema:
 
 
 def fields_tree(section: str, role: str = "") -> dict[str, Schema]:
-    """The fields that may stand below `defaults` or `rules`, or there below a role."""
+    """The fields below `defaults` or `rules`, or below a role there."""
     leaves = {
         row.path: ref(f"{section}.{row.path}")
         for row in TABLE.fields.values()

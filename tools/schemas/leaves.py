@@ -11,7 +11,7 @@ from tools.schemas.forms import (
     TEXT,
     TEXTS,
     Schema,
-    closed,
+    closed_map,
     sentence,
 )
 from webhook.policy import object_shapes, values
@@ -33,13 +33,13 @@ VALUES: Mapping[str, Schema] = {
     "array": TEXTS,
     "object": {"type": ["object", "null"]},
 }
-"""The schema of each type of value; a type that is not here takes anything."""
+"""The schema of each type of value; other types accept any value."""
 
 
-def described(leaf: LeafType) -> str:
+def describe_leaf(leaf: LeafType) -> str:
     """What an editor shows of a leaf: the note in the table, else what is to be written."""
     note = TABLE.attributes[leaf.path][1].note if leaf.is_attribute else leaf.row.note
-    return sentence(note or leaf.wanted)
+    return sentence(note or leaf.expected_form)
 
 
 def value_of(leaf: LeafType) -> Schema:
@@ -50,7 +50,10 @@ def value_of(leaf: LeafType) -> Schema:
         return {"type": ["array", "null"], "items": {"enum": words}} if leaf.is_array else schema
     if leaf.path in object_shapes.MEMBERS:
         names = object_shapes.MEMBERS[leaf.path]
-        return {**closed(dict.fromkeys(names, TEXT), required=names), "type": ["object", "null"]}
+        return {
+            **closed_map(dict.fromkeys(names, TEXT), required=names),
+            "type": ["object", "null"],
+        }
     if leaf.codec is values.AMOUNT_TEXT:
         return VALUES["quantity"]
     if leaf.codec is values.FILE_MODE:
@@ -62,7 +65,7 @@ def value_of(leaf: LeafType) -> Schema:
 
 
 def takes_list(leaf: LeafType) -> bool:
-    """Whether a list may stand for the text, as it may for command lines."""
+    """Whether a list may replace the text, as for command lines."""
     try:
         leaf.codec.parse(["a"], None)
     except (ValueError, TypeError):

@@ -11,11 +11,11 @@ from tools.schemas.forms import (
     Schema,
     any_case,
     anycase_closed,
-    closed,
+    closed_map,
     ref,
     sentence,
 )
-from tools.schemas.leaves import described, takes_list, value_of
+from tools.schemas.leaves import describe_leaf, takes_list, value_of
 from webhook.policy import rules, values
 from webhook.policy.leaves import LeafType, leaf_type
 from webhook.policy.row import Field
@@ -25,12 +25,12 @@ from webhook.policy.table import TABLE
 
 def rules_of(leaf: LeafType, legal: frozenset[str]) -> Schema:
     """The rules object of a leaf: that of its type of value, with what the leaf is."""
-    return {"description": described(leaf), **ref(ruleset_name(leaf, legal))}
+    return {"description": describe_leaf(leaf), **ref(ruleset_name(leaf, legal))}
 
 
 def ruleset_name(leaf: LeafType, legal: frozenset[str]) -> str:
     """What distinguishes a rules object: the type of value, its words, and what is legal there."""
-    own = values.TABLE[leaf.value].rules
+    own = rules.rules_for(leaf.value)
     more = [f"with-{each}" for each in sorted(legal - own)]
     less = [f"without-{each}" for each in sorted(own - legal)]
     words = [*leaf.enum] if leaf.enum else ["or-list"] if takes_list(leaf) else []
@@ -46,7 +46,7 @@ def ruleset(leaf: LeafType, legal: frozenset[str]) -> Schema:
         for name in rules.TABLE
         if name in legal
     }
-    return closed(properties, other_case=any_case(legal, "[-_]*"))
+    return closed_map(properties, other_case=any_case(legal, "[-_]*"))
 
 
 def rule_leaves() -> Iterator[tuple[LeafType, frozenset[str]]]:

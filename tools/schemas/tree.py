@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tools.schemas.forms import Schema, anycase_closed, deprecated, sentence
+from tools.schemas.forms import Schema, anycase_closed, deprecated_spelling, sentence
 from webhook.policy.catalogue import GROUPS
 from webhook.policy.names import join
 from webhook.policy.row import Field
@@ -18,7 +18,7 @@ class Tree:
         self.members: dict[str, Tree | Schema] = {}
 
     def add(self, name: str, schema: Schema) -> None:
-        """Put a leaf at its place, unless one stands there or above it; a section gives way to it."""
+        """Add a leaf, unless there is one at its path or above it; it replaces a section."""
         head, _, rest = name.partition(".")
         if not rest:
             if isinstance(self.members.get(head), Tree):
@@ -49,7 +49,7 @@ def tree_of(leaves: Mapping[str, Schema], aliases: Mapping[str, str]) -> Tree:
         tree.add(name, schema)
     for alias, name in aliases.items():
         if name in leaves:
-            tree.add(alias, deprecated(leaves[name], name))
+            tree.add(alias, deprecated_spelling(leaves[name], name))
     return tree
 
 

@@ -1,4 +1,4 @@
-"""What all ways to read and write the components of one object share: forms, errors, pairing."""
+"""Forms and the base class for reading and writing the components of one object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from webhook.access.errors import AccessError, NotDefinedError
 from webhook.access.status import Status
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.interface.document import ComponentModel, ScalePaths, SpecPaths
 from webhook.jq.expressions import JqError
 
@@ -31,7 +31,7 @@ SPECS: Final[dict[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """The numbers of one instance; None for what is not stated."""
+    """The numbers of one instance, None if not set."""
 
     replicas: int | None = None
     minimum: int | None = None
@@ -39,14 +39,14 @@ class Replicas:
 
 
 def spec_paths(model: ComponentModel) -> SpecPaths:
-    """The component's specDefinition; raises NotDefinedError."""
+    """Return the component's specDefinition. Raises NotDefinedError."""
     if model.spec_definition is None:
         raise NotDefinedError(model.name, "specDefinition")
     return model.spec_definition
 
 
 def path_text(model: ComponentModel, form: Form) -> str:
-    """The path of one of the forms that are one path; raises NotDefinedError."""
+    """Return the path of a form with one path. Raises NotDefinedError."""
     text = getattr(spec_paths(model), SPECS[form])
     if not text:
         raise NotDefinedError(model.name, FORMS[form])
@@ -54,7 +54,7 @@ def path_text(model: ComponentModel, form: Form) -> str:
 
 
 def fragment_texts(model: ComponentModel) -> dict[str, str]:
-    """The fragments' paths by their names, such as schedulerName; raises NotDefinedError."""
+    """Return the paths of fragments by name, such as schedulerName. Raises NotDefinedError."""
     paths = spec_paths(model).fragmented_pod_spec_definition
     if paths is None:
         raise NotDefinedError(model.name, FORMS["fragments"])
@@ -63,58 +63,58 @@ def fragment_texts(model: ComponentModel) -> dict[str, str]:
 
 
 def scale_paths(model: ComponentModel) -> ScalePaths:
-    """The component's scaleDefinition; raises NotDefinedError."""
+    """Return the component's scaleDefinition. Raises NotDefinedError."""
     if model.scale_definition is None:
         raise NotDefinedError(model.name, FORMS["scale"])
     return model.scale_definition
 
 
 class Access(ABC):
-    """Reads and writes one object; ids and values are paired by position, as upstream does."""
+    """Reads and writes one object. Ids and values are paired by position, like upstream."""
 
     @property
     @abstractmethod
     def document(self) -> Any:
-        """The object as it is now, with all that was written; raises AccessError."""
+        """Return the object with everything that was written. Raises AccessError."""
 
     @abstractmethod
     def ids(self, model: ComponentModel) -> list[str]:
-        """The names of the instances; raises NotDefinedError and AccessError."""
+        """Return the names of the instances. Raises NotDefinedError and AccessError."""
 
     @abstractmethod
     def values(self, model: ComponentModel, form: Form) -> list[Any]:
-        """The values of a form, in order; raises NotDefinedError and AccessError."""
+        """Return the values of a form, in order. Raises NotDefinedError and AccessError."""
 
     @abstractmethod
     def status(self, model: ComponentModel) -> Status:
-        """The status; raises NotDefinedError and AccessError."""
+        """Return the status. Raises NotDefinedError and AccessError."""
 
     @abstractmethod
     def write(self, model: ComponentModel, form: Form, values: Sequence[Any]) -> None:
-        """Replace the values of a form, in order; raises NotDefinedError and AccessError."""
+        """Replace the values of a form, in order. Raises NotDefinedError and AccessError."""
 
     @abstractmethod
     def assign(self, text: str, value: Any) -> None:
-        """Write one value at every place of a path; raises AccessError."""
+        """Write one value to every result of a path. Raises AccessError."""
 
     def instance_ids(self, model: ComponentModel) -> list[str]:
-        """The names of the instances, [""] where the definition names none."""
+        """Return the names of the instances, [""] if the definition has none."""
         try:
             return self.ids(model)
         except NotDefinedError:
             return [""]
         except (AccessError, JqError) as error:
-            text = f"the instances of `{shown(model.name)}` cannot be read: {error}"
+            text = f"the instances of `{show_value(model.name)}` cannot be read: {error}"
             raise AccessError("ids-failed", text, component=model.name) from error
 
     def by_instance(self, model: ComponentModel, form: Form) -> dict[str, Any] | None:
-        """The values of a form by instance; None where the definition has none of that form."""
+        """Return the values of a form by instance, None if the definition does not have the form."""
         try:
             values = self.values(model, form)
         except NotDefinedError:
             return None
         except (AccessError, JqError) as error:
-            text = f"the {FORMS[form]} of `{shown(model.name)}` cannot be read: {error}"
+            text = f"the {FORMS[form]} of `{show_value(model.name)}` cannot be read: {error}"
             raise AccessError("values-failed", text, form=form) from error
         ids = self.instance_ids(model)
         if len(ids) != len(values):
@@ -123,10 +123,10 @@ class Access(ABC):
         return dict(zip(ids, values, strict=True))
 
     def update(self, model: ComponentModel, form: Form, values: Mapping[str, Any]) -> None:
-        """Replace the values of every instance; one that is missing in `values` is an error."""
+        """Replace the values of every instance. Raises an error if `values` lacks one."""
         ids = self.instance_ids(model)
         for name in ids:
             if name not in values:
-                text = f"no value for instance `{shown(name)}` among the {FORMS[form]}"
+                text = f"no value for instance `{show_value(name)}` among the {FORMS[form]}"
                 raise AccessError("value-missing", text, id=name, form=form)
         self.write(model, form, [values[name] for name in ids])

@@ -1,7 +1,7 @@
-"""Components read and written for admission: every value belongs to an element of the object.
+"""Reads and writes components for admission: every value belongs to an element of the object.
 
-Only native paths are followed. What is absent is no instance, names that stand twice are refused,
-and a write touches nothing that its value does not name.
+Only native paths are supported. An absent value is not an instance, duplicate names are rejected,
+and a write changes nothing that its value does not name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from webhook.access.component import FORMS, Access, Form, Replicas, fragment_texts, path_text
 from webhook.access.errors import AccessError, NotDefinedError
-from webhook.access.fragments_in_pods import has_metadata, place_of, places_in_pods, whole_form
+from webhook.access.fragments_in_pods import fragment_paths, has_metadata, place_of, whole_form
 from webhook.access.programs import optional, program, scale_programs
 from webhook.access.status import Status, read_status
-from webhook.documents.read_model import shown, sort
+from webhook.documents.read_model import show_value, sort
 from webhook.interface.document import ComponentModel, SpecPaths
 from webhook.interface.interface import Component
-from webhook.interface.profile_values import Profile, ScaleRules
+from webhook.interface.profile import Profile, ScaleRules
 from webhook.jq.expressions import Evaluator, JqError
-from webhook.jq.pair import check_pairing, matches_within, paired
+from webhook.jq.pair import check_pairing, matches_within, pair_values
 from webhook.jq.path import Match, Program, QueryError, first_place
 from webhook.objects.draft import Draft, PatchError
 from webhook.objects.path import Path, display
@@ -33,7 +33,7 @@ Bindings = tuple[Path, ...]
 
 
 class ElementAccess(Access):
-    """One object as admission sees it; the object handed in stays untouched."""
+    """One object as admission reads it. The given object stays unchanged."""
 
     def __init__(self, document: Any, evaluator: Evaluator, profile: Profile | None = None) -> None:
         self.evaluator = evaluator
@@ -50,7 +50,7 @@ class ElementAccess(Access):
         return [name for name, _ in self.elements(model)]
 
     def instance_ids(self, model: ComponentModel) -> list[str]:
-        """The names of the instances; absent ones have none."""
+        """Return the names of the instances. Absent ones have none."""
         if model.instance_id_path:
             return super().instance_ids(model)
         for form in FORMS:
@@ -60,7 +60,7 @@ class ElementAccess(Access):
         return [""]
 
     def by_instance(self, model: ComponentModel, form: Form) -> dict[str, Any] | None:
-        """Copies of the values of a form by instance; absent ones are left out."""
+        """Return copies of the values of a form by instance, without absent ones."""
         try:
             if form == "scale":
                 return self.scales(model)
@@ -80,20 +80,20 @@ class ElementAccess(Access):
         return read_status(model.status_definition, self.document, self.evaluator)
 
     def update(self, model: ComponentModel, form: Form, values: Mapping[str, Any]) -> None:
-        """Write the values of the instances that are named, and nothing else."""
+        """Write the values of the given instances, and nothing else."""
         elements = dict(self.elements(model)) if form == "scale" else {}
         places = {} if form == "scale" else self.places(model, form)
         for name in values:
             if name not in places and name not in elements:
-                text = f"`{shown(model.name)}` has no instance `{shown(name)}`"
+                text = f"`{show_value(model.name)}` has no instance `{show_value(name)}`"
                 raise AccessError("instance-unknown", text, id=name)
         for name, value in values.items():
             if form == "scale":
                 self.set_scale(model, elements[name], value)
             elif form == "fragments":
-                self.set_parts(places[name], value)
+                self.set_fragments(places[name], value)
             else:
-                self.set_parts(places[name], {"": value})
+                self.set_fragments(places[name], {"": value})
 
     def write(self, model: ComponentModel, form: Form, values: Sequence[Any]) -> None:
         names = self.instance_ids(model)
@@ -107,19 +107,19 @@ class ElementAccess(Access):
         for place in places:
             self.set(place, value)
 
-    def set_parts(self, places: Mapping[str, Path | None], value: Any) -> None:
-        """Write the parts that a value has; null takes one away."""
-        for name, part in value.items():
-            place = places.get(name)
+    def set_fragments(self, paths: Mapping[str, Path | None], value: Any) -> None:
+        """Write the fragments of a value. null removes one."""
+        for name, fragment in value.items():
+            place = paths.get(name)
             if place is None:
-                raise AccessError("path-missing", f"no path for `{shown(name)}`", name=name)
-            if part is None:
+                raise AccessError("path-missing", f"no path for `{show_value(name)}`", name=name)
+            if fragment is None:
                 self.draft.remove(place)
             else:
-                self.set(place, part)
+                self.set(place, fragment)
 
     def set_scale(self, model: ComponentModel, bindings: Bindings, value: Any) -> None:
-        """Write the numbers of one instance; a calculated one into the first field of its product."""
+        """Write the numbers of one instance. For a product, the first field is written."""
         ids, programs = self.id_program(model), scale_programs(model)
         for name, number in zip(("replicas", "minimum", "maximum"), spread(value), strict=True):
             if number is None:
@@ -136,7 +136,7 @@ class ElementAccess(Access):
     def factor(
         self, what: Program, ids: Program | None, bindings: Bindings, number: int
     ) -> tuple[Path | None, int]:
-        """The first field of a product, and what it has to be; no place where nothing is one."""
+        """Return the path of the first field of a product, and its new value."""
         first = first_place(what)
         found = self.of(first, ids, bindings) if first is not None else []
         place = next((each.path for each in found), None)
@@ -146,23 +146,23 @@ class ElementAccess(Access):
         tried.set(place, 1)
         (unit,) = [each.value for each in tried.of(what, ids, bindings)] or [0]
         if not isinstance(unit, int) or unit < 1 or number % unit:
-            text = f"`{shown(what.text)}` is {unit} for each 1 at {display(place)}: never {number}"
+            text = f"`{show_value(what.text)}` is {unit} for each 1 at {display(place)}: never {number}"
             raise AccessError("not-a-multiple", text, path=place)
         return place, number // unit
 
     def set(self, place: Path, value: Any) -> None:
-        """Write one value; raises AccessError."""
+        """Write one value. Raises AccessError."""
         try:
             self.draft.set(place, copy.deepcopy(value))
         except PatchError as error:
             raise AccessError("path-failed", str(error)) from error
 
     def places(self, model: ComponentModel, form: Form) -> dict[str, dict[str, Path | None]]:
-        """For each instance its places; the one place of a whole value is under ""."""
+        """Return the paths of each instance by fragment. The path of a whole value has the key ""."""
         if form == "fragments" and (whole := whole_form(model)) is not None:
             beside = self.matches(model, "metadata") if has_metadata(model, whole) else ()
             main = self.profile.component(model.name).main.name if self.profile else None
-            return places_in_pods(self.matches(model, whole), beside, whole, main)
+            return fragment_paths(self.matches(model, whole), beside, whole, main)
         if form != "fragments":
             found = self.matches(model, form)
             return {name: {"": place_of(each)} for name, each in found}
@@ -170,14 +170,14 @@ class ElementAccess(Access):
         ids = self.id_program(model)
         return {
             name: {
-                part: next((each.path for each in self.of(what, ids, bindings)), None)
-                for part, what in programs.items()
+                fragment: next((each.path for each in self.of(what, ids, bindings)), None)
+                for fragment, what in programs.items()
             }
             for name, bindings in self.elements(model)
         }
 
     def scales(self, model: ComponentModel) -> dict[str, Replicas]:
-        """The numbers of each instance that states any."""
+        """Return the numbers of each instance that sets any."""
         numbers, paths = scale_programs(model), model.spec_definition or SpecPaths()
         component = Component(
             model.name,
@@ -200,31 +200,34 @@ class ElementAccess(Access):
         }
 
     def fragments(self, model: ComponentModel) -> list[tuple[str, dict[str, Any]]]:
-        """The fragments of every element that are there."""
+        """Return the fragments of every element that are present."""
         programs = {name: program(text) for name, text in fragment_texts(model).items()}
         ids = self.id_program(model)
         return [
-            (name, self.parts(programs, ids, bindings)) for name, bindings in self.elements(model)
+            (name, self.read_fragments(programs, ids, bindings))
+            for name, bindings in self.elements(model)
         ]
 
-    def parts(
+    def read_fragments(
         self, programs: Mapping[str, Program], ids: Program | None, bindings: Bindings
     ) -> dict[str, Any]:
-        """The fragments of one element, checked."""
+        """Return the fragments of one element, with their types checked."""
         found = {}
         for name, what in programs.items():
             for each in self.of(what, ids, bindings):
                 if each.value is not None:
-                    checked(each, name, str if name in TEXTS else list if name in LISTS else dict)
+                    check_type(
+                        each, name, str if name in TEXTS else list if name in LISTS else dict
+                    )
                     found[name] = each.value
         return found
 
     def matches(self, model: ComponentModel, form: Form) -> list[tuple[str, Match]]:
-        """The values of a form that is one path, by instance; unnamed ones are numbered."""
+        """Return the values of a form with one path, by instance. Unnamed instances are numbered."""
         what, ids = program(path_text(model, form)), self.id_program(model)
         try:
             if ids is not None:
-                found = paired(what, ids, self.document)
+                found = pair_values(what, ids, self.document)
             else:
                 seen = what.matches_or_none(self.document)
                 given = [each for each in seen if each.value is not None]
@@ -233,25 +236,25 @@ class ElementAccess(Access):
         except QueryError as error:
             raise AccessError("path-failed", str(error)) from error
         for _, each in found:
-            checked(each, form, dict)
+            check_type(each, form, dict)
         return found
 
     def elements(self, model: ComponentModel) -> list[tuple[str, Bindings]]:
-        """The instances with the elements that they are."""
+        """Return the instances with their elements."""
         ids = self.id_program(model)
         if ids is None:
             return [("", ())]
         try:
-            return [(name, each.bindings) for name, each in paired(ids, ids, self.document)]
+            return [(name, each.bindings) for name, each in pair_values(ids, ids, self.document)]
         except QueryError as error:
             raise AccessError("instance-ids", str(error)) from error
 
     def id_program(self, model: ComponentModel) -> Program | None:
-        """The program of the ids."""
+        """Return the program of the ids."""
         return optional(model.instance_id_path)
 
     def of(self, what: Program, ids: Program | None, bindings: Bindings) -> list[Match]:
-        """What a path finds in one element, or in the object where there are no ids."""
+        """Return the results of a path in one element, or in the object if there are no ids."""
         why = check_pairing(what, ids, deeper=True) if ids is not None else None
         if why:
             raise AccessError("not-paired", why)
@@ -260,18 +263,18 @@ class ElementAccess(Access):
         except QueryError as error:
             raise AccessError("path-failed", str(error)) from error
         if ids is not None and len(found) > 1:
-            text = f"{shown(what.text)} gives {len(found)} values in one instance"
+            text = f"{show_value(what.text)} gives {len(found)} values in one instance"
             raise AccessError("several-values", text, path=found[0].path)
         return found
 
 
 def spread(scale: Replicas) -> tuple[int | None, ...]:
-    """The numbers of a scale, in order."""
+    """Return the numbers of a scale, in order."""
     return scale.replicas, scale.minimum, scale.maximum
 
 
-def checked(match: Match, what: str, wanted: type) -> None:
-    """Raise AccessError where the object holds another type."""
+def check_type(match: Match, what: str, wanted: type) -> None:
+    """Raise AccessError if the value has another type."""
     if not isinstance(match.value, wanted):
         text = f"{display(match.path or ())} is {sort(match.value)}, which is no {what}"
         raise AccessError("wrong-type", text, path=match.path, what=what)

@@ -1,4 +1,4 @@
-"""The errors of reading and writing components: what cannot be given or taken, and why."""
+"""The errors of reading and writing components."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.jq.expressions import JqError
 
 
 class AccessError(Exception):
-    """What a component cannot give or take: a stable reason, a sentence, the facts in it."""
+    """A value that cannot be read or written: a stable reason, a sentence, and its facts."""
 
     def __init__(self, reason: str, text: str, **facts: Any) -> None:
         super().__init__(text)
@@ -20,7 +20,7 @@ class AccessError(Exception):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The reason of this error and of those that caused it, outermost first."""
+        """Return the reasons of this error and its causes, outermost first."""
         cause = self.__cause__
         if isinstance(cause, AccessError):
             return (self.reason, *cause.reasons)
@@ -28,16 +28,16 @@ class AccessError(Exception):
 
 
 class NotDefinedError(AccessError):
-    """The definition does not say where that is; `part` names what is missing."""
+    """The definition does not have the path. `missing` names what is missing."""
 
-    def __init__(self, component: str, part: str) -> None:
-        text = f"component `{shown(component)}` has no definition of its {part}"
-        super().__init__("not-defined", text, component=component, part=part)
+    def __init__(self, component: str, missing: str) -> None:
+        text = f"component `{show_value(component)}` has no definition of its {missing}"
+        super().__init__("not-defined", text, component=component, part=missing)
 
 
 @contextmanager
-def told_as(reason: str, text: str, **facts: Any) -> Iterator[None]:
-    """Tell what fails inside as one more error, the cause kept."""
+def reraise_as(reason: str, text: str, **facts: Any) -> Iterator[None]:
+    """Raise an AccessError inside the block again as another one, with the first as its cause."""
     try:
         yield
     except (AccessError, JqError) as error:

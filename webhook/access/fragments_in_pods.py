@@ -1,4 +1,4 @@
-"""Where fragments are in pods that an object has as a whole."""
+"""Paths of fragments in objects that have whole pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Named = Iterable[tuple[str, Match]]
 
 
 def whole_form(model: ComponentModel) -> Form | None:
-    """The form that has pods as a whole, None for a component without one."""
+    """Return the form of a component with whole pods, None if it has none."""
     paths = model.spec_definition or SpecPaths()
     if paths.pod_template_spec_path:
         return "template"
@@ -25,15 +25,15 @@ def whole_form(model: ComponentModel) -> Form | None:
 
 
 def has_metadata(model: ComponentModel, whole: Form) -> bool:
-    """Whether a component names the metadata that belong to its pod specs."""
+    """Whether a component has a path of the metadata of its pod specs."""
     paths = model.spec_definition
     return whole == "spec" and paths is not None and bool(paths.metadata_path)
 
 
-def places_in_pods(
+def fragment_paths(
     pods: Named, beside: Named, whole: Form, main: str | None
 ) -> dict[str, dict[str, Path | None]]:
-    """The places of all fragments by instance, of pods with the metadata beside them.
+    """Return the paths of all fragments by instance, for pods with their metadata.
 
     `main` names the container that runs the workload; without one of that name it is the first.
     """
@@ -53,7 +53,7 @@ def places_in_pods(
 
 
 def in_pod(at: Mapping[str, Path | None], pod: Path, main: int | None) -> Path | None:
-    """A place of a pod in the object; None where the object has no such place."""
+    """Return a path of a pod in the object, None if the object does not have it."""
     outer = at[str(pod[0])]
     if outer is None or (pod[: len(CONTAINER)] == CONTAINER and main is None):
         return None
@@ -61,7 +61,7 @@ def in_pod(at: Mapping[str, Path | None], pod: Path, main: int | None) -> Path |
 
 
 def main_container(spec: Any, name: str | None) -> int | None:
-    """The index of the container that runs the workload; None in a pod without containers."""
+    """Return the index of the main container, None in a pod without containers."""
     listed = spec.get("containers") if isinstance(spec, dict) else None
     if not isinstance(listed, list) or not listed:
         return None
@@ -70,7 +70,7 @@ def main_container(spec: Any, name: str | None) -> int | None:
 
 
 def place_of(match: Match) -> Path:
-    """The place of a value; raises AccessError for a computed one."""
+    """Return the path of a value. Raises AccessError for a computed one."""
     if match.path is None:
         raise AccessError("not-a-place", "a computed value has no path")
     return match.path

@@ -1,4 +1,4 @@
-"""Gang scheduling: which component a pod is of, and which pod group schedules it."""
+"""Gang scheduling: finds the component of a pod, and the pod group that schedules it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from webhook.access.errors import AccessError
 from webhook.access.object import Bound, defines_pods
 from webhook.access.selector import PodQuery
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.interface.document import ComponentModel, InterfaceSpec, Member, Mode, Topology
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A pod group that may schedule a component's pods, and the member that says so."""
+    """A pod group that can schedule a component's pods, and its member for them."""
 
     component: str
     group: str
@@ -41,9 +41,9 @@ class Summary:
 
 
 def summarize(definition: InterfaceSpec | None, mode: Mode = "admission") -> Summary:
-    """The structure of a definition; raises AccessError when there is none.
+    """Return the structure of a definition. Raises AccessError if there is none.
 
-    The newer pod group with its sub groups counts in admission only: upstream does not look at it.
+    The newer pod group with its subgroups counts only in admission. Upstream ignores it.
     """
     if definition is None:
         raise AccessError("no-definition", "there is no definition to summarize")
@@ -54,7 +54,7 @@ def summarize(definition: InterfaceSpec | None, mode: Mode = "admission") -> Sum
     for name, owner in parents.items():
         children[owner] = (*children.get(owner, ()), name)
     leaves = tuple(each.name for each in listed if defines_pods(each))
-    found = tuple(mentioned(definition, mode))
+    found = tuple(list_candidates(definition, mode))
     instructions = definition.optimization_instructions
     gang = instructions.gang_scheduling if instructions else None
     return Summary(
@@ -69,8 +69,8 @@ def summarize(definition: InterfaceSpec | None, mode: Mode = "admission") -> Sum
     )
 
 
-def mentioned(definition: InterfaceSpec, mode: Mode) -> Iterator[Candidate]:
-    """Every member of every pod group, in order."""
+def list_candidates(definition: InterfaceSpec, mode: Mode) -> Iterator[Candidate]:
+    """Return every member of every pod group, in order."""
     instructions = definition.optimization_instructions
     gang = instructions.gang_scheduling if instructions else None
     for group in gang.pod_groups if gang else ():
@@ -90,13 +90,13 @@ def mentioned(definition: InterfaceSpec, mode: Mode) -> Iterator[Candidate]:
 def candidates_of(
     leaf: str, parents: Mapping[str, str], found: Iterable[Candidate]
 ) -> tuple[Candidate, ...]:
-    """The candidates of a component: those of itself and of what it belongs to."""
+    """Return the candidates of a component and its owners."""
     line = line_of(leaf, parents)
     return direct_first([each for each in found if each.component in line], leaf)
 
 
 def line_of(component: str, parents: Mapping[str, str]) -> list[str]:
-    """The component and what it belongs to, up to the root; a circle is gone round once."""
+    """Return the component and its owners up to the root. A cycle is followed once."""
     line, owner = [component], parents.get(component)
     while owner and owner not in line:
         line.append(owner)
@@ -105,26 +105,26 @@ def line_of(component: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def direct_first(found: Sequence[Candidate], component: str) -> tuple[Candidate, ...]:
-    """Those that name the component before the others, otherwise in the given order."""
+    """Sort the candidates that name the component first, and keep the order otherwise."""
     return tuple(sorted(found, key=lambda each: each.component != component))
 
 
 def component_of(summary: Summary, pod: PodQuery) -> str:
-    """The component that a pod is of; raises AccessError when no selector selects it.
+    """Return the component of a pod. Raises AccessError if no selector selects it.
 
-    A single component with pods has all pods, whatever its selector says.
+    If only one component has pods, all pods belong to it, even without a matching selector.
     """
     if len(summary.leaves) == 1:
         return summary.leaves[0]
     for name in summary.leaves:
         if pod.is_of_type(summary.components[name].pod_selector):
             return name
-    text = f"no component selects pod `{shown(pod.name)}`"
+    text = f"no component selects pod `{show_value(pod.name)}`"
     raise AccessError("pod-unmatched", text, pod=pod.name)
 
 
 def instance_of(bound: Bound, pod: PodQuery, component: str) -> str | None:
-    """The instance that a pod is of; None where the component has none to tell."""
+    """Return the instance of a pod, None if the component has no instances."""
     found = bound.component(component)
     if not found.is_many or found.pod_selector is None:
         return None
@@ -132,7 +132,7 @@ def instance_of(bound: Bound, pod: PodQuery, component: str) -> str | None:
 
 
 def effective_component(summary: Summary, pod: PodQuery, component: str) -> Candidate | None:
-    """The first candidate of a component whose filters let the pod pass; None without any."""
+    """Return the first candidate of a component whose filters match the pod, else None."""
     for each in (summary.candidates or {}).get(component, ()):
         if pod.passes(each.member.filters):
             return each

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.access import suspend
 from webhook.access.component import FORMS, SPECS, Access, Form, Replicas
 from webhook.access.element import ElementAccess
-from webhook.access.errors import AccessError, NotDefinedError, told_as
+from webhook.access.errors import AccessError, NotDefinedError, reraise_as
 from webhook.access.status import Status
 from webhook.access.upstream_mode import ParityAccess
-from webhook.documents.read_model import shown
-from webhook.interface.document import ComponentModel, InterfaceSpec, Mode, PodSelector
+from webhook.documents.read_model import show_value
+from webhook.interface.document import (
+    ComponentModel,
+    InterfaceSpec,
+    Mode,
+    PodSelector,
+    SuspendAction,
+)
 from webhook.interface.interface import Interface, kind_of
 from webhook.jq.expressions import Evaluator
 from webhook.objects.draft import Operation, diff
@@ -22,7 +28,7 @@ from webhook.pods.definition import Definition
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """All that one instance of a component has; None for what is not defined or absent."""
+    """The values of one instance of a component, None if not defined or absent."""
 
     id: str
     template: dict[str, Any] | None = None
@@ -33,7 +39,7 @@ class Instance:
 
 
 class BoundComponent:
-    """One component of one object. Methods raise AccessError for what cannot be read or written."""
+    """One component of one object. Methods raise AccessError if a value cannot be read or written."""
 
     def __init__(self, model: ComponentModel, access: Access) -> None:
         self.definition = model
@@ -43,25 +49,25 @@ class BoundComponent:
 
     @property
     def pod_selector(self) -> PodSelector | None:
-        """How its pods are recognised."""
+        """The selector of the component's pods."""
         return self.definition.pod_selector
 
     @property
     def defines_pods(self) -> bool:
-        """Whether the definition says where its pods are; metadata alone does not count."""
+        """Whether the definition has a path of the pods. Metadata alone does not count."""
         return defines_pods(self.definition)
 
     @property
     def is_many(self) -> bool:
-        """Whether the definition names instances."""
+        """Whether the definition has a path of instance ids."""
         return bool(self.definition.instance_id_path)
 
     def instance_ids(self) -> list[str]:
-        """The names of the instances, [""] where there is one without a name."""
+        """Return the names of the instances, [""] for one without a name."""
         return self.access.instance_ids(self.definition)
 
     def by_instance(self, form: Form) -> dict[str, Any] | None:
-        """The values of a form by instance; None where the definition has none of that form."""
+        """Return the values of a form by instance, None if the definition does not have the form."""
         return self.access.by_instance(self.definition, form)
 
     def templates(self) -> dict[str, dict[str, Any]] | None:
@@ -73,11 +79,11 @@ class BoundComponent:
         return self.by_instance("spec")
 
     def metadata(self) -> dict[str, dict[str, Any]] | None:
-        """The metadata beside pod specs by instance."""
+        """The metadata of pod specs by instance."""
         return self.by_instance("metadata")
 
     def fragments(self) -> dict[str, dict[str, Any]] | None:
-        """The pieces of pods by instance, each under its name, such as schedulerName."""
+        """The fragments of pods by instance and name, such as schedulerName."""
         return self.by_instance("fragments")
 
     def scales(self) -> dict[str, Replicas] | None:
@@ -85,19 +91,19 @@ class BoundComponent:
         return self.by_instance("scale")
 
     def status(self) -> Status | None:
-        """The status; None where the definition has none."""
+        """Return the status, None if the definition has none."""
         try:
             return self.access.status(self.definition)
         except NotDefinedError:
             return None
 
     def instances(self) -> list[Instance]:
-        """Every instance with all that it has."""
-        with told_as("instances-failed", "the instances cannot be named"):
+        """Return every instance with its values."""
+        with reraise_as("instances-failed", "the instances cannot be named"):
             ids = self.instance_ids()
         found: dict[Form, dict[str, Any]] = {}
         for form in ("template", "spec", "fragments", "metadata", "scale"):
-            with told_as("instances-failed", f"the {FORMS[form]} cannot be had", form=form):
+            with reraise_as("instances-failed", f"the {FORMS[form]} cannot be had", form=form):
                 found[form] = self.by_instance(form) or {}
         return [
             Instance(each, **{form: held.get(each) for form, held in found.items()}) for each in ids
@@ -108,16 +114,33 @@ class BoundComponent:
         self.access.update(self.definition, form, values)
 
     def suspend(self) -> None:
-        """Write what suspends it; nothing where the definition does not say."""
-        suspend.suspend(self.definition, self.access)
+        """Write the values that suspend the component, if the definition has any."""
+        if self.definition.suspend_definition is not None:
+            self.apply(self.definition.suspend_definition.suspend_actions)
 
     def resume(self) -> None:
-        """Write what lets it go on; nothing where the definition does not say."""
-        suspend.resume(self.definition, self.access)
+        """Write the values that resume the component, if the definition has any."""
+        if self.definition.suspend_definition is not None:
+            self.apply(self.definition.suspend_definition.resume_actions)
+
+    def apply(self, actions: Sequence[SuspendAction]) -> None:
+        """Write the values of the actions, in order. Raises AccessError."""
+        for action in actions:
+            self.access.assign(action.path, decode_value(action.value))
+
+
+def decode_value(value: Any) -> Any:
+    """Return the value of an action. Text is decoded as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise AccessError("value-not-json", "the value of an action is no JSON") from error
 
 
 class Bound:
-    """An object seen through a definition. All components share what is written through one."""
+    """An object with its definition. All components share the values that one of them writes."""
 
     def __init__(self, definition: InterfaceSpec | None, access: Access, original: Any) -> None:
         self.definition = definition
@@ -126,21 +149,21 @@ class Bound:
 
     @property
     def spec(self) -> InterfaceSpec:
-        """The definition; raises AccessError when there is none."""
+        """The definition. Raises AccessError if there is none."""
         if self.definition is None:
             raise AccessError("no-definition", "there is no definition")
         return self.definition
 
     @property
     def root(self) -> BoundComponent:
-        """The component that stands for the workload."""
-        return self.made(self.spec.structure_definition.root_component)
+        """The component for the whole workload."""
+        return self.bind_component(self.spec.structure_definition.root_component)
 
     @property
     def children(self) -> dict[str, BoundComponent]:
         """All other components by name."""
         listed = self.spec.structure_definition.child_components
-        return {each.name: self.made(each) for each in listed}
+        return {each.name: self.bind_component(each) for each in listed}
 
     @property
     def components(self) -> dict[str, BoundComponent]:
@@ -148,33 +171,35 @@ class Bound:
         return {self.root.name: self.root, **self.children}
 
     def children_of(self, name: str) -> dict[str, BoundComponent]:
-        """The components that belong to one."""
+        """Return the components that belong to one."""
         return {
             key: each for key, each in self.children.items() if each.definition.owner_ref == name
         }
 
     def component(self, name: str) -> BoundComponent:
-        """The component of a name; raises AccessError."""
+        """Return the component with this name. Raises AccessError."""
         found = self.components.get(name)
         if found is None:
-            raise AccessError("component-unknown", f"`{shown(name)}` is no component", name=name)
+            raise AccessError(
+                "component-unknown", f"`{show_value(name)}` is no component", name=name
+            )
         return found
 
-    def made(self, model: ComponentModel) -> BoundComponent:
-        """A component on the shared object."""
+    def bind_component(self, model: ComponentModel) -> BoundComponent:
+        """Return a component on the shared object."""
         return BoundComponent(model, self.access)
 
     @property
     def document(self) -> Any:
-        """The object with all that was written; raises AccessError when it is no object."""
-        with told_as("document-failed", "the object cannot be had"):
+        """Return the object with everything that was written. Raises AccessError if it is no object."""
+        with reraise_as("document-failed", "the object cannot be had"):
             found = self.access.document
         check_object(found)
         return found
 
     @property
     def patch(self) -> list[Operation]:
-        """What was written, as operations of RFC 6902 on the object that was bound."""
+        """Return what was written, as RFC 6902 operations on the original object."""
         return diff(self.original, self.access.document)
 
 
@@ -184,9 +209,9 @@ def bind(
     evaluator: Evaluator | None = None,
     mode: Mode = "admission",
 ) -> Bound:
-    """The components of an object; nothing is checked yet, and the object stays untouched.
+    """Return the components of an object. Nothing is checked, and the object stays unchanged.
 
-    A Definition brings its profile along, which says how scales are read for admission.
+    A Definition has a profile, which decides how scales are read for admission.
     `evaluator` is needed for jq that is not native. `mode` is admission, or parity for
     upstream's own behaviour.
     """
@@ -200,14 +225,14 @@ def bind(
 
 
 def defines_pods(model: ComponentModel) -> bool:
-    """Whether a component says where its pods are, in any of the three forms."""
+    """Whether a component has a path of pods, in any of the three forms."""
     paths = model.spec_definition
     forms: tuple[Form, ...] = ("template", "spec", "fragments")
     return paths is not None and any(getattr(paths, SPECS[form]) for form in forms)
 
 
 def has_pods(definition: InterfaceSpec) -> bool:
-    """Whether any component says where its pods are."""
+    """Whether any component has a path of pods."""
     structure = definition.structure_definition
     return any(
         defines_pods(each) for each in (structure.root_component, *structure.child_components)
@@ -215,7 +240,7 @@ def has_pods(definition: InterfaceSpec) -> bool:
 
 
 def check_object(document: Any) -> None:
-    """Raise AccessError for what is no object of Kubernetes."""
+    """Raise AccessError if the value is not an object of Kubernetes."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     named = isinstance(metadata, dict) and (metadata.get("name") or metadata.get("generateName"))
     missing = [

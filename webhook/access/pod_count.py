@@ -1,4 +1,4 @@
-"""How many pods a component and all below it make."""
+"""Counts the pods of a component and its descendants."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from webhook.access.component import Replicas
 from webhook.access.errors import AccessError
 from webhook.access.gang import Summary, line_of, summarize
 from webhook.access.object import Bound, BoundComponent
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 
 
 def subtree_scale(bound: Bound, component: str, instance: str | None = None) -> int:
-    """The pods of a component with all below it, or of one of its instances.
+    """Return the number of pods of a component with its descendants, or of one of its instances.
 
-    Where no component states a scale, components with pods are counted. Raises AccessError.
+    If no component has a scale, components with pods are counted. Raises AccessError.
     """
     if instance == "":
         raise AccessError("instance-empty", "the instance has no name")
@@ -21,38 +21,42 @@ def subtree_scale(bound: Bound, component: str, instance: str | None = None) -> 
     if any(summary.parents.get(line_of(each, summary.parents)[-1]) for each in summary.parents):
         raise AccessError("owner-cycle", "components belong to each other in a circle")
     if summary.scales:
-        return scaled(bound, summary, found, instance)
-    return counted(bound, summary, found, instance)
+        return count_scaled_pods(bound, summary, found, instance)
+    return count_components(bound, summary, found, instance)
 
 
-def scaled(bound: Bound, summary: Summary, component: BoundComponent, instance: str | None) -> int:
-    """Its own number times that of what belongs to it; what states no number does not count."""
+def count_scaled_pods(
+    bound: Bound, summary: Summary, component: BoundComponent, instance: str | None
+) -> int:
+    """Return the component's number times those of its children. Absent numbers do not count."""
     own = own_scale(component, instance)
     below = sum(
-        scaled(bound, summary, bound.component(name), None)
+        count_scaled_pods(bound, summary, bound.component(name), None)
         for name in summary.children.get(component.name, ())
     )
     return own * below if own and below else own or below
 
 
 def own_scale(component: BoundComponent, instance: str | None) -> int:
-    """The number of one instance, or of all together."""
+    """Return the number of one instance, or of all together."""
     scales = component.scales()
     if instance is None:
-        return sum(map(wanted, (scales or {}).values()))
+        return sum(map(minimum_number, (scales or {}).values()))
     known = component.instance_ids() if scales is None else scales
     if instance not in known:
         raise unknown(instance)
-    return wanted(scales[instance]) if scales else 0
+    return minimum_number(scales[instance]) if scales else 0
 
 
-def wanted(scale: Replicas) -> int:
-    """The number that must be there at once: the minimum where there is one."""
+def minimum_number(scale: Replicas) -> int:
+    """Return the number of pods that must run at the same time: the minimum, if there is one."""
     return next((each for each in (scale.minimum, scale.replicas) if each and each > 0), 0)
 
 
-def counted(bound: Bound, summary: Summary, component: BoundComponent, instance: str | None) -> int:
-    """The number of components with pods, each with its instances."""
+def count_components(
+    bound: Bound, summary: Summary, component: BoundComponent, instance: str | None
+) -> int:
+    """Return the number of components with pods, counting each instance."""
     if component.defines_pods:
         if not component.is_many:
             return 1
@@ -61,12 +65,12 @@ def counted(bound: Bound, summary: Summary, component: BoundComponent, instance:
             raise unknown(instance)
         return 1 if instance is not None else len(ids)
     return sum(
-        counted(bound, summary, bound.component(name), None)
+        count_components(bound, summary, bound.component(name), None)
         for name in summary.children.get(component.name, ())
     )
 
 
 def unknown(instance: str) -> AccessError:
-    """No such instance."""
-    text = f"there is no instance `{shown(instance)}`"
+    """Return the error for an unknown instance."""
+    text = f"there is no instance `{show_value(instance)}`"
     return AccessError("instance-unknown", text, id=instance)

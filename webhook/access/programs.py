@@ -1,17 +1,17 @@
-"""The texts of a component as native programs, which are all that admission follows."""
+"""Compiles the texts of a component to native programs. Admission supports no others."""
 
 from __future__ import annotations
 
 from webhook.access.component import scale_paths
 from webhook.access.errors import AccessError
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.interface.document import ComponentModel
 from webhook.jq.expressions import NotNativeError, native
 from webhook.jq.path import Program
 
 
 def scale_programs(model: ComponentModel) -> dict[str, Program]:
-    """The programs of the numbers that the definition states."""
+    """Compile the paths of numbers that the definition sets."""
     paths = scale_paths(model)
     texts = {
         "replicas": paths.replicas_path,
@@ -22,14 +22,14 @@ def scale_programs(model: ComponentModel) -> dict[str, Program]:
 
 
 def program(text: str) -> Program:
-    """The native program of a path; raises AccessError, since admission follows no other."""
+    """Compile a path to a native program. Raises AccessError if it is not native."""
     found = native(text)
     if found is None:
-        cause = NotNativeError(f"`{shown(text)}` is not native")
+        cause = NotNativeError(f"`{show_value(text)}` is not native")
         raise AccessError("not-native", str(cause)) from cause
     return found
 
 
 def optional(text: str | None) -> Program | None:
-    """The same for a path that may be absent."""
+    """Compile a path that can be absent."""
     return program(text) if text else None

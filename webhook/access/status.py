@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.access.errors import told_as
+from webhook.access.errors import reraise_as
 from webhook.interface.document import (
     ConditionMatch,
     ConditionsPath,
@@ -43,7 +43,7 @@ UNDEFINED: Final = "Undefined"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition; `status` is None where the object has none, other absent texts are ""."""
+    """One condition. `status` is None if the object has none, other absent texts are ""."""
 
     type: str
     status: str | None = None
@@ -53,9 +53,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an object says of itself; `phase` is None where the definition has no phase.
+    """The status of an object. `phase` is None if the definition has no phase.
 
-    `matching` are all states that hold, Undefined alone if none does.
+    `matching` are all states that match, or only Undefined.
     """
 
     phase: str | None = None
@@ -63,13 +63,13 @@ class Status:
     matching: tuple[str, ...] = (UNDEFINED,)
 
     @property
-    def resolved(self) -> str:
-        """The one state that counts."""
+    def state(self) -> str:
+        """The first matching state."""
         return next((each for each in RESOLVED if each in self.matching), UNDEFINED)
 
 
 def entries(mappings: StatusMappings) -> list[tuple[str, list[Matcher] | None]]:
-    """Every state with its matchers, None where the definition does not mention it."""
+    """Return every state with its matchers, None if the definition does not have it."""
     given = mappings.model_fields_set
     return [
         (name, getattr(mappings, name.lower()) if name.lower() in given else None)
@@ -80,10 +80,10 @@ def entries(mappings: StatusMappings) -> list[tuple[str, list[Matcher] | None]]:
 def read_status(
     paths: StatusPaths, document: Any, evaluator: Evaluator, mode: Mode = "admission"
 ) -> Status:
-    """The status of an object; raises AccessError."""
+    """Return the status of an object. Raises AccessError."""
     phase = read_phase(paths, document, evaluator)
     conditions = read_conditions(paths.conditions_definition, document, evaluator, mode)
-    with told_as("match-failed", "the states are unknown"):
+    with reraise_as("match-failed", "the states are unknown"):
         matching = tuple(
             state
             for state, matchers in entries(paths.status_mappings)
@@ -93,10 +93,10 @@ def read_status(
 
 
 def read_phase(paths: StatusPaths, document: Any, evaluator: Evaluator) -> str | None:
-    """The phase, "" where the object has none yet, None where the definition has none."""
+    """Return the phase, "" if the object has none yet, None if the definition has none."""
     if paths.phase_definition is None:
         return None
-    with told_as("phase-failed", "the phase cannot be read"):
+    with reraise_as("phase-failed", "the phase cannot be read"):
         found = evaluator.values(paths.phase_definition.path, document)
     return "" if not found or found[0] is None else text_of(found[0])
 
@@ -104,12 +104,12 @@ def read_phase(paths: StatusPaths, document: Any, evaluator: Evaluator) -> str |
 def read_conditions(
     paths: ConditionsPath | None, document: Any, evaluator: Evaluator, mode: Mode
 ) -> tuple[Condition, ...]:
-    """The conditions in the object's order."""
+    """Return the conditions in the object's order."""
     if paths is None:
         return ()
-    with told_as("conditions-failed", "the conditions cannot be read"):
+    with reraise_as("conditions-failed", "the conditions cannot be read"):
         found = evaluator.values(paths.path, document, lenient=mode == "admission")
-    # Upstream leaves defaults to the API server and so reads nothing that a definition omits.
+    # Upstream leaves defaults to the API server, so it reads nothing that a definition omits.
     named = paths.model_fields_set if mode == "parity" else type(paths).model_fields.keys()
     reason = paths.reason_field_name if "reason_field_name" in named else ""
     message = paths.message_field_name if "message_field_name" in named else ""
@@ -120,19 +120,19 @@ def read_conditions(
             text_at(each, reason) or "",
             text_at(each, message) or "",
         )
-        for each in flattened(found)
+        for each in flatten(found)
         if isinstance(each, dict)
     )
 
 
-def flattened(found: Sequence[Any]) -> Iterable[Any]:
-    """The outputs, lists item by item."""
+def flatten(found: Sequence[Any]) -> Iterable[Any]:
+    """Return the outputs, with lists flattened."""
     for each in found:
         yield from each if isinstance(each, list) else (each,)
 
 
 def text_at(condition: dict[str, Any], name: str) -> str | None:
-    """A text of a condition; None where there is something else, or no field to read."""
+    """Return a text of a condition, None if it is no text, or there is no field to read."""
     value = condition.get(name) if name else None
     return value if isinstance(value, str) else None
 
@@ -144,7 +144,7 @@ def holds(
     document: Any,
     evaluator: Evaluator,
 ) -> bool:
-    """Whether all parts of a matcher that are set hold; an empty one always does."""
+    """Whether all members of a matcher that are set match. An empty matcher always matches."""
     if matcher.by_phase is not None and matcher.by_phase != phase:
         return False
     by_type = {each.type: each for each in conditions}
@@ -152,13 +152,13 @@ def holds(
         return False
     if matcher.by_expression is None:
         return True
-    # Compared here rather than in jq, where a quote in the expected text could become code.
+    # Not compared in jq, because a quote in the expected text could become code.
     found = evaluator.values(matcher.by_expression.expression, document)
     return bool(found) and text_of(found[0]) == matcher.by_expression.expected_result
 
 
 def fits(wanted: ConditionMatch, found: Condition | None) -> bool:
-    """Whether a condition is there with the status and the reason that are asked for."""
+    """Whether a condition is present with the required status and reason."""
     if found is None or (wanted.status and wanted.status != (found.status or "")):
         return False
     return not wanted.reason or wanted.reason == found.reason

@@ -1,4 +1,4 @@
-"""Objects of a cluster as trees: what belongs to what by owner references, each with its state."""
+"""Objects of a cluster as trees, by owner references, each with its state."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Node:
 
 
 def metadata_of(body: Any) -> Mapping[str, Any]:
-    """The metadata of an object, empty where it has none."""
+    """Return the metadata of an object, empty if it has none."""
     found = body.get("metadata") if isinstance(body, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def owners_of(body: Any) -> list[str]:
-    """The uids of an object's owners, its controller first."""
+    """Return the uids of an object's owners, its controller first."""
     listed = metadata_of(body).get("ownerReferences")
     rows = [each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, dict)]
     rows.sort(key=lambda each: each.get("controller") is not True)
@@ -49,9 +49,9 @@ def owners_of(body: Any) -> list[str]:
 
 
 def trees(objects: Sequence[Any], find: Find, evaluator: Evaluator) -> list[Node]:
-    """Every object below its owner; those whose owner is not among them are roots.
+    """Return every object below its owner. Objects without an owner in the list are roots.
 
-    A circle of owners is cut at one of them, and a chain at DEEPEST levels.
+    A cycle of owners is cut at one of them, and a chain at DEEPEST levels.
     """
     nodes = [read(each, find, evaluator) for each in objects]
     by_uid = {str(metadata_of(each.body).get("uid")): each for each in nodes}
@@ -82,7 +82,7 @@ def trees(objects: Sequence[Any], find: Find, evaluator: Evaluator) -> list[Node
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """A node and all below it."""
+    """Return a node and its descendants."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -91,40 +91,40 @@ def walk(root: Node) -> Iterator[Node]:
 
 
 def read(body: Any, find: Find, evaluator: Evaluator) -> Node:
-    """One object with its state."""
+    """Return one object with its state."""
     node = Node(body)
     definition = find(body)
     if definition is None or not has_states(definition):
         return node
     try:
         status = bind(definition, body, evaluator).root.status()
-        node.state = status.resolved if status is not None else ""
+        node.state = status.state if status is not None else ""
     except (AccessError, JqError) as error:
         node.problem = str(error)
     return node
 
 
 def has_states(definition: Definition) -> bool:
-    """Whether a definition says of any state how to recognise it; those of templates do not."""
+    """Whether a definition has matchers for any state. Definitions of templates have none."""
     status = definition.interface.spec.structure_definition.root_component.status_definition
     return status is not None and any(matchers for _, matchers in status.status_mappings)
 
 
 def name_pods(root: Node, find: Find, evaluator: Evaluator) -> None:
-    """Say of each pod which component of the nearest object above it is."""
+    """Set the component of each pod, by the nearest object above it."""
     stack: list[tuple[Node, tuple[Bound, ...]]] = [(root, ())]
     while stack:
         node, above = stack.pop()
         if node.body.get("kind") == "Pod":
             name_pod(node, above)
         definition = find(node.body)
-        # Parity follows ids that only jq can read; admission follows native ones.
+        # Parity mode supports ids that need jq; admission supports only native ones.
         inner = (bind(definition, node.body, evaluator, "parity"), *above) if definition else above
         stack.extend((each, inner) for each in node.children)
 
 
 def name_pod(node: Node, above: Sequence[Bound]) -> None:
-    """The component and instance of one pod, by the topmost definition that selects it."""
+    """Return the component and instance of one pod, by the topmost definition that selects it."""
     pod = PodQuery(node.body)
     for bound in reversed(above):
         try:
@@ -138,9 +138,9 @@ def name_pod(node: Node, above: Sequence[Bound]) -> None:
 
 
 def instance_in(bound: Bound, pod: PodQuery, component: str) -> str:
-    """The instance that a pod is of, "" where nothing says so.
+    """Return the instance of a pod, "" if unknown.
 
-    Labels hold names in lower case that the object writes otherwise.
+    Labels have names in lower case, even if the object does not.
     """
     found = bound.component(component)
     if not found.is_many or found.pod_selector is None:
@@ -152,7 +152,7 @@ def instance_in(bound: Bound, pod: PodQuery, component: str) -> str:
 def child_kinds(
     kind: KindName, known: Mapping[KindName, Sequence[Definition]]
 ) -> frozenset[KindName]:
-    """The kinds of objects below one of a kind, in any version, those of further kinds included."""
+    """Return the kinds of objects below one of a kind, in any version, including their children."""
     found: set[KindName] = {("", "Pod")}
     stack, seen = [kind], set()
     while stack:
@@ -167,7 +167,7 @@ def child_kinds(
 
 
 def kinds_named(definition: Definition) -> set[KindName]:
-    """The kinds that one definition names below its root."""
+    """Return the kinds that one definition names below its root."""
     structure = definition.interface.spec.structure_definition
     named = [child.kind for child in structure.child_components if child.kind]
     listed = {

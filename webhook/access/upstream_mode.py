@@ -1,7 +1,7 @@
-"""Components read and written exactly as upstream's library does, its errors and oddities included.
+"""Reads and writes components exactly like the upstream library, including its errors.
 
-Values are paired with ids by position, null is a value, and what a fragment lacks in one instance
-is written as empty when another instance has it. Admission never uses this.
+Values are paired with ids by position, and null is a value. A fragment that only some instances
+have is written as empty to the others. Admission never uses this module.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from webhook.access.component import Access, Form, Replicas, fragment_texts, path_text, scale_paths
-from webhook.access.errors import AccessError, NotDefinedError, told_as
+from webhook.access.errors import AccessError, NotDefinedError, reraise_as
 from webhook.access.status import Status, read_status
-from webhook.documents.read_model import shown, sort
+from webhook.documents.read_model import show_value, sort
 from webhook.interface.document import ComponentModel
 from webhook.jq.expressions import Evaluator, put, text_of
 from webhook.objects.path import Path
@@ -40,7 +40,7 @@ LISTS: Final = frozenset({"resourceClaims", "containers"})
 
 
 class ParityAccess(Access):
-    """One object as upstream's accessor sees it; the object handed in stays untouched."""
+    """One object as upstream's accessor reads it. The given object stays unchanged."""
 
     def __init__(self, document: Any, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -57,7 +57,7 @@ class ParityAccess(Access):
         names = ["" if each is None else text_of(each) for each in found]
         if "" in names:
             listed = ",".join(names)
-            text = f"an instance of `{shown(model.name)}` has no name: [{shown(listed)}]"
+            text = f"an instance of `{show_value(model.name)}` has no name: [{show_value(listed)}]"
             raise AccessError("ids-empty", text, ids=names)
         return names
 
@@ -67,10 +67,10 @@ class ParityAccess(Access):
         if form == "fragments":
             return self.fragments(model)
         found = self.read(path_text(model, form))
-        return [converted(each, form, index) for index, each in enumerate(found)]
+        return [convert_value(each, form, index) for index, each in enumerate(found)]
 
     def scales(self, model: ComponentModel) -> list[Replicas]:
-        """The numbers by position; shorter lists are filled up with what is absent."""
+        """Return the numbers by position. Shorter lists are padded with None."""
         paths = scale_paths(model)
         numbers = [
             [whole(each, index) for index, each in enumerate(self.read(text))] if text else []
@@ -79,10 +79,10 @@ class ParityAccess(Access):
         return [Replicas(*each) for each in zip_longest(*numbers)]
 
     def fragments(self, model: ComponentModel) -> list[dict[str, Any]]:
-        """The fragments by position, as many as the longest path gives."""
+        """Return the fragments by position, as many as the longest path finds."""
         texts = fragment_texts(model)
         found = {
-            name: [converted(each, name, index) for index, each in enumerate(self.read(text))]
+            name: [convert_value(each, name, index) for index, each in enumerate(self.read(text))]
             for name, text in texts.items()
         }
         count = max(map(len, found.values()), default=0)
@@ -109,26 +109,26 @@ class ParityAccess(Access):
             self.replace(model, path_text(model, form), values)
 
     def write_fragments(self, model: ComponentModel, values: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the fragments one by one; what is empty in all instances is left alone."""
+        """Replace the fragments one by one. A fragment that is empty in all instances is skipped."""
         texts = fragment_texts(model)
         for name in ORDER:
             held = [each.get(name) for each in values]
             if not any(held):
                 continue
-            with told_as("fragment-failed", f"fragment `{name}` cannot be written", name=name):
+            with reraise_as("fragment-failed", f"fragment `{name}` cannot be written", name=name):
                 if name not in texts:
                     text = f"there are values of `{name}`, but no path"
                     raise AccessError("path-missing", text, name=name)
                 self.replace(model, texts[name], [each or empty(name) for each in held])
 
     def replace(self, model: ComponentModel, text: str, values: Sequence[Any]) -> None:
-        """Write values at the places of a path, in order; without ids the first one everywhere."""
+        """Write values to the results of a path, in order. Without ids, write the first one to all."""
         places = self.places(text)
         if not model.instance_id_path:
             values = [values[0] if values else None] * len(places)
         if len(places) != len(values):
-            told = f"{len(places)} paths, but {len(values)} values"
-            raise AccessError("length-mismatch", told, places=len(places), values=len(values))
+            problem = f"{len(places)} paths, but {len(values)} values"
+            raise AccessError("length-mismatch", problem, places=len(places), values=len(values))
         self.put_all(places, values)
 
     def assign(self, text: str, value: Any) -> None:
@@ -136,22 +136,22 @@ class ParityAccess(Access):
         self.put_all(places, [value] * len(places))
 
     def put_all(self, places: Sequence[Path], values: Sequence[Any]) -> None:
-        """Write one value after the other; what was written before an error stays."""
+        """Write the values one by one. Values that were written before an error stay."""
         for place, value in zip(places, values, strict=True):
-            with told_as("path-failed", "a value cannot be written"):
+            with reraise_as("path-failed", "a value cannot be written"):
                 self._document = put(self._document, place, plain(value))
 
     def read(self, text: str) -> list[Any]:
-        """The outputs of a path; raises JqError."""
+        """Return the outputs of a path. Raises JqError."""
         return self.evaluator.values(text, self._document)
 
     def places(self, text: str) -> list[Path]:
-        """The places of a path; raises JqError."""
+        """Return the paths that a text finds. Raises JqError."""
         return self.evaluator.places(text, self._document)
 
 
-def converted(value: Any, what: str, index: int) -> Any:
-    """A value as its Go type would hold it: null is the empty value, a wrong type an error."""
+def convert_value(value: Any, what: str, index: int) -> Any:
+    """Convert a value like its Go type: null is the empty value, a wrong type an error."""
     wanted: type = dict
     if what in TEXTS:
         wanted = str
@@ -160,9 +160,9 @@ def converted(value: Any, what: str, index: int) -> Any:
     if value is None:
         return {} if what in {"template", "spec", "metadata"} else None
     inner = value if what == "template" and isinstance(value, dict) else {}
-    parts = [inner.get(each) for each in ("metadata", "spec")]
+    found = [inner.get(each) for each in ("metadata", "spec")]
     if not isinstance(value, wanted) or not all(
-        each is None or isinstance(each, dict) for each in parts
+        each is None or isinstance(each, dict) for each in found
     ):
         text = f"output {index} is {sort(value)}, which is no {what}"
         raise AccessError("wrong-type", text, index=index, what=what)
@@ -170,7 +170,7 @@ def converted(value: Any, what: str, index: int) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A copy of a value as JSON; raises AccessError for what is none."""
+    """Return a copy of a value as JSON. Raises AccessError if it is not JSON."""
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -179,7 +179,7 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any, index: int) -> int | None:
-    """A number of replicas, which may be text; raises AccessError for what 32 bits do not hold."""
+    """Return a number of replicas, which can be text. Raises AccessError above 32 bits."""
     value = number_in(value)
     if value is None:
         return None
@@ -192,5 +192,5 @@ def whole(value: Any, index: int) -> int | None:
 
 
 def empty(name: str) -> Any:
-    """What upstream writes where an instance lacks a fragment."""
+    """Return what upstream writes if an instance lacks a fragment."""
     return "" if name in TEXTS else None

@@ -1,4 +1,4 @@
-"""Our own kinds under admission: every problem of a policy or a definition at once, before it is stored."""
+"""Reviews podgate's own kinds: reports every problem of a policy or definition before it is stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from webhook.catalog import precedence
 from webhook.catalog.build import Documents, add
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import found_text
 from webhook.documents.enclosed import origin_of
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
@@ -24,21 +24,20 @@ from webhook.evaluation.outcome import (
 )
 from webhook.evaluation.request import Request
 from webhook.jq.expressions import Compile
-from webhook.policy import asset_document as assets
-from webhook.policy.checks.policy_set import check_together
-from webhook.policy.checks.settings import check_settings
+from webhook.policy import asset_document
+from webhook.policy.checks import check_settings, check_together
 from webhook.policy.envelope import Context
 from webhook.policy.policy import Policy
 
 OURS = ("podgate.dev", "optimization.nvidia.com", "run.ai")
 
 
-def judge_document(
+def review_document(
     request: Request, catalog: Catalog, context: Context, compile_jq: Compile | None = None
 ) -> Decision:
-    """Whether a document of ours may be stored; refused with all its problems, warned of the rest.
+    """Decide whether a document of podgate may be stored. Errors deny it, other problems are warnings.
 
-    An update that leaves the spec alone passes: finalizers and status are not ours to judge.
+    An update that leaves the spec alone passes: podgate does not evaluate finalizers and status.
     """
     if request.operation not in ("CREATE", "UPDATE") or request.group not in OURS:
         ours = request.group in OURS
@@ -47,15 +46,15 @@ def judge_document(
         return Allowed(request.object, not_evaluated=UNCHANGED)
     documents = Documents()
     origin = origin_of((request.kind, request.namespace, request.name))
-    source = SourceDocument(origin, 1, named(request), {}, {})
+    source = SourceDocument(origin, 1, complete_name(request), {}, {})
     add(documents, source, context, shipped=False, compile_jq=compile_jq)
     problems = [*documents.problems]
-    if not documents.failed:
+    if not documents.has_errors:
         problems += beside_others(documents, catalog)
         problems += hidden_by_others(documents, catalog, origin)
     errors = tuple(each for each in problems if each.severity == "error")
     warnings = tuple(
-        Warning(each.reason, "", (), (f"{each.path}: {wording.found_text(each)}; {each.fix}",))
+        Warning(each.reason, "", (), (f"{each.path}: {found_text(each)}; {each.fix}",))
         for each in problems
         if each.severity == "warning"
     )
@@ -64,8 +63,8 @@ def judge_document(
     return Allowed(request.object, warnings=warnings)
 
 
-def named(request: Request) -> Any:
-    """The object with its name: the API server may still have to make one."""
+def complete_name(request: Request) -> Any:
+    """Return the object with a name, because the API server may generate it later."""
     metadata = {**(request.object.get("metadata") or {})}
     metadata.setdefault("name", request.name or str(metadata.get("generateName") or ""))
     if request.namespace:
@@ -74,7 +73,7 @@ def named(request: Request) -> Any:
 
 
 def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
-    """What is wrong with a document beside those that are in force, and with them because of it."""
+    """Yield the problems of a document together with those in force, and the problems it causes there."""
     if not documents.policies and not documents.assets:
         return
     policies = [each for each in catalog.policies if not replaced_by(each, documents.policies)]
@@ -84,11 +83,11 @@ def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
     own |= {each.origin for each in documents.assets.values()}
     for each in check_together([*policies, *documents.policies], merged, catalog.combination):
         if each not in before:
-            # The answer is on one document, so that another one has to be named.
+            # The response is about one document, so the message must name the other one.
             yield (
                 each if each.origin in own else replace(each, found=f"{each.origin}: {each.found}")
             )
-    yield from check_settings(documents.policies, merged, catalog.vocabulary)
+    yield from check_settings(documents.policies, merged, catalog.config)
     for asset in documents.assets.values():
         known = catalog.assets.get(asset.id)
         if known is not None and known.origin != asset.origin and in_cluster(known.origin):
@@ -99,25 +98,27 @@ def beside_others(documents: Documents, catalog: Catalog) -> Iterator[Problem]:
 def hidden_by_others(documents: Documents, catalog: Catalog, origin: str) -> Iterator[Problem]:
     """Warn of a name that a file or a ConfigMap has: the document will not count.
 
-    A policy of scope system takes the place of the shipped one by whatever name.
+    A policy of scope system replaces the shipped one under any name.
     """
     policies = [each for each in catalog.policies if each.scope != "system"]
-    taken = dict(precedence.named(Documents(policies=policies, assets=dict(catalog.assets))))
-    for name, _ in precedence.named(documents):
+    taken = dict(
+        precedence.name_documents(Documents(policies=policies, assets=dict(catalog.assets)))
+    )
+    for name, _ in precedence.name_documents(documents):
         winner = taken.get(name, origin)
         if winner != origin and not in_cluster(winner):
-            yield replace(precedence.told(origin, name, winner), severity="warning")
+            yield replace(precedence.hidden_problem(origin, name, winner), severity="warning")
 
 
 def in_cluster(origin: str) -> bool:
-    """Whether an asset is one of the cluster; files may take the place of those."""
-    return origin.partition(" ")[0] == assets.KIND
+    """Return whether an asset is from the cluster. Files may replace such assets."""
+    return origin.partition(" ")[0] == asset_document.KIND
 
 
 def replaced_by(policy: Policy, newer: Iterable[Policy]) -> bool:
-    """Whether one of the newer policies is a version of this one, or takes the system's place.
+    """Return whether a newer policy is a version of this one, or replaces the system policy.
 
-    A version may be for another scope than the one before.
+    A version may have another scope than the one before.
     """
     name = (policy.name, policy.scope, policy.namespace)
     return any(

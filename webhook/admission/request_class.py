@@ -1,4 +1,4 @@
-"""Who sends a request, and what treatment semantics §6 gives: children, owned objects, subresources."""
+"""Classifies requests by sender (semantics §6): children, owned objects, subresources."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 from webhook.catalog.catalog import Catalog
 from webhook.decision.owners import controller_of
 from webhook.decision.unchanged import body_changed
-from webhook.evaluation.request import Request, Stage, Treatment
-from webhook.evaluation.trusted_mutators import take_out
+from webhook.evaluation.request import Request, RequestClass, Stage
+from webhook.evaluation.trusted_mutators import remove_path
 from webhook.interface.profile import Profile
 from webhook.objects.path import read
 from webhook.pods.definition import Definition
@@ -20,9 +20,9 @@ from webhook.pods.replicas import read_scales
 
 
 def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Profile]:
-    """The profiles of the owner's own kind, else those that name it as an intermediate kind.
+    """Yield the profiles of the owner's kind, else those with it as an intermediate kind.
 
-    A kind that says itself who makes its children is not widened by what others make of it: a
+    If a kind's profile names the controllers of its children, profiles of other kinds add none: a
     Deployment's controller makes no Pods of a Job because some operator uses both.
     """
     own = [each.profile for each in catalog.definitions.get(owner, ())]
@@ -36,7 +36,7 @@ def profiles_of_owner(catalog: Catalog, owner: tuple[str, str]) -> Iterator[Prof
 
 
 ROLLOUTS: Final = (("spec", "strategy"), ("spec", "updateStrategy"))
-"""How a set goes from one pod to the next: no field of a policy reads it."""
+"""How a set replaces its pods. No field of a policy reads it."""
 
 
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -44,45 +44,45 @@ NODE: Final = "system:node:"
 
 
 def is_child_of_controller(request: Request, catalog: Catalog) -> bool:
-    """CREATE, and updates of metadata and replicas: what a controller may do to its children."""
+    """Return whether a controller may do this to its children: CREATE, or update metadata or replicas."""
     return request.operation != "UPDATE" or changes_replicas_only(request, catalog)
 
 
 def is_sent_by_controller(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether the sender makes what such an owner controls, by its exact user name.
+    """Return whether the sender creates objects of such an owner, by its exact user name.
 
-    The owner's profile names the users, or the installation's list (semantics §11.4). Never an
-    owner reference alone, which anybody can write, and never a subresource.
+    The owner's profile or the installation's list names the users (semantics §11.4). An owner
+    reference alone is never enough, because anybody can write one, and a subresource never counts.
     """
     if request.subresource:
         return False
     if any(request.user in each.controllers for each in profiles_of_owner(catalog, owner)):
         return True
-    return catalog.vocabulary.controllers.trusts(request.user, owner)
+    return catalog.config.controllers.trusts(request.user, owner)
 
 
 def is_made_verbatim(request: Request, catalog: Catalog) -> bool:
-    """Whether a controller, if it made the object, made it of pods that were evaluated before.
+    """Return whether a controller that made the object copied it from evaluated pods.
 
-    Who made it is not asked, so that this is for objects that are already there.
+    The sender is not checked, so this also works for existing objects.
     """
     owner = controller_of(request.object)
     if owner is None or not is_governed(catalog, owner) or is_merged(request, catalog, owner):
         return False
     if any(each.controllers for each in profiles_of_owner(catalog, owner)):
         return True
-    return any(owner in each.kinds for each in catalog.vocabulary.controllers.entries)
+    return any(owner in each.kinds for each in catalog.config.controllers.entries)
 
 
 def is_governed(catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether objects of the owner's kind, or what they are made from, are evaluated."""
+    """Return whether objects of the owner's kind, or their own owners, are evaluated."""
     return any(each in catalog.definitions for each in catalog.governed_kinds(*owner))
 
 
 def is_mirror(request: Request) -> bool:
-    """Whether a kubelet shows a static pod of its node: what runs there is in no one's hands here.
+    """Return whether a kubelet reports a static pod of its node, which nobody here can change.
 
-    Anybody can write the annotation, so that only a node's own user counts.
+    Anybody can write the annotation, so only a node's own user counts.
     """
     if (request.group, request.kind) != ("", "Pod") or not request.user.startswith(NODE):
         return False
@@ -91,10 +91,10 @@ def is_mirror(request: Request) -> bool:
 
 
 def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
-    """Whether an update leaves the body as it is, but for numbers of pods that are made of it.
+    """Return whether an update changes only numbers of pods that are made from the object.
 
-    They follow from the owner's, which is judged: a rollout scales its ReplicaSets to none. What an
-    operator says of the rollout beside them may be new each time: servers forget some of it.
+    They follow from the owner's, which is evaluated: a rollout scales its ReplicaSets to zero. The
+    operator's rollout settings beside them may be new each time, because servers drop some of them.
     """
     if not body_changed(request):
         return True
@@ -110,22 +110,22 @@ def changes_replicas_only(request: Request, catalog: Catalog) -> bool:
 
 
 def without_replicas(definition: Definition, document: Any) -> Any:
-    """A copy of the object without its numbers of replicas, and how they are rolled out."""
+    """Return a copy of the object without its numbers of replicas and its rollout settings."""
     left = copy.deepcopy(document)
     try:
-        places = [each.path for each in read_scales(definition, document) if each.path]
+        paths = [each.path for each in read_scales(definition, document) if each.path]
     except LocationError:
-        places = []
-    for path in (*places, *ROLLOUTS):
-        take_out(left, path)
+        paths = []
+    for path in (*paths, *ROLLOUTS):
+        remove_path(left, path)
     return left
 
 
 def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> bool:
-    """Whether the object is the first with a whole pod spec below a workload that lacks some.
+    """Return whether the object is the first with a whole pod spec below a workload that lacks one.
 
-    That is what its controller makes at once, or what comes of a kind in between that nobody
-    describes; what is made of that in turn has been judged.
+    The workload's controller makes it directly, or through an undefined intermediate kind. An
+    object made from it in turn has been evaluated.
     """
     if catalog.definition(request.group, request.kind, request.version) is None:
         return False
@@ -139,14 +139,14 @@ def is_merged(request: Request, catalog: Catalog, owner: tuple[str, str]) -> boo
 
 
 def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
-    """Whether pods in objects of this kind may differ from what the workload says.
+    """Return whether pods in objects of this kind may differ from the workload's own pods.
 
-    Components may say what is made for them alone; else anything may be. Without any the pods are
-    those of what it refers to. Whether the place of
-    `mergedWith` is set is not seen here, so that such components are always open.
+    Components may define what is made for them. Otherwise anything may be made. A kind without
+    components has the pods of objects that it refers to. The value of `mergedWith` is not read
+    here, so such components are always open.
     """
     profile = definition.profile
-    if profile.undefined_kinds or states_no_pods(definition):
+    if profile.undefined_kinds or has_no_pods(definition):
         return True
     named = profile.components.values()
     if not named:
@@ -155,13 +155,13 @@ def leaves_children_open(definition: Definition, made: tuple[str, str]) -> bool:
     return any(each.children == "merged" or each.merged_with is not None for each in own or named)
 
 
-def states_no_pods(definition: Definition) -> bool:
-    """Whether nothing of the pods is stated in objects of a kind, so that nothing was evaluated."""
+def has_no_pods(definition: Definition) -> bool:
+    """Return whether objects of a kind contain nothing of their pods, so nothing was evaluated."""
     return not definition.embedded and not any(each.plans for each in definition.everyone)
 
 
 def definition_for(request: Request, catalog: Catalog) -> Definition | None:
-    """The definition of the object, or of what a scale is the scale of."""
+    """Return the definition of the object, or of the object that a scale belongs to."""
     if request.subresource == "scale":
         return catalog.definition_of_resource(
             request.resource_group, request.resource, request.resource_version
@@ -169,40 +169,41 @@ def definition_for(request: Request, catalog: Catalog) -> Definition | None:
     return catalog.definition(request.group, request.kind, request.version)
 
 
-def treatment_of_child(request: Request, catalog: Catalog, owner: tuple[str, str]) -> Treatment:
-    """CHILD where the workload left its pods open; DERIVED where they were evaluated as they are.
+def classify_child(request: Request, catalog: Catalog, owner: tuple[str, str]) -> RequestClass:
+    """Return CHILD if the workload does not set its pods fully, DERIVED if its pods were evaluated.
 
-    Only the validating pass sees what webhooks behind podgate's have added.
+    Only the validating pass sees what webhooks after podgate's have added.
     """
     if is_merged(request, catalog, owner):
-        return Treatment.CHILD
+        return RequestClass.CHILD
     known = catalog.definition(request.group, request.kind, request.version) is not None
     validates = known and request.stage is Stage.VALIDATE
-    return Treatment.DERIVED if validates else Treatment.EXEMPT
+    return RequestClass.DERIVED if validates else RequestClass.EXEMPT
 
 
-def treatment(request: Request, catalog: Catalog) -> Treatment:
-    """EXEMPT, CHILD or DERIVED for what controllers make, OWNED for what others say they own.
+def classify_request(request: Request, catalog: Catalog) -> RequestClass:
+    """Return the class of a request.
 
-    UNPATCHED are subresources and what nobody could complete. TRUSTED is who changes fields that
-    the installation's list leaves to them, subresources too.
+    EXEMPT, CHILD and DERIVED are requests of controllers. OWNED are objects that others claim to
+    own. UNPATCHED are subresources and objects that podgate cannot complete. TRUSTED senders change
+    only fields that the installation's list allows them, also of subresources.
     """
     owner = None if request.subresource else controller_of(request.object)
     listed = owner is not None and is_sent_by_controller(request, catalog, owner)
     made_of_governed = owner is not None and listed and is_governed(catalog, owner)
     if owner is not None and made_of_governed and is_child_of_controller(request, catalog):
         made = request.operation == "CREATE"
-        return treatment_of_child(request, catalog, owner) if made else Treatment.EXEMPT
-    if catalog.vocabulary.trusted.trusts(request, definition_for(request, catalog)):
-        return Treatment.TRUSTED
+        return classify_child(request, catalog, owner) if made else RequestClass.EXEMPT
+    if catalog.config.trusted.trusts(request, definition_for(request, catalog)):
+        return RequestClass.TRUSTED
     is_pod = (request.group, request.kind) == ("", "Pod")
     if owner is not None and made_of_governed and request.operation == "UPDATE" and not is_pod:
         # The controller changes the pods of what it made: the owner's policies still apply. Only
         # the operator may add the labels and annotations by which it follows its own rollouts.
-        return treatment_of_child(request, catalog, owner)
+        return classify_child(request, catalog, owner)
     if request.subresource or is_mirror(request):
-        return Treatment.UNPATCHED
+        return RequestClass.UNPATCHED
     if owner is None or is_pod:
         # A Pod may be completed like any other; what controllers compare with a template may not.
-        return Treatment.FULL
-    return Treatment.UNPATCHED if listed else Treatment.OWNED
+        return RequestClass.FULL
+    return RequestClass.UNPATCHED if listed else RequestClass.OWNED

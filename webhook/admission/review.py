@@ -1,4 +1,4 @@
-"""AdmissionReview v1: a review's bytes into a request, and a decision into an answer's bytes."""
+"""AdmissionReview v1: parses a review into a request, and writes a decision as a response."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from typing import Any, assert_never
 
 import orjson
 
-from webhook.admission import names
-from webhook.admission import timeouts as budget
-from webhook.decision import messages as wording
+from webhook.admission import names, timeouts
+from webhook.decision.messages import (
+    MOST_VIOLATIONS,
+    NOTE,
+    faults_of,
+    place,
+    problem_text,
+    refusal,
+    refusal_of,
+    violation_text,
+    warning_text,
+)
 from webhook.documents import texts
 from webhook.documents.problem import Problem
-from webhook.evaluation import outcome as decisions
-from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation
+from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation, Warning, outcome_of
 from webhook.evaluation.request import Request, Stage, go_on
 from webhook.evaluation.state import AGAIN
 
@@ -30,17 +38,17 @@ LONGEST_WARNING = 120
 MOST_WARNINGS = 20
 LONGEST_ANNOTATION = 2_000
 
-# Go writes a review's uid first, so it can be told from the beginning of a body that is not read.
+# Go writes a review's uid first, so it can be found in a body that is only partly read.
 UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
 UID_WITHIN = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewFault:
-    """Why a review is not judged. `code` goes into the response; `denies` if that is an answer.
+    """Why a review is not evaluated. `code` goes into the response.
 
-    What denies is an answer to a good question and travels with HTTP 200. The rest is told with
-    `code` as the HTTP status, so that the caller's failure policy decides.
+    A fault that `denies` is a response to a valid review, with HTTP 200. Any other fault is sent
+    with `code` as the HTTP status, so that the caller's failure policy decides.
     """
 
     uid: str
@@ -51,7 +59,7 @@ class ReviewFault:
 
     @property
     def http_status(self) -> int:
-        """The HTTP status that carries it."""
+        """The HTTP status of the response."""
         return 200 if self.denies else self.code
 
 
@@ -65,11 +73,11 @@ PATCHERS = frozenset(
 
 
 class Malformed(Exception):  # noqa: N818 - it never leaves this module
-    """Something of the envelope is not as AdmissionReview v1 has it."""
+    """The envelope does not conform to AdmissionReview v1."""
 
 
 def find_uid(body: bytes | bytearray) -> str:
-    """The uid near the beginning of a body that cannot or should not be decoded, else empty."""
+    """Return the uid near the beginning of a body that is not decoded, else ""."""
     found = UID.search(body, 0, UID_WITHIN)
     return found[1].decode() if found else ""
 
@@ -77,7 +85,7 @@ def find_uid(body: bytes | bytearray) -> str:
 def parse_review(
     body: bytes, stage: Stage, call: Callable[[], None] = go_on
 ) -> Request | ReviewFault:
-    """The request in an AdmissionReview v1, or the fault to answer with; it never raises.
+    """Return the request in an AdmissionReview v1, or the fault to respond with. Never raises.
 
     `call` becomes its `go_on`.
     """
@@ -86,14 +94,14 @@ def parse_review(
     except (ValueError, RecursionError, MemoryError) as error:
         if "depth" in str(error) or "recursion" in str(error).lower():
             return nested_too_deep(find_uid(body))
-        return malformed(find_uid(body), f"the body is not JSON ({texts.cut(str(error))})")
+        return malformed_fault(find_uid(body), f"the body is not JSON ({texts.cut(str(error))})")
     inner = review.get("request") if isinstance(review, dict) else None
     uid = inner.get("uid") if isinstance(inner, dict) else None
     echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
     try:
-        return request_of(envelope(review), stage, call, is_small=len(body) <= budget.SMALL)
+        return request_of(envelope(review), stage, call, is_small=len(body) <= timeouts.SMALL)
     except Malformed as error:
-        return malformed(echo, str(error))
+        return malformed_fault(echo, str(error))
     except DeepError:
         return nested_too_deep(echo)
 
@@ -103,15 +111,17 @@ class DeepError(Exception):
 
 
 def envelope(review: Any) -> dict[str, Any]:
-    """The `request` of a review of the one version that is spoken here."""
+    """Return the `request` of a review of the supported version. Raises Malformed."""
     if not isinstance(review, dict):
         raise Malformed(f"the body is {type_name(review)}, not an {KIND}")
     version, kind = review.get("apiVersion"), review.get("kind")
     if kind != KIND:
-        raise Malformed(f"kind is {shown(kind)}; send an {KIND} of {VERSION}")
+        raise Malformed(f"kind is {shorten_value(kind)}; send an {KIND} of {VERSION}")
     if version != VERSION:
         fix = "set admissionReviewVersions to [v1] in the webhook configuration"
-        raise Malformed(f"apiVersion is {shown(version)}, and only {VERSION} is supported; {fix}")
+        raise Malformed(
+            f"apiVersion is {shorten_value(version)}, and only {VERSION} is supported; {fix}"
+        )
     asked: dict[str, Any] = mapping(review, "request", required=True)
     return asked
 
@@ -123,25 +133,25 @@ def request_of(
     *,
     is_small: bool = False,
 ) -> Request:
-    """The request as the decision takes it; Malformed or DeepError when it cannot be."""
+    """Return the request for the decision. Raises Malformed or DeepError."""
     uid = text(asked, "uid")
     if not uid:
         raise Malformed("request.uid is missing, so nothing could be answered")
     if not names.is_uid(uid):
-        raise Malformed(f"request.uid is {shown(uid)}; a uid has letters, digits and -")
+        raise Malformed(f"request.uid is {shorten_value(uid)}; a uid has letters, digits and -")
     operation = text(asked, "operation")
     if operation not in OPERATIONS:
-        raise Malformed(f"request.operation is {shown(operation)}, not one of {OPERATIONS}")
+        raise Malformed(f"request.operation is {shorten_value(operation)}, not one of {OPERATIONS}")
     group, version, kind = triple(asked, "kind", "kind")
     resource_group, resource_version, resource = triple(asked, "resource", "resource")
     body = mapping(asked, "object", required=operation in ("CREATE", "UPDATE"), absent=None)
     old = mapping(asked, "oldObject", absent=None)
-    if budget.too_deep(budget.without_texts(body), budget.without_texts(old)):
+    if timeouts.too_deep(timeouts.without_texts(body), timeouts.without_texts(old)):
         raise DeepError
     # The name of what is created is the object's own, which the API server has not checked yet.
     name = text(asked, "name")
     if operation != "CREATE" and not names.is_name(name):
-        raise Malformed(f"request.name is {shown(name)}, which no object can have")
+        raise Malformed(f"request.name is {shorten_value(name)}, which no object can have")
     options, user = mapping(asked, "options"), mapping(asked, "userInfo")
     claims = mapping(user, "extra")
     return Request(
@@ -171,14 +181,14 @@ def request_of(
 
 
 def own_name(body: dict[str, Any] | None) -> str:
-    """The name inside an object, for requests that carry none (generateName has none at all)."""
+    """Return the name inside an object, for requests without one. With generateName it is ""."""
     metadata = body.get("metadata") if body else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def mapping(parent: dict[str, Any], key: str, *, required: bool = False, absent: Any = ()) -> Any:
-    """The object at `key`; null and absence are an empty one, or `absent` where that is given."""
+    """Return the object at `key`. If absent or null: an empty one, or `absent` if given."""
     value = parent.get(key)
     if isinstance(value, dict):
         return value
@@ -188,7 +198,7 @@ def mapping(parent: dict[str, Any], key: str, *, required: bool = False, absent:
 
 
 def text(parent: dict[str, Any], key: str) -> str:
-    """The text at `key`; null and absence are the empty text."""
+    """Return the text at `key`, "" if absent or null."""
     value = parent.get(key)
     if isinstance(value, str):
         return value
@@ -198,15 +208,15 @@ def text(parent: dict[str, Any], key: str) -> str:
 
 
 def label(parent: dict[str, Any], key: str) -> str:
-    """The text at `key`, which is empty or a name without dots."""
+    """Return the text at `key`, which is "" or a name without dots."""
     value = text(parent, key)
     if value and not names.is_label(value):
-        raise Malformed(f"{path_of(key)} is {shown(value)}, which is no name in Kubernetes")
+        raise Malformed(f"{path_of(key)} is {shorten_value(value)}, which is no name in Kubernetes")
     return value
 
 
 def texts_at(parent: dict[str, Any], key: str) -> tuple[str, ...]:
-    """The list of texts at `key`; null and absence are an empty one."""
+    """Return the list of texts at `key`, () if absent or null."""
     value = parent.get(key)
     if value is None:
         return ()
@@ -216,13 +226,13 @@ def texts_at(parent: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def triple(parent: dict[str, Any], key: str, last: str) -> tuple[str, str, str]:
-    """Group, version and kind (or resource); the core group is the empty text."""
+    """Return group, version and kind (or resource). The core group is ""."""
     found = mapping(parent, key, required=True)
     group, version, name = text(found, "group"), text(found, "version"), text(found, last)
     if not version or not name:
         raise Malformed(f"{path_of(key)} names no version or no {last}")
     if not names.is_type(group, version, name, last):
-        found = shown(f"{name}.{version}.{group}")
+        found = shorten_value(f"{name}.{version}.{group}")
         raise Malformed(f"{path_of(key)} is {found}, which no API server has")
     return group, version, name
 
@@ -236,12 +246,12 @@ NESTED = {
 
 
 def path_of(key: str) -> str:
-    """Where a key of the envelope stands, for a message."""
+    """Return the path of a key of the envelope, for messages."""
     return key if key == "request" else f"request.{NESTED.get(key, key)}"
 
 
 def type_name(value: Any) -> str:
-    """A JSON type's name for people."""
+    """Return the name of a JSON type, for messages."""
     names = {
         dict: "an object",
         list: "a list",
@@ -252,19 +262,19 @@ def type_name(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
-def shown(value: Any) -> str:
-    """A value of the envelope, short and harmless."""
-    return texts.shown(value) if isinstance(value, str) else type_name(value)
+def shorten_value(value: Any) -> str:
+    """Return a value of the envelope, shortened and cleaned."""
+    return texts.show_value(value) if isinstance(value, str) else type_name(value)
 
 
-def malformed(uid: str, why: str) -> ReviewFault:
-    """The fault for a body that is no AdmissionReview v1."""
+def malformed_fault(uid: str, why: str) -> ReviewFault:
+    """Return the fault for a body that is not an AdmissionReview v1."""
     return ReviewFault(uid, 400, f"podgate cannot read this review: {why}", "malformed")
 
 
 def nested_too_deep(uid: str) -> ReviewFault:
     """The fault for an object beyond the depth budget: a denial wherever it can be addressed."""
-    message = wording.refusal([TOO_DEEP])
+    message = refusal([TOO_DEEP])
     return ReviewFault(uid, 403 if uid else 400, message, TOO_DEEP.reason, denies=bool(uid))
 
 
@@ -272,7 +282,7 @@ TOO_DEEP = Violation(
     "",
     (),
     None,
-    f"it is nested deeper than {budget.MAX_DEPTH} levels",
+    f"it is nested deeper than {timeouts.MAX_DEPTH} levels",
     "too-deep",
     "too-deep",
     None,
@@ -283,7 +293,7 @@ TOO_MANY_VALUES = Violation(
     "",
     (),
     None,
-    f"it would take more than {budget.DECODED_LIMIT >> 20} MiB of memory, its old version included",
+    f"it would take more than {timeouts.DECODED_LIMIT >> 20} MiB of memory, its old version included",
     "too-many-values",
     "too-many-values",
     None,
@@ -298,15 +308,15 @@ def too_large(uid: str, limit: int) -> ReviewFault:
 
 def too_many_values(uid: str) -> ReviewFault:
     """The fault for a body of too many small values: a denial wherever it can be addressed."""
-    message = wording.refusal([TOO_MANY_VALUES])
+    message = refusal([TOO_MANY_VALUES])
     reason = TOO_MANY_VALUES.reason
     return ReviewFault(uid, 403 if uid else 413, message, reason, denies=bool(uid))
 
 
 def no_room(uid: str) -> ReviewFault:
     """The fault for a body that there is no memory for at the moment."""
-    told = "podgate is overloaded: the reviews in memory have reached the limit of bytes"
-    return ReviewFault(uid, 503, told, "no-room")
+    reported = "podgate is overloaded: the reviews in memory have reached the limit of bytes"
+    return ReviewFault(uid, 503, reported, "no-room")
 
 
 def waited_too_long(uid: str, seconds: float) -> ReviewFault:
@@ -322,7 +332,7 @@ def overdue(uid: str, seconds: float) -> ReviewFault:
 
 
 def not_ready(uid: str, why: str) -> ReviewFault:
-    """The fault while there is no catalog to judge by."""
+    """Return the fault while there is no catalog to decide by."""
     return ReviewFault(uid, 503, f"podgate is not ready: {why}", "not-ready")
 
 
@@ -357,38 +367,38 @@ def respond(request: Request, decision: Decision, generation: int | None = None)
 def denial(decision: Denied) -> dict[str, Any]:
     """The status of a refusal: everything in `message`, and again as causes for machines."""
     violations = decision.violations
-    told = violations[: wording.MOST_VIOLATIONS]
-    lines = [wording.violation_text(each) for each in told]
+    reported = violations[:MOST_VIOLATIONS]
+    lines = [violation_text(each) for each in reported]
     causes = [
         {"reason": each.reason, "message": line, "field": cause_field(each)}
-        for each, line in zip(told, lines, strict=True)
+        for each, line in zip(reported, lines, strict=True)
     ]
-    message = wording.refusal_of(lines, len(violations))
+    message = refusal_of(lines, len(violations))
     if decision.completed and any(each.fix != AGAIN for each in violations):
-        message = f"{message}\n{wording.NOTE}"
+        message = f"{message}\n{NOTE}"
     return failure(403, "Forbidden", message, causes)
 
 
 def faulty(problems: Sequence[Problem]) -> dict[str, Any]:
     """The status of a refusal of a document of ours."""
-    told = [replace(each, origin="", line=0) for each in problems[: wording.MOST_VIOLATIONS]]
-    lines = [wording.problem_text(each).removeprefix(": ") for each in told]
+    reported = [replace(each, origin="", line=0) for each in problems[:MOST_VIOLATIONS]]
+    lines = [problem_text(each).removeprefix(": ") for each in reported]
     causes = [
         {"reason": each.reason, "message": line, "field": each.path}
-        for each, line in zip(told, lines, strict=True)
+        for each, line in zip(reported, lines, strict=True)
     ]
-    return failure(403, "Forbidden", wording.faults_of(lines, len(problems)), causes)
+    return failure(403, "Forbidden", faults_of(lines, len(problems)), causes)
 
 
 def cause_field(violation: Violation) -> str:
     """The JSON path of a cause, or the policy field when it concerns the whole object."""
-    return wording.place(violation.path) if violation.path else violation.field
+    return place(violation.path) if violation.path else violation.field
 
 
 def failure(
     code: int, reason: str, message: str, causes: Sequence[dict[str, str]] = ()
 ) -> dict[str, Any]:
-    """A meta/v1 Status that says no."""
+    """Return a meta/v1 Status for a denial."""
     status: dict[str, Any] = {"status": "Failure", "code": code, "reason": reason}
     status["message"] = message
     if causes:
@@ -396,9 +406,9 @@ def failure(
     return status
 
 
-def warning_lines(warnings: Sequence[decisions.Warning]) -> list[str]:
+def warning_lines(warnings: Sequence[Warning]) -> list[str]:
     """At most MOST_WARNINGS lines of at most LONGEST_WARNING characters, the same one once."""
-    lines = list(dict.fromkeys(wording.warning_text(each, LONGEST_WARNING) for each in warnings))
+    lines = list(dict.fromkeys(warning_text(each, LONGEST_WARNING) for each in warnings))
     if len(lines) <= MOST_WARNINGS:
         return lines
     kept = lines[: MOST_WARNINGS - 1]
@@ -406,26 +416,26 @@ def warning_lines(warnings: Sequence[decisions.Warning]) -> list[str]:
 
 
 def audit_annotations(decision: Decision, generation: int | None) -> dict[str, str]:
-    """What the audit log keeps: names and places, never a value. The API server prefixes keys."""
+    """Return audit annotations: names and paths, never a value. The API server prefixes their keys."""
     match decision:
         case Allowed():
-            kept = {"decision": decisions.outcome_of(decision)}
+            kept = {"decision": outcome_of(decision)}
             if decision.not_evaluated:
                 kept["reason"] = decision.not_evaluated
             if decision.changes:
                 names = ", ".join(dict.fromkeys(each.field for each in decision.changes))
-                kept["changes"] = limited(f"{len(decision.changes)}: {names}")
+                kept["changes"] = shorten_annotation(f"{len(decision.changes)}: {names}")
         case Denied():
             kept = {"decision": "denied"}
-            kept["policies"] = limited(", ".join(policies(decision.violations)))
-            kept["rules"] = limited("; ".join(map(rule_at, decision.violations)))
+            kept["policies"] = shorten_annotation(", ".join(policies(decision.violations)))
+            kept["rules"] = shorten_annotation("; ".join(map(rule_at, decision.violations)))
         case _:
             assert_never(decision)
     if decision.excused:
-        told = (f"{each.exception}: {rule_at(each.violation)}" for each in decision.excused)
-        kept["excused"] = limited("; ".join(told))
+        reported = (f"{each.exception}: {rule_at(each.violation)}" for each in decision.excused)
+        kept["excused"] = shorten_annotation("; ".join(reported))
     if decision.audit:
-        kept["audit"] = limited("; ".join(map(rule_at, decision.audit)))
+        kept["audit"] = shorten_annotation("; ".join(map(rule_at, decision.audit)))
     if generation is not None:
         kept["catalog"] = str(generation)
     return kept
@@ -437,18 +447,18 @@ def policies(violations: Iterable[Violation]) -> list[str]:
 
 
 def rule_at(violation: Violation) -> str:
-    """`policy:rule at place`, or the reason alone for what no policy said."""
+    """Return `policy:rule at path`, or the reason alone if no policy is involved."""
     policy = f"{violation.source.policy}:" if violation.source else ""
-    return f"{policy}{violation.rule or violation.reason} at {wording.place(violation.path)}"
+    return f"{policy}{violation.rule or violation.reason} at {place(violation.path)}"
 
 
-def limited(value: str) -> str:
+def shorten_annotation(value: str) -> str:
     """An annotation's value on one line, cut where the audit log should not grow further."""
     return texts.cut(value, LONGEST_ANNOTATION)
 
 
 def fault_response(fault: ReviewFault) -> bytes:
-    """The answer to a review that is not judged, with its uid as far as it is known."""
+    """Return the response to a review that is not evaluated, with its uid if known."""
     causes = [{"reason": fault.reason, "message": fault.message, "field": ""}]
     status = failure(fault.code, REASONS.get(fault.code, "BadRequest"), fault.message, causes)
     return pack({"uid": fault.uid, "allowed": False, "status": status})

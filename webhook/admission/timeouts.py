@@ -21,7 +21,7 @@ SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6
 LONGEST_DURATION = 64
 
 
-def nested(depth: int, inner: Any) -> list[Any]:
+def nest(depth: int, inner: Any) -> list[Any]:
     """`inner` inside `depth` lists."""
     for _ in range(depth):
         inner = [inner]
@@ -52,7 +52,7 @@ class Wrapping(threading.local):
 
     def __init__(self) -> None:
         self.inner: list[Any] = [None, None]
-        self.outer = nested(SPARE - 1, self.inner)
+        self.outer = nest(SPARE - 1, self.inner)
 
 
 WRAPPING = Wrapping()
@@ -73,7 +73,7 @@ def too_deep(first: Any, second: Any = None) -> bool:
 
 EMPTY, DICT, LIST, ENTRY, QUOTE = 72, 200, 72, 64, 28
 """Bytes of what CPython makes of a JSON value: an entry is a key's place and a number, a text has two
-quotes. `tests/adapters/test_decoded.py` holds them against what is allocated.
+quotes. `tests/server/test_decoded.py` holds them against what is allocated.
 """
 OTHER = bytes(set(range(256)) - set(b'{}[,"'))
 

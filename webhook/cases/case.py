@@ -1,4 +1,4 @@
-"""What a case is: a file, what is submitted, what is expected, and what came of it."""
+"""A case: its file, its input, the expected result and the actual outcome."""
 
 from __future__ import annotations
 
@@ -14,70 +14,19 @@ from webhook.objects.path import Path
 FILE = "case.yaml"
 DOCUMENTS = ("policies", "assets", "interfaces")
 CRDS = "crds"
-PLACE = (
-    "namespace",
-    "namespaceLabels",
-    "workloadType",
-    "ruleCombination",
-    "systemPolicy",
-    "settings",
-    "time",
-)
 SUBMITTED = ("object", "request")
-CASE_KEYS = (*DOCUMENTS, CRDS, *PLACE, *SUBMITTED, "references", "expect", "variants")
-VARIANT_KEYS = ("name", "set", "expect")
-REQUEST_KEYS = (
-    "operation",
-    "object",
-    "old",
-    "user",
-    "groups",
-    "extra",
-    "fieldManager",
-    "replaces",
-    "subresource",
-    "resource",
-    "stage",
-    "dryRun",
-    "cluster",
-)
-EXPECT_KEYS = (
-    "lookups",
-    "allowed",
-    "judged",
-    "notEvaluated",
-    "object",
-    "patch",
-    "changes",
-    "violations",
-    "warnings",
-    "audit",
-)
-VIOLATION_KEYS = (
-    "field",
-    "path",
-    "rule",
-    "reason",
-    "value",
-    "allowed",
-    "policy",
-    "scope",
-    "key",
-    "message",
-)
-ANY = "any"
 
 
 class BadCase(Exception):  # noqa: N818 - it names a state of the file
-    """A case that cannot be run: what is wrong with its file or documents."""
+    """A case that cannot be run; the message says what is wrong with its file or documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to try: the file, its content, and which variant (None: the case itself).
+    """One case to run: the file, its content, and the variant (None: the case itself).
 
-    `given` holds what is submitted as kubectl reads it; `expect` what should come of it, None
-    while nobody has said.
+    `given` is the input as kubectl reads it; `expect` is the expected result, None if it is not
+    written yet.
     """
 
     file: FilePath
@@ -89,15 +38,15 @@ class Case:
 
     @property
     def offline(self) -> bool:
-        """Whether a manifest is judged, not a request."""
+        """Whether the input is a manifest and not a request."""
         return "object" in self.given
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case: the decision, the object and patch, and what they started from.
+    """The outcome of a case: the decision, the object and patch, and the input object.
 
-    `lookups` is how many objects of the cluster the decision needed.
+    `lookups` is the number of cluster objects that the decision needed.
     """
 
     decision: Decision

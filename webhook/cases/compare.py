@@ -1,4 +1,4 @@
-"""Compares what came of a case with what is expected."""
+"""Compares the outcome of a case with the expected result."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
-from webhook.cases.case import ANY, Outcome
+from webhook.cases.case import Outcome
+from webhook.cases.case_document import ANY
 from webhook.cases.yaml_text import text_of
-from webhook.decision import messages as wording
+from webhook.decision.messages import violation_text
 from webhook.evaluation.outcome import Allowed, Violation
-from webhook.objects import path as pointer
 from webhook.objects.draft import diff
+from webhook.objects.path import decode, display
 
 
 def violation_facts(violation: Violation) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def violation_facts(violation: Violation) -> dict[str, Any]:
     source = violation.source
     return {
         "field": violation.field,
-        "path": pointer.display(violation.path),
+        "path": display(violation.path),
         "rule": violation.rule,
         "reason": violation.reason,
         "value": violation.value,
@@ -27,24 +28,22 @@ def violation_facts(violation: Violation) -> dict[str, Any]:
         "policy": source.policy if source else None,
         "scope": source.scope if source else None,
         "key": violation.key,
-        "message": wording.violation_text(violation),
+        "message": violation_text(violation),
     }
 
 
 def changes_of(outcome: Outcome) -> dict[str, Any]:
-    """Every place that differs from what was submitted with its new value; null: taken out."""
+    """Every path whose value differs from the input, with its new value; null if it was removed."""
     ops = diff(outcome.submitted, outcome.object)
-    return {
-        pointer.display(pointer.decode(op["path"], indices=True)): op.get("value") for op in ops
-    }
+    return {display(decode(op["path"], indices=True)): op.get("value") for op in ops}
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """Everything an `expect` may speak of, in its words."""
+    """All facts of the outcome, in the form of `expect`."""
     decision = outcome.decision
     found: dict[str, Any] = {"allowed": isinstance(decision, Allowed)}
     if isinstance(decision, Allowed):
-        found["judged"] = decision.judged
+        found["judged"] = decision.is_evaluated
         found["notEvaluated"] = decision.not_evaluated
         found["object"] = outcome.object
         found["patch"] = list(outcome.patch)
@@ -59,7 +58,7 @@ def facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def compare(expect: Mapping[str, Any], outcome: Outcome) -> list[str]:
-    """Every difference between what is expected and what came, readable; empty when none."""
+    """Every difference between the expected result and the outcome, as text; empty if there is none."""
     seen = facts(outcome)
     wanted = dict(expect)
     for key in ("violations", "audit", "warnings"):
@@ -72,7 +71,7 @@ def compare(expect: Mapping[str, Any], outcome: Outcome) -> list[str]:
     for key, value in wanted.items():
         if key in ("violations", "audit"):
             same = same_violations(value, seen[key])
-            got: Any = [narrowed(each, value, i) for i, each in enumerate(seen[key])]
+            got: Any = [select_expected_facts(each, value, i) for i, each in enumerate(seen[key])]
         else:
             same, got = key in seen and seen[key] == value, seen.get(key)
         if not same:
@@ -81,23 +80,23 @@ def compare(expect: Mapping[str, Any], outcome: Outcome) -> list[str]:
 
 
 def same_violations(wanted: Sequence[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]]) -> bool:
-    """As many, in order, each with the listed facts."""
+    """Whether the violations have the same number and order, each with the expected facts."""
     return len(wanted) == len(seen) and all(
         all(found.get(key) == value for key, value in each.items())
         for each, found in zip(wanted, seen, strict=True)
     )
 
 
-def narrowed(
+def select_expected_facts(
     found: Mapping[str, Any], wanted: Sequence[Mapping[str, Any]], index: int
 ) -> dict[str, Any]:
-    """The facts that the expectation lists at this position, the telling ones where it has none."""
+    """The facts that the expectation lists at this position, or the main facts if it has no such entry."""
     keys = list(wanted[index]) if index < len(wanted) else WRITTEN
     return {key: found[key] for key in keys}
 
 
 def difference(key: str, wanted: Any, got: Any) -> str:
-    """A unified diff of the two as YAML; a sentence for a single value, or where nothing came."""
+    """A unified diff of both as YAML; a sentence for a single value, or if the outcome has none."""
     if isinstance(wanted, bool):
         return f"{key}: expected {str(wanted).lower()}, came {str(got).lower()}"
     if got is None:

@@ -1,4 +1,4 @@
-"""The installation that a case is tried in: its documents beside the shipped ones, its words."""
+"""The installation of a case: its documents besides the shipped ones, and its settings."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from webhook.cases.case import CRDS, DOCUMENTS, BadCase, Case
 from webhook.cases.run_offline import Place, references_of
-from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.build import Choices, Documents, assemble, parse_documents
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
-from webhook.documents.read_model import Report, tell
+from webhook.decision.messages import problem_text
+from webhook.documents.problem import Problem
+from webhook.documents.read_model import Report, report_fault
 from webhook.documents.source import SourceDocument
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.references import References
 from webhook.evaluation.server_defaults import ServerDefaults
-from webhook.evaluation.trusted_list import parse_trusted
+from webhook.evaluation.trusted_mutators import TrustedMutators, parse_trusted
 from webhook.interface.injected_items import parse_injected
 from webhook.interface.kind_schema import KindSchema, read_schemas
 from webhook.interface.pruning import Shapes
-from webhook.objects import path as pointer
-from webhook.objects.path import Path
+from webhook.objects.path import Path, read
 from webhook.policy.combine import COMBINATIONS, GUARDED
 from webhook.policy.envelope import Context
 from webhook.sources import files
@@ -33,13 +33,19 @@ from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths, 
 
 
 @lru_cache(maxsize=4)
-def shipped(*, with_system_policy: bool) -> Documents:
+def load_shipped(*, with_system_policy: bool) -> Documents:
     """The shipped definitions, and the built-in system policy unless a case leaves it out."""
     paths = [each for each in shipped_paths() if with_system_policy or "system" not in each]
     documents, problems = files.read_all(paths)
     if problems:
-        raise BadCase("; ".join(wording.problem_text(each) for each in problems))
-    return parsed(documents, Context(), shipped=True)
+        raise BadCase("; ".join(problem_text(each) for each in problems))
+    return parse_documents(documents, Context(), shipped=True)
+
+
+@lru_cache(maxsize=1)
+def shipped_trusted() -> tuple[TrustedMutators, tuple[Problem, ...]]:
+    """The shipped list of trusted mutators, and its problems."""
+    return trusted_list(None)
 
 
 @lru_cache(maxsize=1)
@@ -51,13 +57,13 @@ def defaults_table() -> ServerDefaults:
 
 
 def inline(document: SourceDocument, at: Path, index: int) -> SourceDocument:
-    """The part of a case's file at `at` as a document of its own, places and source texts kept."""
+    """A member of a case's file as a document, with source positions and texts."""
     size = len(at)
 
     def below(table: Mapping[Path, Any]) -> dict[Path, Any]:
         return {path[size:]: found for path, found in table.items() if path[:size] == at}
 
-    data = pointer.read(document.data, at)
+    data = read(document.data, at)
     return SourceDocument(
         document.origin, index, data, below(document.positions), below(document.texts)
     )
@@ -67,32 +73,32 @@ def documents_of(case: Case) -> list[SourceDocument]:
     """Policies, assets and interfaces of a case, inline ones and those of files beside it."""
     found: list[SourceDocument] = []
     for key in DOCUMENTS:
-        found += listed(case, key, len(found))
+        found += list_documents(case, key, len(found))
     return found
 
 
-def listed(case: Case, key: str, before: int = 0) -> list[SourceDocument]:
-    """The documents of one list, numbered behind those that come before."""
+def list_documents(case: Case, key: str, before: int = 0) -> list[SourceDocument]:
+    """The documents of one list, numbered after those before it."""
     found: list[SourceDocument] = []
     for index, each in enumerate(case.given.get(key) or ()):
         if isinstance(each, str):
-            read, problems = files.read_all([str(case.file.parent / each)])
-            if problems:
-                raise BadCase("; ".join(wording.problem_text(one) for one in problems))
-            found += read
+            documents, unread = files.read_all([str(case.file.parent / each)])
+            if unread:
+                raise BadCase("; ".join(problem_text(one) for one in unread))
+            found += documents
         else:
             found.append(inline(case.document, (key, index), before + len(found) + 1))
     return found
 
 
 def schemas_for(case: Case, given: Sequence[KindSchema]) -> list[KindSchema]:
-    """What the case's own CRDs say, and of other kinds those that were given beside it."""
+    """The schemas of the case's own CRDs, and the given schemas for other kinds."""
     shapes = Shapes()
     own: list[KindSchema] = []
-    for document in listed(case, CRDS):
+    for document in list_documents(case, CRDS):
         found, problems = read_schemas(document, shapes)
         if problems:
-            raise BadCase("\n".join(wording.problem_text(each) for each in problems))
+            raise BadCase("\n".join(problem_text(each) for each in problems))
         own += found
     kinds = {(each.group, each.kind) for each in own}
     return own + [each for each in given if (each.group, each.kind) not in kinds]
@@ -106,26 +112,26 @@ def place_of(case: Case) -> Place:
 
 
 def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
-    """The catalog of a case's documents beside the shipped ones; BadCase when one is no good."""
+    """The catalog of a case's documents and the shipped ones; raises BadCase for a bad document."""
     given = case.given
     combination = given.get("ruleCombination") or GUARDED
     if combination not in COMBINATIONS:
         raise BadCase(f"{case.file}: ruleCombination is one of {', '.join(COMBINATIONS)}")
     context = Context(workload_type=given.get("workloadType"), namespace=place_of(case).namespace)
-    own = shipped(with_system_policy=given.get("systemPolicy") is not False)
-    choices = Choices(combination, words_of(case), context)
+    own = load_shipped(with_system_policy=given.get("systemPolicy") is not False)
+    choices = Choices(combination, settings_of(case), context)
     known = schemas_for(case, schemas)
     catalog, problems = assemble(own, documents_of(case), choices, defaults_table(), schemas=known)
     if catalog is None:
         errors = [each for each in problems if each.severity == "error"]
-        raise BadCase("\n".join(wording.problem_text(each) for each in errors))
+        raise BadCase("\n".join(problem_text(each) for each in errors))
     return catalog
 
 
-def words_of(case: Case) -> Vocabulary:
-    """The words of the installation that a case is tried in, by the names of `podgate serve`."""
+def settings_of(case: Case) -> InstallationConfig:
+    """The settings of a case, by the names of `podgate serve`."""
     given = case.given.get("settings") or {}
-    known = {each.name for each in fields(Vocabulary)}
+    known = {each.name for each in fields(InstallationConfig)}
     found: dict[str, Any] = {}
     for key, value in given.items():
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
@@ -137,40 +143,40 @@ def words_of(case: Case) -> Vocabulary:
     if "injected" in found:
         injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
         if problems:
-            raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+            raise BadCase("; ".join(problem_text(each) for each in problems))
         found["injected"] = injected
     if "trusted" in found:
         trusted, problems = parse_trusted(inline(case.document, ("settings", "trusted"), 1))
     else:
-        trusted, problems = trusted_list(None)
+        trusted, problems = shipped_trusted()
     if problems:
-        raise BadCase("; ".join(wording.problem_text(each) for each in problems))
+        raise BadCase("; ".join(problem_text(each) for each in problems))
     found["trusted"] = trusted
-    return Vocabulary(**found)
+    return InstallationConfig(**found)
 
 
 DOCUMENTS_OF_SETTINGS = ("injected", "trusted")
-"""Settings that are documents of their own."""
+"""Settings whose value is a document."""
 
 
 @lru_cache
 def reader(name: str) -> TypeAdapter[Any]:
-    """What reads a setting, by its type."""
-    return TypeAdapter(get_type_hints(Vocabulary)[name])
+    """The parser of a setting, by its type."""
+    return TypeAdapter(get_type_hints(InstallationConfig)[name])
 
 
 def setting(case: Case, key: str, name: str, value: Any) -> Any:
-    """A setting in the type that decisions take it in; BadCase where it is of another."""
+    """A setting converted to its type; raises BadCase if that fails."""
     try:
         return reader(name).validate_python(value)
     except ValidationError as error:
         report = Report(case.document)
         for fault in error.errors():
-            tell(fault, value, ("settings", key), report)
-        raise BadCase("\n".join(wording.problem_text(each) for each in report.problems)) from None
+            report_fault(fault, value, ("settings", key), report)
+        raise BadCase("\n".join(problem_text(each) for each in report.problems)) from None
 
 
 def references_for(case: Case) -> References:
-    """What the case says of other objects: claims, claim templates, priority classes."""
+    """The other objects of the case: claims, claim templates, priority classes."""
     listed = [("references", each) for each in case.given.get("references") or ()]
     return references_of(listed, place_of(case))

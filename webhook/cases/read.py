@@ -1,34 +1,31 @@
-"""Reads the cases of a folder; every mistake in a file is told, none is ignored."""
+"""Reads the cases of a folder, and reports every mistake in a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import re
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
-from webhook.cases.case import (
-    ANY,
-    CASE_KEYS,
-    CRDS,
-    DOCUMENTS,
-    EXPECT_KEYS,
-    FILE,
-    SUBMITTED,
-    VARIANT_KEYS,
-    VIOLATION_KEYS,
-    BadCase,
-    Case,
-)
+import yaml
+
+from webhook.cases.case import FILE, SUBMITTED, BadCase, Case
+from webhook.cases.case_document import CaseFile, CaseRequest
 from webhook.cases.run_offline import not_an_object
-from webhook.cases.variants import with_places_set
+from webhook.decision.messages import problem_text
+from webhook.documents.model import DocumentPart
+from webhook.documents.read_model import Report, read
 from webhook.documents.source import SourceDocument
 from webhook.documents.yaml_source import read_documents
-from webhook.evaluation.request import Stage
 from webhook.objects.path import Path
+
+STEP = re.compile(r'\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 
 def cases_in(folder: FilePath) -> list[Case]:
-    """Every case and variant below a folder, in order of path; BadCase for a file that is none."""
+    """Every case and variant below a folder, in order of path; raises BadCase for an invalid file."""
     return [case for file in sorted(folder.rglob(FILE)) for case in cases_of(file)]
 
 
@@ -37,93 +34,44 @@ def cases_of(file: FilePath) -> list[Case]:
     document = one_document(file, kubernetes=False)
     submitted = one_document(file, kubernetes=True).data
     data = document.data
-    refuse_unknown(data, CASE_KEYS, file, "a case")
+    read_part(CaseFile, data, document)
     if sum(key in data for key in SUBMITTED) != 1:
         raise BadCase(f"{file}: a case needs either object or request")
-    refuse_misshapen(data, file)
+    refuse_others(data.get("references"), file, "references")
+    refuse_others((data.get("request") or {}).get("cluster"), file, "request.cluster")
+    body = data.get("request") or data
+    refuse_others([body.get("object")], file, "object")
     given = {**data, **{key: submitted[key] for key in SUBMITTED if key in data}}
     found: list[Case] = []
     if "expect" in data or "variants" not in data:
-        found.append(Case(file, file.parent.name, given, document, expected(file, data), ()))
+        found.append(
+            Case(file, file.parent.name, given, document, read_expectation(file, data), ())
+        )
     for index, body in enumerate(data.get("variants") or ()):
-        refuse_unknown(body, VARIANT_KEYS, file, f"variants[{index}]")
         name = f"{file.parent.name}: {body.get('name') or index}"
-        changed = {**given, **with_places_set(given, submitted["variants"][index].get("set") or {})}
+        changed = {**given, **set_paths(given, submitted["variants"][index].get("set") or {})}
         at: Path = ("variants", index)
-        found.append(Case(file, name, changed, document, expected(file, body), at))
+        if "request" in changed:
+            read_part(CaseRequest, changed["request"], document, ("request",))
+        found.append(Case(file, name, changed, document, read_expectation(file, body), at))
     return found
 
 
-LISTS = (*DOCUMENTS, CRDS, "references", "variants")
-MAPS = ("namespaceLabels", "settings", "request", "expect")
-"""Parts of a case that are lists and maps."""
-PARTS: Mapping[str, Mapping[str, type]] = {
-    "request": {
-        "resource": dict,
-        "groups": list,
-        "extra": dict,
-        "cluster": list,
-        "old": dict,
-        "stage": str,
-    },
-    "expect": {
-        "violations": list,
-        "audit": list,
-        "changes": dict,
-        "object": dict,
-        "patch": list,
-    },
-}
-"""What is in such a map has its own type."""
-WORDS: Mapping[type, str] = {list: "a list", dict: "a map", str: "text"}
-
-
-def refuse_misshapen(data: Mapping[str, Any], file: FilePath) -> None:
-    """Parts that are no list, map or object where a case has one are mistakes too."""
-    refuse_parts(data, dict.fromkeys(LISTS, list) | dict.fromkeys(MAPS, dict), file, "")
-    refuse_others(data.get("references"), file, "references")
-    request = data.get("request") or {}
-    refuse_parts(request, PARTS["request"], file, "request.")
-    refuse_others(request.get("cluster"), file, "request.cluster")
-    refuse_parts(request.get("extra") or {}, dict.fromkeys(request.get("extra") or (), list), file,
-                 "request.extra.")  # fmt: skip
-    stages = [each.value for each in Stage]
-    if request.get("stage") not in (None, *stages):
-        raise BadCase(f"{file}: request.stage is one of {', '.join(stages)}")
-    submitted = data.get("object") if data.get("request") is None else request.get("object")
-    refuse_others([submitted], file, "object")
-    bodies = [("", data)]
-    for index, each in enumerate(data.get("variants") or ()):
-        at = f"variants[{index}]."
-        refuse_unknown(each, VARIANT_KEYS, file, at.rstrip("."))
-        refuse_parts(each, {"set": dict, "expect": dict}, file, at)
-        bodies.append((at, each))
-    for at, each in bodies:
-        refuse_parts(each.get("expect") or {}, PARTS["expect"], file, f"{at}expect.")
-        warnings = (each.get("expect") or {}).get("warnings")
-        if not is_words(warnings) and warnings != ANY:
-            raise BadCase(f"{file}: {at}expect.warnings must be a list of reasons, or {ANY}")
-
-
-def refuse_parts(data: Any, types: Mapping[str, type], file: FilePath, at: str) -> None:
-    """A part of another type is a mistake; one that is absent or null is none."""
-    for key, kind in types.items():
-        if data.get(key) is not None and not isinstance(data[key], kind):
-            raise BadCase(f"{file}: {at}{key} must be {WORDS[kind]}")
+def read_part(
+    model: type[DocumentPart], data: Any, document: SourceDocument, at: Path = ()
+) -> None:
+    """Raises BadCase with all problems of one member of a case."""
+    report = Report(document)
+    read(model, data, at, report, ignores_unknown=False)
+    if report.problems:
+        raise BadCase("\n".join(problem_text(each) for each in report.problems))
 
 
 def refuse_others(listed: Any, file: FilePath, at: str) -> None:
-    """Whatever is no object of Kubernetes among some is a mistake."""
+    """Raises BadCase if a list has something other than a Kubernetes object."""
     for each in listed or ():
         if why := not_an_object(each):
             raise BadCase(f"{file}: {at} must be a map with apiVersion and kind: found {why}")
-
-
-def is_words(value: Any) -> bool:
-    """Whether a value is a list of texts, or none."""
-    return value is None or (
-        isinstance(value, list) and all(isinstance(each, str) for each in value)
-    )
 
 
 def one_document(file: FilePath, *, kubernetes: bool) -> SourceDocument:
@@ -136,23 +84,61 @@ def one_document(file: FilePath, *, kubernetes: bool) -> SourceDocument:
     return documents[0]
 
 
-def refuse_unknown(data: Any, known: Sequence[str], file: FilePath, what: str) -> None:
-    """Unknown keys are mistakes, never ignored."""
-    if not isinstance(data, dict):
-        raise BadCase(f"{file}: {what} must be a map")
-    if strange := [str(key) for key in data if key not in known]:
-        raise BadCase(f"{file}: {what} has unknown keys: {', '.join(strange)}")
-
-
-def expected(file: FilePath, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def read_expectation(file: FilePath, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The checked `expect` of a case or variant."""
     expect = data.get("expect")
     if not expect:
         return None
-    refuse_unknown(expect, EXPECT_KEYS, file, "expect")
-    for key in ("violations", "audit"):
-        for each in expect.get(key) or ():
-            refuse_unknown(each, VIOLATION_KEYS, file, f"expect.{key}[]")
     if expect.get("violations") and expect.get("allowed"):
         raise BadCase(f"{file}: expect is either allowed or has violations")
     return dict(expect)
+
+
+def set_paths(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input with some values set; null removes a value.
+
+    Paths are display paths within the object, or within the request for a case with a request.
+    """
+    key = next(key for key in SUBMITTED if key in given)
+    holder = {key: copy.deepcopy(given[key])}
+    for text, value in values.items():
+        try:
+            set_path(holder, (key, *path_of(text)), value)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise BadCase(f"{text} cannot be set: its parent is of another type") from error
+    return holder
+
+
+def path_of(text: str) -> Path:
+    """A display path such as `spec.containers[0].image` as steps."""
+    steps: list[str | int] = []
+    end = 0
+    while end < len(text):
+        match = STEP.match(text, end)
+        if match is None:
+            raise BadCase(
+                f"found {text}, which is no path; write one such as spec.containers[0].image"
+            )
+        name, index, quoted = match.groups()
+        if quoted is not None:
+            steps.append(yaml.safe_load(quoted))
+        else:
+            steps.append(name if name is not None else int(index))
+        end = match.end()
+    return tuple(steps)
+
+
+def set_path(document: Any, path: Path, value: Any) -> None:
+    """Set the value at one path of a mutable document; create missing maps on the way."""
+    node = document
+    for step, following in pairwise(path):
+        if isinstance(node, dict) and node.get(step) is None:
+            node[step] = [] if isinstance(following, int) else {}
+        node = node[step]
+    last = path[-1]
+    if isinstance(node, list) and isinstance(last, int):
+        node[last : last + 1] = [] if value is None else [value]
+    elif value is None:
+        node.pop(last, None)
+    else:
+        node[last] = value

@@ -1,19 +1,20 @@
-"""Puts what came of a case into its file."""
+"""Writes the outcome of a case into its file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from webhook.cases.case import ANY, Case, Outcome
+from webhook.cases.case import Case, Outcome
+from webhook.cases.case_document import ANY
 from webhook.cases.compare import WRITTEN, facts
 from webhook.cases.read import one_document
 from webhook.cases.yaml_text import text_of
-from webhook.objects import path as pointer
+from webhook.objects.path import ABSENT, read
 
 
 def proposal(case: Case, outcome: Outcome) -> dict[str, Any]:
-    """An `expect` that the outcome meets, in the form that the case uses already."""
+    """An `expect` that the outcome meets, with the facts that the case already uses."""
     seen, before = facts(outcome), case.expect or {}
     found: dict[str, Any] = {"allowed": seen["allowed"]}
     if seen["allowed"]:
@@ -22,18 +23,18 @@ def proposal(case: Case, outcome: Outcome) -> dict[str, Any]:
         if not seen["judged"]:
             found["judged"] = False
     else:
-        found["violations"] = list(proposed(seen["violations"], before.get("violations")))
+        found["violations"] = list(propose_violations(seen["violations"], before.get("violations")))
     if before.get("warnings") == ANY:
         found["warnings"] = ANY
     elif seen["warnings"]:
         found["warnings"] = seen["warnings"]
     if seen["audit"]:
-        found["audit"] = list(proposed(seen["audit"], before.get("audit")))
+        found["audit"] = list(propose_violations(seen["audit"], before.get("audit")))
     return found
 
 
-def proposed(seen: Iterable[Mapping[str, Any]], before: Any) -> Iterator[dict[str, Any]]:
-    """Violations with the facts that the case lists already, else with the telling ones."""
+def propose_violations(seen: Iterable[Mapping[str, Any]], before: Any) -> Iterator[dict[str, Any]]:
+    """Violations with the facts that the case already lists, or else with the main facts."""
     listed = before or ()
     for index, each in enumerate(seen):
         keys = listed[index] if index < len(listed) else (*WRITTEN, "key")
@@ -41,13 +42,13 @@ def proposed(seen: Iterable[Mapping[str, Any]], before: Any) -> Iterator[dict[st
 
 
 def rewrite(case: Case, outcome: Outcome) -> None:
-    """Put the outcome into the case's file as its `expect`; everything else stays as it is."""
+    """Write the outcome into the case's file as its `expect`; leave everything else as it is."""
     text = text_of({"expect": proposal(case, outcome)})
-    # Earlier rewrites of the same file may have moved lines, so places are read anew.
+    # Earlier rewrites of the same file may have moved lines, so read positions again.
     document = one_document(case.file, kubernetes=False)
     lines = case.file.read_text().splitlines()
     holder = (*case.at, "expect")
-    if pointer.read(document.data, case.at) is not pointer.ABSENT and holder in document.positions:
+    if read(document.data, case.at) is not ABSENT and holder in document.positions:
         line, column = document.position(holder)
         start, end = line - 1, block_end(lines, line - 1, column - 1)
         head = lines[start][: column - 1]

@@ -1,54 +1,58 @@
-"""Judges what a case submits."""
+"""Evaluates the input of a case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from webhook.admission.judge import judge_review
-from webhook.cases.case import REQUEST_KEYS, Case, Outcome
+from webhook.admission.judge import decide_review
+from webhook.cases.case import Case, Outcome
 from webhook.cases.installation import catalog_of, place_of, references_for
-from webhook.cases.read import refuse_unknown
-from webhook.cases.run_offline import judge
+from webhook.cases.run_offline import evaluate_manifest
 from webhook.catalog.catalog import Catalog
+from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.origins import object_path
-from webhook.evaluation.outcome import Allowed, Decision, Denied
+from webhook.evaluation.outcome import Decision, Denied
 from webhook.evaluation.references import References
 from webhook.evaluation.request import ObjectRead, Request, Stage
 from webhook.interface.kind_schema import KindSchema
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 from webhook.service import clock
 
 
 def run(case: Case, schemas: Sequence[KindSchema] = ()) -> Outcome:
-    """Judge what the case submits."""
-    catalog, references = catalog_of(case, schemas), references_for(case)
+    """Evaluate the input of the case."""
+    return run_in(case, catalog_of(case, schemas))
+
+
+def run_in(case: Case, catalog: Catalog) -> Outcome:
+    """Evaluate the input of the case with an existing catalog."""
+    references = references_for(case)
     if case.offline:
         return run_manifest(case, catalog, references)
     return run_request(case, catalog, references)
 
 
 def run_manifest(case: Case, catalog: Catalog, references: References) -> Outcome:
-    """The manifest as `podgate apply` judges it: the raw file is the intent."""
+    """Evaluate the manifest as `podgate apply` does: the raw file is the intent."""
     raw = case.given["object"]
-    verdict = judge(raw, str(case.file), catalog, references, place_of(case))
+    verdict = evaluate_manifest(raw, str(case.file), catalog, references, place_of(case))
     return Outcome(verdict.decision, raw, verdict.object, verdict.patch)
 
 
 def run_request(case: Case, catalog: Catalog, references: References) -> Outcome:
-    """A request in the named stage; without one in both, as an API server asks."""
+    """Evaluate a request in the named stage, or in both as an API server does."""
     request = request_of(case)
     submitted = request.object
-    stage = case.given["request"].get("stage")
-    decision, lookups = answer(case, request, catalog, references)
-    if stage is None and isinstance(decision, Allowed):
-        final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second, lookups = answer(case, final, catalog, references)
-        if isinstance(second, Denied):
-            decision = second
-        else:
-            told = tuple(dict.fromkeys((*decision.warnings, *second.warnings)))
-            decision = replace(decision, warnings=told, audit=decision.audit or second.audit)
+    lookups = 0
+
+    def decide(asked: Request) -> Decision:
+        nonlocal lookups
+        decision, lookups = answer(case, asked, catalog, references)
+        return decision
+
+    both = case.given["request"].get("stage") is None
+    decision = decide_both_passes(request, decide) if both else decide(request)
     if isinstance(decision, Denied):
         return Outcome(decision, submitted, None, (), lookups)
     return Outcome(decision, submitted, decision.object, decision.patch, lookups)
@@ -57,10 +61,10 @@ def run_request(case: Case, catalog: Catalog, references: References) -> Outcome
 def answer(
     case: Case, request: Request, catalog: Catalog, references: References
 ) -> tuple[Decision, int]:
-    """The decision, with the objects of the case's cluster that it needs, and how many these are."""
+    """The decision, with the objects of the case's cluster that it needs, and their number."""
     objects = dict(cluster_of(case, catalog))
     while True:
-        decision = judge_review(request, catalog, references, jq.evaluator())
+        decision = decide_review(request, catalog, references, get_evaluator())
         needed = decision.needs if isinstance(decision, Denied) else None
         if needed is None:
             return decision, len(request.objects)
@@ -69,7 +73,7 @@ def answer(
 
 
 def cluster_of(case: Case, catalog: Catalog) -> Iterator[tuple[str, ObjectRead]]:
-    """The objects that look-ups find, by path; `forbidden: true` beside one that may not be read."""
+    """The objects that lookups find, by path; `forbidden: true` marks one that may not be read."""
     for each in (case.given.get("request") or {}).get("cluster") or ():
         document = {key: value for key, value in each.items() if key != "forbidden"}
         group, _, version = str(document.get("apiVersion")).rpartition("/")
@@ -85,7 +89,6 @@ def cluster_of(case: Case, catalog: Catalog) -> Iterator[tuple[str, ObjectRead]]
 def request_of(case: Case) -> Request:
     """The request that a case describes."""
     body = case.given["request"]
-    refuse_unknown(body, REQUEST_KEYS, case.file, "request")
     document, place = body.get("object"), place_of(case)
     metadata = document.get("metadata") or {}
     group, _, version = str(document.get("apiVersion")).rpartition("/")

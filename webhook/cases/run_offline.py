@@ -1,4 +1,4 @@
-"""The offline twin: manifests as files bring them, judged by the decision of the cluster."""
+"""Evaluates manifests from files with the decision that the cluster uses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.admission import timeouts as budget
-from webhook.admission.facts import facts_of
+from webhook.admission import timeouts
+from webhook.admission.facts import decide_with_facts
 from webhook.admission.review import TOO_DEEP
 from webhook.catalog.catalog import Catalog
+from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.carry_to_manifest import carry
-from webhook.decision.decide import decide
 from webhook.decision.owners import others_of
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
@@ -25,9 +25,9 @@ from webhook.evaluation.outcome import (
     why_not_evaluated,
 )
 from webhook.evaluation.references import CLAIM_KINDS, References, claim_spec
-from webhook.evaluation.request import Request, Stage
-from webhook.explain.wrapped import taken_apart
-from webhook.libjq import evaluator as jq
+from webhook.evaluation.request import Request
+from webhook.explain.wrapped import split_by_object
+from webhook.libjq.evaluator import get_evaluator
 from webhook.objects.draft import diff
 from webhook.policy.policy import Policy
 from webhook.policy.selectors import NAME_LABEL
@@ -44,9 +44,10 @@ NOTHING_KNOWN = References({})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one manifest: the decision, and the manifest completed in its author's form.
+    """The outcome of one manifest: the decision, and the completed manifest in its author's form.
 
-    `policies` are those in force for it or for what it wraps; `namespace` is where it goes.
+    `policies` are those in force for it or for an object that it wraps; `namespace` is its
+    namespace.
     """
 
     source: str
@@ -60,8 +61,8 @@ class Verdict:
     policies: tuple[Policy, ...] = ()
 
     @property
-    def allowed(self) -> bool:
-        """Whether the manifest may pass."""
+    def is_allowed(self) -> bool:
+        """Whether the manifest is allowed."""
         return isinstance(self.decision, Allowed)
 
     @property
@@ -71,13 +72,13 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why it is not evaluated, "" where it is."""
+        """Why it is not evaluated, "" if it is."""
         return why_not_evaluated(self.decision)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where manifests go: a namespace and its labels; and when, "" being now."""
+    """The namespace of manifests and its labels, and the time; "" means now."""
 
     namespace: str = "default"
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -87,12 +88,12 @@ class Place:
 def manifests_of(
     documents: Sequence[SourceDocument],
 ) -> tuple[list[tuple[str, Any]], list[Problem]]:
-    """Every object with its source; lists of kind List are opened, what is no object is told."""
+    """Every object with its source, with the items of Lists; reports what is not an object."""
     found: list[tuple[str, Any]] = []
     problems: list[Problem] = []
     for document in documents:
         source = document.origin if document.index == 1 else f"{document.origin}#{document.index}"
-        for name, data in opened(source, document.data):
+        for name, data in open_items(source, document.data):
             reason = not_an_object(data)
             if reason:
                 line, column = document.position(())
@@ -105,7 +106,7 @@ def manifests_of(
     return found, problems
 
 
-def opened(source: str, data: Any) -> Iterator[tuple[str, Any]]:
+def open_items(source: str, data: Any) -> Iterator[tuple[str, Any]]:
     """The object itself, or the items of a List."""
     if isinstance(data, dict) and str(data.get("kind", "")).endswith("List"):
         items = data.get("items")
@@ -117,7 +118,7 @@ def opened(source: str, data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def not_an_object(data: Any) -> str:
-    """Why a document is no Kubernetes object; "" when it is one."""
+    """Why a document is not a Kubernetes object; "" if it is one."""
     if not isinstance(data, dict):
         return "a document that is no map"
     for key in ("apiVersion", "kind"):
@@ -156,7 +157,7 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
 def request_of(
     raw: Any, defaulted: Any, place: Place, references: References = NOTHING_KNOWN
 ) -> Request:
-    """The request that `kubectl apply` of a new object would make."""
+    """The request that `kubectl apply` sends for a new object."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     metadata = raw.get("metadata") or {}
     namespace = metadata.get("namespace") or place.namespace
@@ -174,24 +175,23 @@ def request_of(
     )
 
 
-def judge(raw: Any, source: str, catalog: Catalog, references: References, place: Place) -> Verdict:
-    """Both passes on one manifest: the mutating one, then the validating one on its result."""
-    if budget.too_deep(raw):
+def evaluate_manifest(
+    raw: Any, source: str, catalog: Catalog, references: References, place: Place
+) -> Verdict:
+    """Run both passes on one manifest: the mutating one, then the validating one on its result."""
+    if timeouts.too_deep(raw):
         return too_deep(raw, source)
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
-    defaulted = raw if definition is None else catalog.completed(definition, raw)
+    defaulted = raw if definition is None else catalog.complete(definition, raw)
     request = request_of(raw, defaulted, place, references)
     if definition is not None and not is_governed(request):
         passed = Allowed(raw, not_evaluated=UNGOVERNED)
         return verdict_on(request, source, passed, raw)
-    evaluator = jq.evaluator()
-    decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
-    if isinstance(decision, Allowed):
-        final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
-        if isinstance(second, Denied):
-            decision = replace(second, warnings=decision.warnings, audit=decision.audit)
+    evaluator = get_evaluator()
+    decision = decide_both_passes(
+        request, lambda asked: decide_with_facts(asked, catalog, references, evaluator)
+    )
     policies = policies_for(request, decision, catalog, references)
     if isinstance(decision, Denied):
         return replace(verdict_on(request, source, decision), policies=policies)
@@ -201,7 +201,7 @@ def judge(raw: Any, source: str, catalog: Catalog, references: References, place
 
 
 def verdict_on(request: Request, source: str, decision: Decision, completed: Any = None) -> Verdict:
-    """The verdict on one manifest."""
+    """The outcome for one manifest."""
     return Verdict(
         source,
         request.kind,
@@ -214,7 +214,7 @@ def verdict_on(request: Request, source: str, decision: Decision, completed: Any
 
 
 def is_governed(request: Request) -> bool:
-    """Whether the cluster would ask about the namespace: never its own, nor one labelled otherwise.
+    """Whether the API server calls podgate for the namespace: never for its own, nor if a label opts out.
 
     Offline, a namespace without the label counts as governed.
     """
@@ -225,22 +225,22 @@ def is_governed(request: Request) -> bool:
 def policies_for(
     request: Request, decision: Decision, catalog: Catalog, references: References
 ) -> tuple[Policy, ...]:
-    """The policies in force for an object and for those that it wraps, each once."""
+    """The policies in force for an object and for the objects that it wraps, each once."""
     found: dict[tuple[str, str, str], Policy] = {}
-    for part in taken_apart(request, decision, catalog):
+    for part in split_by_object(request, decision, catalog):
         asked = part.request
         definition = catalog.definition(asked.group, asked.kind, asked.version)
         if definition is None:
             continue
         labels, others = asked.namespace_labels or None, others_of(asked)
         plans = catalog.plans_for(definition, asked.namespace, references, labels, others)
-        for each in (plans.trial or plans.enforced).policies:
+        for each in (plans.with_warn or plans.enforced).policies:
             found[each.scope, each.namespace, each.name] = each
     return tuple(found.values())
 
 
 def too_deep(raw: Any, source: str) -> Verdict:
-    """What the webhook answers to an object that is nested deeper than the budget."""
+    """The webhook's answer to an object that is nested too deeply."""
     metadata = raw.get("metadata") or {}
     name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
     group = str(raw["apiVersion"]).rpartition("/")[0]

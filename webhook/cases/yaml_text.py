@@ -1,4 +1,4 @@
-"""Values as YAML, as a case has them."""
+"""Values as YAML, in the style of cases."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Plain(yaml.SafeDumper):
     """YAML without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Nothing is shared."""
+        """Write no anchors."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Lists stand below their key."""
+        """Indent lists below their key."""
         super().increase_indent(flow, False)

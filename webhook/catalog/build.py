@@ -1,4 +1,4 @@
-"""Builds a catalog of decoded documents: every problem of all of them at once, or the snapshot."""
+"""Builds a catalog from decoded documents, and collects every problem of all of them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass, field, replace
 
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.definition_order import Document, KindName, Stated
-from webhook.catalog.definitions import combine
-from webhook.catalog.intermediate import with_gaps
+from webhook.catalog.definitions import combine, with_undefined_kinds
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.exception import Named, PolicyException, is_exception, parse_exception
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.server_defaults import ServerDefaults
 from webhook.interface.interface import Interface, is_interface, parse_interface
 from webhook.interface.kind_schema import KindSchema
-from webhook.interface.profile import Profile, is_profile, parse_profile
+from webhook.interface.profile import Profile
+from webhook.interface.profile_document import is_profile, parse_profile
 from webhook.jq.expressions import Compile
 from webhook.objects.path import read
+from webhook.pods.assemblers.registry import FORMS_OF
 from webhook.pods.definition import Definition
-from webhook.pods.schema_proof import prove, uncovered_places, ungoverned
-from webhook.policy import asset_document as asset_documents
-from webhook.policy import policy_document as policy_documents
-from webhook.policy.checks.policy_set import check_together
-from webhook.policy.checks.settings import check_settings
+from webhook.pods.schema_proof import find_uncovered_paths, find_ungoverned, prove
+from webhook.policy import asset_document
+from webhook.policy.checks import check_settings, check_together
 from webhook.policy.combine import GUARDED
 from webhook.policy.envelope import Context
 from webhook.policy.policy import Asset, Policy
+from webhook.policy.policy_document import parse_policy
 
 CONFLICT = "conflict"
 Name = tuple[str, ...]
@@ -36,7 +36,7 @@ Definitions = dict[tuple[str, str], tuple[Definition, ...]]
 
 @dataclass(slots=True)
 class Documents:
-    """What was read, sorted by kind of document; `unusable` are kinds with a faulty interface."""
+    """Documents by kind. `unusable` are kinds with a faulty interface."""
 
     policies: list[Policy] = field(default_factory=list)
     assets: dict[str, Asset] = field(default_factory=dict)
@@ -48,17 +48,17 @@ class Documents:
     names: dict[Name, SourceDocument] = field(default_factory=dict)
 
     @property
-    def failed(self) -> bool:
-        """Whether some document cannot be used."""
+    def has_errors(self) -> bool:
+        """Return whether some document cannot be used."""
         return any(each.severity == "error" for each in self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What an installation chooses beside its documents."""
+    """Settings of an installation that affect documents."""
 
     combination: str = GUARDED
-    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    config: InstallationConfig = field(default_factory=InstallationConfig)
     context: Context = field(default_factory=Context)
 
 
@@ -70,7 +70,7 @@ def add(
     shipped: bool,
     compile_jq: Compile | None = None,
 ) -> None:
-    """Parse one document by what it is; one that is nothing of ours is a problem."""
+    """Parse one document by its kind. An unknown kind is a problem."""
     name: Name = ()
     if is_interface(document.data):
         interface, problems = parse_interface(document, compile_jq)
@@ -80,7 +80,7 @@ def add(
         else:
             documents.unusable.add(kind_stated(document))
     elif is_profile(document.data):
-        profile, problems = parse_profile(document)
+        profile, problems = parse_profile(document, FORMS_OF)
         if profile is not None:
             documents.profiles.append(Stated(profile, document, shipped))
             name = definition_name(documents.profiles[-1], *profile.versions)
@@ -89,16 +89,16 @@ def add(
         if exception is not None:
             documents.exceptions.append(exception)
             name = ("exception", exception.namespace, exception.name)
-    elif asset_documents.is_asset(document):
-        asset, problems = asset_documents.parse_asset(document)
+    elif asset_document.is_asset(document):
+        asset, problems = asset_document.parse_asset(document)
         if asset is not None:
             documents.assets.setdefault(asset.id, asset)
             name = ("asset", asset.id)
             if name not in documents.names:
                 problems = (*problems, *check_object_name(documents, document))
     else:
-        # Whatever is left is read as a policy, so that a near miss is told as one.
-        policy, problems = policy_documents.parse_policy(document, context)
+        # Any other document is read as a policy, so that a typo is reported as one.
+        policy, problems = parse_policy(document, context)
         if policy is not None:
             documents.policies.append(policy)
             name = ("policy", policy.scope, policy.namespace, policy.name)
@@ -107,10 +107,7 @@ def add(
 
 
 def definition_name(stated: Document, *versions: str) -> Name:
-    """What only one definition may be named; () for one without a name.
-
-    Definitions of one name for several kinds or versions have nothing in common.
-    """
+    """Return a name that only one definition may have, () for a definition without a name."""
     name = stated.value.name
     return ("definition", stated.sort, *stated.key, *versions, name) if name else ()
 
@@ -142,37 +139,41 @@ def check_name(documents: Documents, name: Name, document: SourceDocument) -> It
 
 
 def kind_stated(document: SourceDocument) -> KindName:
-    """The kind that an interface is of, as far as a faulty one says so."""
+    """Return the kind of an interface, as far as a faulty document names it."""
     kind = read(document.data, ("spec", "structureDefinition", "rootComponent", "kind"))
     body = kind if isinstance(kind, dict) else {}
     return str(body.get("group")), str(body.get("kind"))
 
 
 def prove_all(
-    definitions: Definitions, schemas: Iterable[KindSchema], *, living: bool = False
+    definitions: Definitions, schemas: Iterable[KindSchema], *, watched: bool = False
 ) -> Iterator[Problem]:
-    """Give each definition what the schemas of its versions prove; what nobody covers is told.
+    """Prove each definition by the schemas of its versions, and yield what no definition covers.
 
-    In a `living` cluster the definition's author is told of it: a CRD of somebody else has none.
+    With `watched` documents the problem goes to the definition's author, who often is not the
+    CRD's.
     """
     for schema in schemas:
-        several = definitions.get((schema.group, schema.kind), ())
+        kind = schema.group, schema.kind
+        several = definitions.get(kind, ())
         for each in several:
             if schema.version in each.versions:
-                proof = each.proofs[schema.version] = prove(each, schema)
-                for told in uncovered_places(schema, proof, each):
-                    yield replace(told, origin=each.interface.origin) if living else told
+                proof = prove(each, schema)
+                proven = each.with_proof(schema.version, proof)
+                definitions[kind] = tuple(proven if one is each else one for one in several)
+                for problem in find_uncovered_paths(schema, proof, proven):
+                    yield replace(problem, origin=each.interface.origin) if watched else problem
                 break
         else:
-            problem = ungoverned(schema, other_versions=bool(several))
-            if problem is not None:
-                yield problem
+            ungoverned = find_ungoverned(schema, other_versions=bool(several))
+            if ungoverned is not None:
+                yield ungoverned
 
 
 def by_object(
     exceptions: Iterable[PolicyException],
 ) -> dict[Named, tuple[PolicyException, ...]]:
-    """The exceptions of each object that they name."""
+    """Return the exceptions by the objects that they name."""
     found: dict[Named, tuple[PolicyException, ...]] = {}
     for each in exceptions:
         for named in each.objects:
@@ -181,28 +182,28 @@ def by_object(
 
 
 def pods_elsewhere(documents: Documents) -> set[str]:
-    """Where the definitions are whose profile says that other objects have their pods."""
+    """Return the origins of definitions whose profile says that other objects have their pods."""
     kinds = {
         each.key for each in documents.profiles if each.value.embedded or each.value.references
     }
     return {each.value.origin for each in documents.interfaces if each.key in kinds}
 
 
-def parsed(
+def parse_documents(
     sources: Sequence[SourceDocument],
     context: Context,
     *,
     shipped: bool = False,
     compile_jq: Compile | None = None,
 ) -> Documents:
-    """What documents hold, with all their problems; to be given to `assemble` as often as wanted."""
+    """Parse documents, with all their problems. `assemble` may be called with them several times."""
     documents = Documents()
     for each in sources:
         add(documents, each, context, shipped=shipped, compile_jq=compile_jq)
     return documents
 
 
-def joined(several: Iterable[Documents]) -> Documents:
+def merge_documents(several: Iterable[Documents]) -> Documents:
     """What several sets hold, in their order; of two assets of one id, or policies of one name, the
     first counts.
     """
@@ -232,23 +233,23 @@ def assemble(
     compile_jq: Compile | None = None,
     schemas: Sequence[KindSchema] = (),
     *,
-    living: bool = False,
+    watched: bool = False,
 ) -> tuple[Catalog | None, tuple[Problem, ...]]:
-    """The catalog of shipped and given documents, None when one of them has an error; all problems.
+    """Return the catalog of shipped and given documents, None if one has an error, and all problems.
 
-    A given policy of scope system replaces the shipped one. `compile_jq` tells what is no jq,
-    `schemas` are those of known CRDs. In a `living` cluster policies that contradict each other are
-    both there already: the stricter rules and the older default hold, and that is told.
+    A given policy of scope system replaces the shipped one. `compile_jq` reports texts that are not
+    jq. `schemas` are those of known CRDs. With `watched` documents, contradicting policies are only
+    a warning: the stricter rules and the older default apply.
     """
     documents = (
-        joined([given])
+        merge_documents([given])
         if isinstance(given, Documents)
-        else parsed(given, choices.context, compile_jq=compile_jq)
+        else parse_documents(given, choices.context, compile_jq=compile_jq)
     )
     own = (
         shipped
         if isinstance(shipped, Documents)
-        else parsed(shipped, choices.context, shipped=True)
+        else parse_documents(shipped, choices.context, shipped=True)
     )
     replaced = any(each.scope == "system" for each in documents.policies)
     policies = [each for each in own.policies if not (replaced and each.scope == "system")]
@@ -263,34 +264,34 @@ def assemble(
         for each in documents.problems
         if each.reason != "no-pods" or each.origin not in elsewhere
     ]
-    words = choices.vocabulary
+    config = choices.config
     defined = {each.key for each in documents.interfaces}
-    documents.profiles, gaps = with_gaps(documents.profiles, defined)
+    documents.profiles, gaps = with_undefined_kinds(documents.profiles, defined)
     documents.problems += gaps
     combined = combine(
-        documents.interfaces, documents.profiles, words.prefer_given, documents.unusable
+        documents.interfaces, documents.profiles, config.prefer_given, documents.unusable
     )
     documents.problems += combined.problems
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
-    documents.problems += check_settings(documents.policies, documents.assets, words)
-    documents.problems += prove_all(combined.definitions, schemas, living=living)
-    if living:
+    documents.problems += check_settings(documents.policies, documents.assets, config)
+    documents.problems += prove_all(combined.definitions, schemas, watched=watched)
+    if watched:
         documents.problems = [
             replace(each, severity="warning") if each.reason == CONFLICT else each
             for each in documents.problems
         ]
     problems = tuple(documents.problems)
-    if documents.failed:
+    if documents.has_errors:
         return None, problems
     catalog = Catalog(
         tuple(documents.policies),
         combined.definitions,
         documents.assets,
         choices.combination,
-        words,
+        config,
         server_defaults,
         generation,
-        tuple(combined.standings),
+        tuple(combined.statuses),
         exceptions=by_object(documents.exceptions),
     )
     return catalog, problems

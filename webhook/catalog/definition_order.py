@@ -40,7 +40,7 @@ class Stated(Generic[V]):
         return str(self.document.data.get("kind"))
 
     @property
-    def created(self) -> str:
+    def creation_time(self) -> str:
         """When the cluster got it; "" for a file."""
         metadata = self.document.data.get("metadata")
         time = metadata.get("creationTimestamp") if isinstance(metadata, dict) else None
@@ -50,7 +50,7 @@ class Stated(Generic[V]):
         """What documents of one kind are ordered by; `preferred` kinds are those of the settings."""
         first = self.shipped != (self.key in preferred)
         source = (self.document.origin, self.document.index)
-        return (not first, self.created, self.value.name, self.sort, source)
+        return (not first, self.creation_time, self.value.name, self.sort, source)
 
 
 Document = Stated[Interface] | Stated[Profile]

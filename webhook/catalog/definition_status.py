@@ -1,4 +1,4 @@
-"""What became of each definition where several are of one kind, for its author and its status."""
+"""Reports which of several definitions of a kind decides, for its author and its status."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from webhook.interface.interface import Interface
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One document: the versions that it decides on, and why another one decides on the rest.
+class DefinitionStatus:
+    """One document: the versions that it decides on, and why another one decides on the others.
 
-    `because` is empty for a document that decides wherever it could.
+    `because` is empty for a document that decides on all its versions.
     """
 
     document: Document
@@ -22,7 +22,7 @@ class Standing:
     because: str = ""
 
     def notes(self) -> Iterator[Problem]:
-        """What the author of a given document is told when another one decides."""
+        """Yield the note to the author of a given document for which another one decides."""
         stated = self.document
         if stated.shipped or not self.because:
             return
@@ -40,17 +40,17 @@ SHIPPED = "the shipped one decides"
 
 
 def is_interface(stated: Document) -> bool:
-    """Whether it says where pods are."""
+    """Return whether the document is an interface, which has the paths of pods."""
     return isinstance(stated.value, Interface)
 
 
 def reason_of(stated: Document, rival: Document | None) -> str:
-    """Why `rival` decides and not `stated`; None: what decides has nothing of the kind."""
+    """Return why `rival` decides, not `stated`. None: the deciding definition has no such document."""
     if rival is None:
         return "the definition that decides goes without"
     name = f"{rival.sort} {rival.value.name or rival.document.origin}"
     if rival.shipped != stated.shipped:
         return SHIPPED if rival.shipped else f"the settings prefer {name}"
-    if stated.created != rival.created:
+    if stated.creation_time != rival.creation_time:
         return f"{name} is older and decides"
     return f"{name} is the first by name and decides"

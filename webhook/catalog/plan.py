@@ -4,82 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.server_defaults import KindDefaults
-from webhook.evaluation.state import Evaluation
-from webhook.fields import companions
-from webhook.fields.annotation_items import AnnotationItemsField
-from webhook.fields.derived import DerivedField
-from webhook.fields.gpu.workload_total import TotalGpusField
-from webhook.fields.inherited import InheritedField
-from webhook.fields.notation import form_of
-from webhook.fields.preemptibility import PreemptibilityField
-from webhook.fields.priority import PriorityField
-from webhook.fields.registry import POD_BINDINGS, Given
-from webhook.fields.replicas import ScaleField
-from webhook.fields.steps import Steps, steps_of
-from webhook.fields.unmapped import NothingField, RefusedDefault
-from webhook.fields.workload import WorkloadField
-from webhook.fields.workload_paths import (
-    nowhere,
-    place_of_every_kind,
-    places_in,
-    places_of,
-    scale_places,
-    scale_writes,
-    shadow,
-    sum_of_scales,
-    unlimited_in,
-    writes_in,
-)
-from webhook.interface.profile import FieldPlaces
+from webhook.fields.companions import ordered_fields
+from webhook.fields.handler import CompiledField, FieldHandler, FieldSource
+from webhook.fields.registry import POD_HANDLERS, WORKLOAD_HANDLERS
+from webhook.fields.steps import Fields, Steps, steps_of
+from webhook.fields.unmapped import ForbiddenDefault, ForbiddenRule
 from webhook.pods.definition import Definition
-from webhook.policy.combine import GUARDED, Constraint, Effective, Leaf, combine, view
-from webhook.policy.merge_components import united, united_attributes
+from webhook.pods.pod_view import PodView
+from webhook.policy.combine import GUARDED, Effective, Leaf, combine, view
+from webhook.policy.merge_components import merge_leaf
 from webhook.policy.policy import Asset, Policy
-from webhook.policy.row import (
-    NOTHING,
-    POD,
-    PREEMPTIBILITY,
-    PRIORITY,
-    SCALE,
-    SERVING_PORT,
-    TOTAL_GPUS,
-    WORKLOAD,
-    WORKLOAD_ITEMS,
-    Field,
-)
+from webhook.policy.row import Field
+from webhook.policy.rules.requirements import Required
 from webhook.policy.table import TABLE
+
+Pods = Sequence[PodView]
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a set of policies means for one kind; pods are compiled per component and roles."""
+    """The compiled policies for one kind. Pods are compiled per component and roles."""
 
     definition: Definition
     policies: tuple[Policy, ...]
     combination: str
     assets: Mapping[str, Asset]
-    vocabulary: Vocabulary
+    config: InstallationConfig
     server: KindDefaults
-    workload: Steps = field(default_factory=Steps)
+    workload: Steps[Pods] = field(default_factory=Steps)
     strict: bool = False
-    pods: dict[tuple[str, tuple[str, ...]], Steps] = field(default_factory=dict)
+    pods: dict[tuple[str, tuple[str, ...]], Steps[PodView]] = field(default_factory=dict)
 
     def effective(self, component: str, roles: tuple[str, ...]) -> dict[str, Leaf]:
-        """The effective policy of one component."""
+        """Return the effective policy of one component."""
         views = [view(policy, roles, component) for policy in self.policies]
         return combine(views, self.combination, self.assets)
 
-    def pod(self, component: str, roles: tuple[str, ...]) -> Steps:
-        """The compiled steps for the pods of one component."""
+    def source(
+        self,
+        row: Field,
+        effective: Effective,
+        component: str = "",
+        roles: tuple[str, ...] = (),
+    ) -> FieldSource:
+        """Return the source of a field. One that no policy names has no rules."""
+        leaf = effective.get(row.path, Leaf(row.path))
+        definition, server, config = self.definition, self.server, self.config
+        return FieldSource(row, leaf, effective, component, roles, definition, server, config)
+
+    def pod(self, component: str, roles: tuple[str, ...]) -> Steps[PodView]:
+        """Return the compiled steps for the pods of one component."""
         key = (component, roles)
         steps = self.pods.get(key)
         if steps is None:
             effective = self.effective(component, roles)
-            steps = self.pods[key] = pod_steps(self, effective, component)
+            steps = self.pods[key] = pod_steps(self, effective, component, roles)
         return steps
 
 
@@ -88,16 +71,16 @@ def compile_plan(
     definition: Definition,
     combination: str = GUARDED,
     assets: Mapping[str, Asset] | None = None,
-    vocabulary: Vocabulary | None = None,
+    config: InstallationConfig | None = None,
     server: KindDefaults | None = None,
 ) -> Plan:
-    """The plan of these policies for one kind and version."""
+    """Return the plan of these policies for one kind and version."""
     plan = Plan(
         definition,
         tuple(policies),
         combination,
         assets or {},
-        vocabulary or Vocabulary(),
+        config or InstallationConfig(),
         server or KindDefaults(),
     )
     plan.strict = any(not policy.tolerates_existing for policy in policies)
@@ -108,7 +91,7 @@ def compile_plan(
 
 
 def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]:
-    """Every pair of component with pods and roles that the definition knows in advance."""
+    """Return every pair of component with pods and roles that the definition knows in advance."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for component in definition.interface.components:
         if not component.has_pods:
@@ -124,259 +107,148 @@ def component_roles(definition: Definition) -> list[tuple[str, tuple[str, ...]]]
     return found
 
 
-def pod_binding(
-    plan: Plan, row: Field, leaf: Leaf, effective: Effective, component: str = ""
-) -> Any:
-    """The binding of one field for the pods of a component; None where they do not carry it."""
-    given = Given(row, leaf, effective, component, plan.definition, plan.server, plan.vocabulary)
-    return POD_BINDINGS[row.shape](given)
-
-
-WORKLOAD_SHAPES = frozenset(
-    {
-        NOTHING,
-        PREEMPTIBILITY,
-        PRIORITY,
-        SCALE,
-        SERVING_PORT,
-        TOTAL_GPUS,
-        WORKLOAD,
-        WORKLOAD_ITEMS,
-    }
-)
-OF_EVERY_KIND = frozenset({PREEMPTIBILITY, PRIORITY, WORKLOAD_ITEMS})
-POD_SHAPES = frozenset(POD_BINDINGS)
-
-
-def named_rows(effective: Effective, shapes: frozenset[str]) -> Iterable[Field]:
-    """The rows of the table that the policy names, itself or by an attribute, in table order."""
-    owners = {TABLE.owner(path).path for path in effective}
-    return (row for row in TABLE.fields.values() if row.path in owners and row.shape in shapes)
-
-
-def pod_steps(plan: Plan, effective: Effective, component: str) -> Steps:
+def pod_steps(
+    plan: Plan, effective: Effective, component: str, roles: tuple[str, ...]
+) -> Steps[PodView]:
     """Compile the pod fields of one component."""
-    bindings: dict[str, Any] = {}
-    forbidden = {
-        each.field
-        for each in plan.definition.profile.forbidden_fields
-        if each.unless not in plan.vocabulary.features
-    }
-    for row in named_rows(effective, POD_SHAPES):
-        leaf = effective.get(row.path, Leaf(row.path))
+    fields: Fields[PodView] = {}
+    forbidden = forbidden_fields(plan, effective)
+    for row in named_rows(effective):
+        source = plan.source(row, effective, component, roles)
         if row.path in forbidden:
-            rest = tuple(each for each in leaf.constraints if each.rule != "required")
-            leaf = replace(leaf, items=(), constraints=rest)
-        binding = pod_binding(plan, row, leaf, effective, component)
-        if binding is not None:
-            bindings[row.path] = binding
-    steps = steps_of(bindings, lambda path: empty_pod_binding(plan, path))
-    return without_forbidden(steps, effective, forbidden)
+            rest = tuple(each for each in source.leaf.constraints if not each.type.requires_value)
+            source = replace(source, leaf=replace(source.leaf, items=(), constraints=rest))
+        field = POD_HANDLERS[row.shape].compile(source)
+        if field is not None:
+            fields[row.path] = field
+
+    def unnamed(path: str) -> CompiledField[PodView] | None:
+        handler = handler_feeding_defaults(path, POD_HANDLERS)
+        return None if handler is None else handler.compile(plan.source(TABLE.fields[path], {}))
+
+    return without_forbidden(steps_of(fields, unnamed), forbidden)
 
 
-def without_forbidden(steps: Steps, effective: Effective, forbidden: set[str]) -> Steps:
-    """The steps without defaults for fields that the kind refuses, and a warning for each.
-
-    Nobody can meet `required` there: that is a warning too.
-    """
-    named = [effective[path] for path in sorted(forbidden & set(effective))]
-    warned = tuple(
-        ForbiddenDefault(each.path) for each in named if each.default is not None or each.items
+def forbidden_fields(plan: Plan, effective: Effective) -> dict[str, Leaf]:
+    """Return the leaves of fields that the kind refuses, by path."""
+    sources = (
+        plan.source(TABLE.fields[path], effective)
+        for path in sorted(effective)
+        if path in TABLE.fields
     )
-    unmet = tuple(ForbiddenRule(each.path, each.of("required")) for each in named)
-    unmet = tuple(each for each in unmet if each.constraints)
+    return {each.row.path: each.leaf for each in sources if each.is_forbidden()}
+
+
+Handler = TypeVar("Handler", bound=FieldHandler[Any])
+
+
+def handler_feeding_defaults(path: str, handlers: Mapping[str, Handler]) -> Handler | None:
+    """Return the handler of a field that defaults are computed from though no policy names it."""
+    row = TABLE.fields.get(path)
+    handler = None if row is None else handlers.get(row.shape)
+    return handler if handler is not None and handler.feeds_defaults else None
+
+
+def named_rows(effective: Effective) -> Iterable[Field]:
+    """Return the rows with a pod handler that the policy names, also by an attribute, in table order."""
+    owners = {TABLE.owner(path).path for path in effective}
+    rows = (row for row in TABLE.fields.values() if row.path in owners)
+    return (row for row in rows if row.shape in POD_HANDLERS)
+
+
+def without_forbidden(steps: Steps[PodView], forbidden: Mapping[str, Leaf]) -> Steps[PodView]:
+    """Return the steps without defaults for fields that the kind refuses, with a warning for each.
+
+    Nobody can satisfy `required` there, so that is a warning too.
+    """
+    rows = {path: TABLE.fields[path] for path in forbidden}
+    unmet: list[CompiledField[PodView]] = [
+        ForbiddenRule(rows[path], rules)
+        for path, leaf in forbidden.items()
+        if (rules := leaf.of(Required))
+    ]
+    warned: list[CompiledField[PodView]] = [
+        ForbiddenDefault(rows[path])
+        for path, leaf in forbidden.items()
+        if leaf.default is not None or leaf.items
+    ]
     if unmet:
         steps = replace(steps, final=(*steps.final, *unmet))
     if not warned:
         return steps
     return replace(
         steps,
-        fill=(*(each for each in steps.fill if each.field.path not in forbidden), *warned),
-        fixed=tuple(each for each in steps.fixed if each.field.path not in forbidden),
-        needed=tuple(each for each in steps.needed if each.field.path not in forbidden),
+        fill=(*(each for each in steps.fill if each.row.path not in forbidden), *warned),
+        locked=tuple(each for each in steps.locked if each.row.path not in forbidden),
+        needed=tuple(each for each in steps.needed if each.row.path not in forbidden),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ForbiddenDefault:
-    """Stands in place of a default that the kind would refuse, and says so."""
-
-    path: str
-
-    def fill(self, view: Any, ev: Evaluation) -> None:
-        """Write nothing and tell."""
-        ev.warn("forbidden-default", self.path, (), ev.request.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class ForbiddenRule:
-    """Replaces `required` on a field that the kind refuses: a warning."""
-
-    path: str
-    constraints: tuple[Constraint, ...]
-
-    @property
-    def field(self) -> Field:
-        """The row of the field."""
-        return TABLE.fields[self.path]
-
-    def final(self, view: Any, ev: Evaluation) -> None:
-        """Report the rule; nothing can be refused."""
-        source = self.constraints[0].source
-        ev.warn("forbidden-rule", self.path, (), ev.request.kind, source=source)
-
-
-def empty_pod_binding(plan: Plan, path: str) -> Any:
-    """A binding without rules, to read a field that only a computed default names."""
-    row = TABLE.fields.get(path)
-    if row is None or row.shape not in POD_SHAPES or row.items is not None:
-        return None
-    return pod_binding(plan, row, Leaf(path), {})
-
-
-def workload_steps(plan: Plan) -> Steps:
-    """Compile the fields of the workload as a whole; every component's rules bind them."""
+def workload_steps(plan: Plan) -> Steps[Pods]:
+    """Compile the fields of the workload as a whole. The rules of every component apply."""
     pairs = component_roles(plan.definition) or [("", ("worker",))]
     known = [(component, roles, plan.effective(component, roles)) for component, roles in pairs]
-    effectives = [effective for _, _, effective in known]
-    bindings: dict[str, Any] = {}
-    refused: list[Any] = []
-    rows = (row for row in TABLE.fields.values() if concerns(plan, row))
+    rows = [row for row in TABLE.fields.values() if concerns(plan, row)]
+    rows = [row for row in rows if row.shape in WORKLOAD_HANDLERS]
+    effective = merged(rows, [each for _, _, each in known])
+    fields: Fields[Pods] = {}
+    refused: list[ForbiddenDefault[Pods]] = []
     for row in sorted(rows, key=lambda row: waits(plan, row)):
-        if row.shape == SCALE:
-            bindings |= scale_fields(plan, row, known)
-        elif row.shape == WORKLOAD_ITEMS:
-            leaves = united_attributes(row, effectives)
-            leaf = united(row.path, effectives)
-            if leaf is not None or leaves:
-                bindings[row.path] = AnnotationItemsField(row, leaf or Leaf(row.path), leaves)
-        elif row.shape in WORKLOAD_SHAPES and not lies_in_pods(plan, row):
-            leaf = united(row.path, effectives)
-            if leaf is not None and refuses_default(plan, row, leaf):
-                leaf = replace(leaf, default=None)
-                refused.append(RefusedDefault(row))
-            if leaf is not None:
-                bindings[row.path] = workload_binding(plan, row, leaf)
-        elif row.shape == POD and row.path in plan.definition.profile.fields:
-            leaf, held = united(row.path, effectives), plan.definition.profile.fields[row.path]
-            if leaf is not None:
-                filled = shadow(plan.definition, plan.server, held)
-                places = places_in(held, plan.definition.profile)
-                bindings[row.path] = InheritedField(row, leaf, places, filled)
+        handler = WORKLOAD_HANDLERS[row.shape]
+        if handler.by_component:
+            for component, roles, own in known:
+                source = plan.source(row, own, component, roles)
+                field = handler.compile(source) if row.path in own else None
+                if field is not None:
+                    fields[f"{row.path}:{component}:{roles}"] = field
+        elif not effective.keys().isdisjoint(leaves_of(row)):
+            source = plan.source(row, effective)
+            field = handler.compile(source)
+            if field is not None:
+                fields[row.path] = field
+                refused += [ForbiddenDefault(row)] if handler.refuses_default(source) else []
 
-    def other(path: str) -> Any:
-        return empty_workload_binding(plan, path)
+    def unnamed(path: str) -> CompiledField[Pods] | None:
+        handler = handler_feeding_defaults(path, WORKLOAD_HANDLERS)
+        return None if handler is None else handler.compile(plan.source(TABLE.fields[path], {}))
 
-    companions.join_targets(bindings, other)
-    ordered = tuple(companions.ordered(bindings, other))
-    steps = steps_of(bindings, other)
+    steps = steps_of(fields, unnamed)
+    ordered = ordered_fields(fields, lambda path: plan.source(TABLE.fields[path], effective))
     return replace(steps, fill=(*steps.fill, *refused), final=(*steps.final, *ordered))
 
 
-def concerns(plan: Plan, row: Field) -> bool:
-    """Whether a field is for this kind: by its workload type, or because the kind has a place.
+def leaves_of(row: Field) -> list[str]:
+    """Return the paths by which policies name a field, itself or by an attribute."""
+    attributes = row.items.attributes if row.items is not None else ()
+    return [row.path, *(f"{row.path}.{each.name}" for each in attributes)]
 
-    What is for other types alone is no more to be told here than a policy for other types. Of what
-    only wraps others nothing is asked but what all objects carry; the wrapped ones have the rest.
+
+def merged(rows: Iterable[Field], effectives: Sequence[Effective]) -> dict[str, Leaf]:
+    """Return the leaves of these fields, merged over all components."""
+    paths = (path for row in rows for path in leaves_of(row))
+    found = {path: merge_leaf(path, effectives) for path in paths}
+    return {path: leaf for path, leaf in found.items() if leaf is not None}
+
+
+def concerns(plan: Plan, row: Field) -> bool:
+    """Return whether a field is for this kind: by its workload type, or because the kind has a path.
+
+    A field of other types needs no report here, like a policy for other types. For a kind that only
+    wraps others, only fields that all objects have count; the wrapped objects have the rest.
     """
     profile = plan.definition.profile
-    if plan.definition.only_wraps and row.shape not in OF_EVERY_KIND and not row.at:
+    handler = WORKLOAD_HANDLERS.get(row.shape)
+    of_every_kind = row.at or (handler is not None and handler.of_every_kind)
+    if plan.definition.only_wraps and not of_every_kind:
         return row.path in profile.fields
     named = not profile.workload_type or profile.workload_type in row.types
     return named or row.path in profile.fields
 
 
 def waits(plan: Plan, row: Field) -> bool:
-    """Whether a default of a field depends on what others may write first."""
-    held = plan.definition.profile.fields.get(row.path)
-    if held is None:
+    """Return whether a default of a field depends on values that others may write first."""
+    paths = plan.definition.profile.fields.get(row.path)
+    if paths is None:
         return False
-    selects = any("select(" in each.text for each in held.write)
-    return selects or held.only_with is not None or held.not_with is not None
-
-
-def scale_fields(
-    plan: Plan, row: Field, known: Sequence[tuple[str, tuple[str, ...], Effective]]
-) -> dict[str, ScaleField]:
-    """The bindings of replicas for each component and role that a policy bounds."""
-    found = {}
-    for component, roles, effective in known:
-        if row.path in effective:
-            locate = scale_places(plan.definition, component, roles)
-            name = f"{row.path}:{component}:{roles}"
-            found[name] = ScaleField(row, effective[row.path], locate, component, roles)
-    return found
-
-
-def refuses_default(plan: Plan, row: Field, leaf: Leaf) -> bool:
-    """Whether the kind would refuse the default: the field, or this value of it."""
-    if leaf.default is None or row.shape != WORKLOAD:
-        return False
-    profile = plan.definition.profile
-    if any(
-        each.field == row.path and each.unless not in plan.vocabulary.features
-        for each in profile.forbidden_fields
-    ):
-        return True
-    held = profile.fields.get(row.path)
-    if held is None or not held.allows:
-        return False
-    parse = row.reading().parse
-    return leaf.default.value not in {parse(each, None) for each in held.allows}
-
-
-def lies_in_pods(plan: Plan, row: Field) -> bool:
-    """Whether the kind has this field in the main containers of its pods."""
-    held = plan.definition.profile.fields.get(row.path)
-    return held is not None and bool(held.main_port)
-
-
-def empty_workload_binding(plan: Plan, path: str) -> Any:
-    """A binding without rules, to read a field that only a computed default names."""
-    row = TABLE.fields.get(path)
-    if row is None or row.shape != WORKLOAD:
-        return None
-    return workload_binding(plan, row, Leaf(path))
-
-
-def workload_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
-    """The binding of one workload-level field on this kind."""
-    profile = plan.definition.profile
-    match row.shape:
-        case "priority":
-            return PriorityField(row, leaf, places_of(profile.second_priority_places))
-        case "preemptibility":
-            return PreemptibilityField(row, leaf, places_of(profile.second_priority_places))
-        case "nothing":
-            return NothingField(row, leaf)
-        case "total-gpus":
-            words = plan.vocabulary
-            return TotalGpusField(row, leaf, words.gpu_resources, words.gpu_classes)
-        case _:
-            return plain_binding(plan, row, leaf)
-
-
-def plain_binding(plan: Plan, row: Field, leaf: Leaf) -> Any:
-    """The binding of one scalar of the workload: where all kinds, this kind or none has it."""
-    if row.at and row.shape == WORKLOAD:
-        common = place_of_every_kind(row.at)
-        return WorkloadField(row, leaf, common, common)
-    held = plan.definition.profile.fields.get(row.path)
-    if held is None:
-        return WorkloadField(row, leaf, nowhere, None)
-    if held.derived is not None:
-        return DerivedField(row, leaf, held.derived)
-    return placed_binding(plan, row, leaf, held)
-
-
-def placed_binding(plan: Plan, row: Field, leaf: Leaf, held: FieldPlaces) -> WorkloadField:
-    """The binding of a field that the profile has places for."""
-    form = form_of(row.reading(), held.written)
-    filled = form.filled(shadow(plan.definition, plan.server, held))
-    if held.scale_of is not None:
-        write = scale_writes(plan.definition, held.scale_of)
-        return WorkloadField(row, leaf, sum_of_scales(held.scale_of), write, filled, form)
-    write = writes_in(held, plan.definition)
-    unlimited = unlimited_in(held, plan.definition) if held.absent_is_unlimited else None
-    places = places_in(held, plan.definition.profile)
-    return WorkloadField(row, leaf, places, write, filled, form, unlimited)
+    selects = any("select(" in each.text for each in paths.write)
+    return selects or paths.only_with is not None or paths.not_with is not None

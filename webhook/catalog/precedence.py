@@ -1,4 +1,4 @@
-"""Of several documents of one name one counts: a file's, then a ConfigMap's, then the cluster's own."""
+"""Chooses among documents of one name: a file's, then a ConfigMap's, then the cluster's own."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ Name = tuple[str, ...]
 
 
 def order(key: Key) -> tuple[bool, Key]:
-    """What documents are sorted by: the first of one name counts, in every process the same."""
+    """Return the sort key of a document. The first of one name counts, in every process the same."""
     return not is_enclosed(key), key
 
 
 def hidden(given: Documents, several: Mapping[Key, Documents]) -> dict[Key, Problem]:
-    """What is told of each document whose name one before it has; `given` are those of files."""
-    taken = dict(named(given))
+    """Return a problem for each document whose name an earlier one has. `given` are those of files."""
+    taken = dict(name_documents(given))
     found: dict[Key, Problem] = {}
     for key in sorted(several, key=order):
-        names = dict(named(several[key]))
+        names = dict(name_documents(several[key]))
         before = [name for name in names if name in taken]
         if before:
-            found[key] = told(origin_of(key), before[0], taken[before[0]])
+            found[key] = hidden_problem(origin_of(key), before[0], taken[before[0]])
         else:
             taken |= names
     return found
 
 
-def told(origin: str, name: Name, winner: str) -> Problem:
-    """What is told of a document that does not count."""
+def hidden_problem(origin: str, name: Name, winner: str) -> Problem:
+    """Return the problem of a document that does not count."""
     path = "spec.meta.id" if name[0] == ASSET else "metadata.name"
     found = f"the name of {winner}, which comes first"
     return Problem(origin, path, found, "delete one of the two, or rename it", HIDDEN)
 
 
-def named(documents: Documents) -> Iterator[tuple[Name, str]]:
-    """The name of each document, and where it is from.
+def name_documents(documents: Documents) -> Iterator[tuple[Name, str]]:
+    """Yield the name and the origin of each document.
 
-    Definitions of one name for two kinds have nothing to do with each other: both count.
+    Definitions of two kinds may have one name: both count.
     """
     for policy in documents.policies:
         yield ("policy", policy.scope, policy.namespace, policy.name), policy.origin

@@ -1,8 +1,9 @@
-"""The catalog of documents that come and go: a broken one keeps the last that was good.
+"""Keeps the catalog of documents that change at run time.
 
-Files are read whole or not at all, since their author is there to be told. In a cluster a document
-may be broken while nobody looks: its last good version stays in force, and its status says so. So
-does an asset that is gone while a policy imposes it. What cannot be put together at all changes nothing.
+Files are read whole or not at all, because their author sees the error. In a cluster nobody may
+notice a broken document. Its last good version stays in force, and its status reports that. The
+same goes for a deleted asset that a policy imposes. A set of documents that cannot be combined
+changes nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.catalog.build import Choices, Documents, add, assemble, joined
+from webhook.catalog.build import Choices, Documents, add, assemble, merge_documents
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.definition_order import KindName
 from webhook.catalog.precedence import hidden, order
@@ -24,14 +25,12 @@ from webhook.jq.expressions import Compile
 
 Key = enclosed.Key
 Schemas = Callable[[Collection[KindName]], Sequence[KindSchema]]
-"""What is known of the schemas of these kinds, and of others that hold pods."""
+"""Returns the known schemas of these kinds, and of others with pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a document, read: `number` is the generation that the API server counts, in
-    texts a number of the content.
-    """
+    """One version of a document. `number` is its generation, for texts a number of the content."""
 
     data: Any
     number: int
@@ -39,27 +38,27 @@ class Version:
 
     @property
     def is_good(self) -> bool:
-        """Whether it can be used by itself."""
-        return not self.documents.failed
+        """Whether it has no errors of its own."""
+        return not self.documents.has_errors
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What became of one document: the generation in force, 0 for none, and what is wrong."""
+class DocumentStatus:
+    """The status of one document: its generation, the generation in force (0 for none), and problems."""
 
-    seen: int
+    observed: int
     in_force: int
     problems: tuple[Problem, ...] = ()
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the document is in force as it is."""
-        return self.seen == self.in_force
+        """Whether the current generation is in force."""
+        return self.observed == self.in_force
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What does not come from the cluster, and everything else that a catalog needs."""
+    """Documents from elsewhere, and all other inputs of a catalog."""
 
     shipped: Documents
     given: Documents
@@ -70,21 +69,21 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A catalog, None where nothing may change, and what is to be told of each document."""
+    """A catalog, None if nothing may change, and the status of each document."""
 
     catalog: Catalog | None
-    standings: Mapping[Key, Standing]
+    statuses: Mapping[Key, DocumentStatus]
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(slots=True)
-class Living:
-    """The documents of a cluster as they were last seen, and their last good versions.
+class WatchedDocuments:
+    """The current documents of a cluster, and their last good versions.
 
-    These are in force but for `hidden` ones, whose name a document has that comes before.
+    The good versions are in force, except `hidden` ones: an earlier document has their name.
     """
 
-    seen: dict[Key, Version] = field(default_factory=dict)
+    observed: dict[Key, Version] = field(default_factory=dict)
     good: dict[Key, Version] = field(default_factory=dict)
     hidden: Mapping[Key, Problem] = field(default_factory=dict)
     started: bool = False
@@ -97,26 +96,26 @@ class Living:
         schemas: Schemas = lambda _: (),
         generation: int = 1,
     ) -> Outcome:
-        """The first catalog of a process; `remembered` are documents that others have had in force.
+        """Return the first catalog of a process. `remembered` are documents of other processes.
 
-        Where something is wrong with what is there, these count as seen before, so that who starts
-        now judges as those who have lived through it.
+        If a current document has a problem, the remembered ones count as read before, so that a new
+        process decides like one that has read them.
         """
         outcome = self.take(documents, fixed, schemas, generation)
         whole = outcome.catalog is not None
-        if not remembered or (whole and all(e.is_accepted for e in outcome.standings.values())):
+        if not remembered or (whole and all(e.is_accepted for e in outcome.statuses.values())):
             return outcome
-        self.seen, self.good, self.started = {}, {}, False
+        self.observed, self.good, self.started = {}, {}, False
         before = self.take(remembered, fixed, schemas, generation)
         after = self.take(documents, fixed, schemas, generation)
         return replace(after, catalog=after.catalog or before.catalog)
 
     def in_force(self) -> dict[Key, Any]:
-        """The last good versions as plain JSON, to be remembered."""
-        return {key: enclosed.kept(each.data) for key, each in self.good.items()}
+        """Return the last good versions as plain JSON, to be stored."""
+        return {key: enclosed.to_plain_json(each.data) for key, each in self.good.items()}
 
     def counting(self) -> list[Documents]:
-        """What is in force, the first first."""
+        """Return the documents in force, in order."""
         return [
             self.good[key].documents for key in sorted(self.good.keys() - self.hidden, key=order)
         ]
@@ -128,25 +127,27 @@ class Living:
         schemas: Schemas = lambda _: (),
         generation: int = 1,
     ) -> Outcome:
-        """The catalog with these objects in place of all before; what did not change is not read.
+        """Return the catalog with these objects instead of all earlier ones. Unchanged ones are not parsed.
 
-        Before the first catalog there is no last good version: then broken documents are left out.
+        Before the first catalog there is no last good version: broken documents are left out.
         """
-        self.seen = {key: self.version(key, data, fixed) for key, data in documents.items()}
+        self.observed = {key: self.version(key, data, fixed) for key, data in documents.items()}
         for key in enclosed.still_there(self.good, documents):
-            self.seen[key] = self.good[key]
-        before = {key: each for key, each in self.good.items() if key in self.seen}
-        chosen = {key: each if each.is_good else before.get(key) for key, each in self.seen.items()}
-        told: dict[Key, list[Problem]] = {
-            key: list(each.documents.problems) for key, each in self.seen.items()
+            self.observed[key] = self.good[key]
+        before = {key: each for key, each in self.good.items() if key in self.observed}
+        chosen = {
+            key: each if each.is_good else before.get(key) for key, each in self.observed.items()
         }
-        origins = {origin_of(key): key for key in self.seen}
-        known = schemas(kinds_of(fixed, (*self.seen.values(), *before.values())))
+        problems_by_key: dict[Key, list[Problem]] = {
+            key: list(each.documents.problems) for key, each in self.observed.items()
+        }
+        origins = {origin_of(key): key for key in self.observed}
+        known = schemas(kinds_of(fixed, (*self.observed.values(), *before.values())))
         while True:
             candidates = {key: each.documents for key, each in chosen.items() if each is not None}
             lost = hidden(fixed.given, candidates)
             kept = [candidates[key] for key in sorted(candidates.keys() - lost, key=order)]
-            whole = joined([without_problems(each) for each in (fixed.given, *kept)])
+            whole = merge_documents([without_problems(each) for each in (fixed.given, *kept)])
             catalog, problems = assemble(
                 fixed.shipped,
                 whole,
@@ -155,26 +156,26 @@ class Living:
                 generation,
                 fixed.compile_jq,
                 known,
-                living=True,
+                watched=True,
             )
             errors = [each for each in problems if each.severity == "error"]
             if catalog is not None:
                 self.good = {key: each for key, each in chosen.items() if each is not None}
                 self.hidden, self.started = lost, True
-                return Outcome(catalog, self.standings(told, problems, origins), problems)
+                return Outcome(catalog, self.statuses(problems_by_key, problems, origins), problems)
             guilty = {origins[each.origin] for each in errors if each.origin in origins}
             for each in errors:
                 if each.origin in origins:
-                    told[origins[each.origin]].append(each)
-            if guilty and self.replaced(chosen, before, guilty):
+                    problems_by_key[origins[each.origin]].append(each)
+            if guilty and self.restore_last_good(chosen, before, guilty):
                 continue
-            if not self.brought_back(chosen):
-                return Outcome(None, self.standings(told, (), origins), problems)
+            if not self.restore_assets(chosen):
+                return Outcome(None, self.statuses(problems_by_key, (), origins), problems)
 
-    def replaced(
+    def restore_last_good(
         self, chosen: dict[Key, Version | None], before: Mapping[Key, Version], guilty: set[Key]
     ) -> bool:
-        """Put the last good version in place of what does not fit; whether that changed anything."""
+        """Replace unusable documents by their last good version. Return whether that changed anything."""
         changed = False
         for key in guilty:
             other = before.get(key)
@@ -184,10 +185,10 @@ class Living:
             chosen[key] = other if chosen[key] is not other else None
         return changed
 
-    def brought_back(self, chosen: dict[Key, Version | None]) -> bool:
-        """Put back the assets that were there before; whether that changed anything.
+    def restore_assets(self, chosen: dict[Key, Version | None]) -> bool:
+        """Restore the assets that were there before. Return whether that changed anything.
 
-        Nobody may freeze all documents by taking away one that another needs.
+        Otherwise anyone could block all documents by deleting an asset that another one needs.
         """
         lost = {
             key: each
@@ -198,8 +199,8 @@ class Living:
         return bool(lost)
 
     def version(self, key: Key, data: Any, fixed: Fixed) -> Version:
-        """A document, read; one that did not change was read before."""
-        known = self.seen.get(key)
+        """Return a parsed document, from the cache if it did not change."""
+        known = self.observed.get(key)
         if known is not None and known.data == data:
             return known
         documents = Documents()
@@ -210,39 +211,39 @@ class Living:
         add(documents, source, context, shipped=False, compile_jq=fixed.compile_jq)
         return Version(data, number_of(data), documents)
 
-    def standings(
+    def statuses(
         self,
-        told: Mapping[Key, Sequence[Problem]],
+        problems_by_key: Mapping[Key, Sequence[Problem]],
         problems: Iterable[Problem],
         origins: Mapping[str, Key],
-    ) -> dict[Key, Standing]:
-        """What is said of each document."""
-        more: dict[Key, list[Problem]] = {key: list(each) for key, each in told.items()}
+    ) -> dict[Key, DocumentStatus]:
+        """Return the status of each document."""
+        more: dict[Key, list[Problem]] = {key: list(each) for key, each in problems_by_key.items()}
         for each in (*problems, *self.hidden.values()):
             if each.origin in origins:
                 more[origins[each.origin]].append(each)
         return {
-            key: Standing(each.number, self.number_in_force(key), unique(more[key]))
-            for key, each in self.seen.items()
+            key: DocumentStatus(each.number, self.number_in_force(key), unique(more[key]))
+            for key, each in self.observed.items()
         }
 
     def number_in_force(self, key: Key) -> int:
-        """The generation of a document that is judged by, 0 for none."""
+        """Return the generation of a document that is in force, 0 for none."""
         version = None if key in self.hidden else self.good.get(key)
         return version.number if version is not None else 0
 
 
 def kinds_of(fixed: Fixed, versions: Iterable[Version]) -> set[KindName]:
-    """The kinds that some definition is of."""
+    """Return the kinds with a definition."""
     several = (fixed.shipped, fixed.given, *(each.documents for each in versions))
     return {stated.key for each in several for stated in each.interfaces}
 
 
 def unique(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each problem once."""
+    """Return the problems without duplicates."""
     return tuple(dict.fromkeys(problems))
 
 
 def without_problems(documents: Documents) -> Documents:
-    """The same without what was already told of it."""
+    """Return the documents without their own problems, which are already reported."""
     return replace(documents, problems=[])

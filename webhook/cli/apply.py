@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from webhook.cases.run_offline import Place, Verdict, judge, manifests_of, references_of
+from webhook.cases.run_offline import Place, Verdict, evaluate_manifest, manifests_of, references_of
 from webhook.cli import loading, outcomes, report
 from webhook.cli.outcomes import Tally
 from webhook.evaluation.outcome import REFUSED
@@ -39,15 +39,16 @@ def apply(
     strict: outcomes.Strict = False,
     partial: outcomes.Partial = False,
 ) -> None:
-    """Complete manifests by the policies, or refuse them: what the cluster would decide.
+    """Show what the webhook would decide about manifests: add defaults, or refuse them.
 
-    Completed manifests go to stdout, all of them or none; with --partial those that are not
-    refused. Violations, warnings and a closing summary go to stderr. An object is allowed,
-    refused, or not evaluated, with the reason. Every namespace counts as governed but the
-    cluster's own and those labelled otherwise, and the built-in system policy applies.
+    Prints the completed manifests to stdout: all of them, or none if one is refused. With
+    --partial it prints those that are not refused. Violations, warnings and a summary go to
+    stderr. An object is allowed, refused, or not evaluated, with the reason. All namespaces
+    count as governed, except the cluster's own and those with another value of the label
+    podgate.dev/governed. The built-in system policy applies.
 
-    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal by
-    default, 2: bad input.
+    Exit code 0: nothing that --fail-on names occurred, 1: something did (by default a
+    refusal), 2: bad input.
     """
     try:
         failing = outcomes.failing_on(fail_on, strict=strict)
@@ -84,19 +85,19 @@ def run(
     partial: bool,
     assumed: bool,
 ) -> int:
-    """Judge every manifest; the exit code."""
-    loading.checked(output, (YAML, *report.FORMATS), "--output")
+    """Evaluate every manifest; return the exit code."""
+    loading.check_choice(output, (YAML, *report.FORMATS), "--output")
     catalog = loading.catalog_of(sources, tally)
     documents, problems = read_all(files, kubernetes=True)
     objects, more = manifests_of(documents)
     problems += more
-    loading.tell(problems)
+    loading.print_problems(problems)
     references = references_of(objects, place)
     verdicts: list[Verdict] = []
     faults = loading.Faults()
     for source, raw in objects:
-        with faults.kept(source):
-            verdicts.append(judge(raw, source, catalog, references, place))
+        with faults.report_faults(source):
+            verdicts.append(evaluate_manifest(raw, source, catalog, references, place))
     tally.take_faults(faults.count)
     if output == YAML:
         report.show_manifests(verdicts, faults, partial=partial, failed=bool(problems))

@@ -21,14 +21,16 @@ Folder = Annotated[
         "--dir", envvar="PODGATE_CERTS_DIR", help="Folder for tls.crt, tls.key, ca.crt, ca.key."
     ),
 ]
-Dns = Annotated[list[str] | None, typer.Option("--dns", help="DNS name of the server; may repeat.")]
+Dns = Annotated[list[str] | None, typer.Option("--dns", help="DNS name of the server. Repeatable.")]
 Addresses = Annotated[
-    list[str] | None, typer.Option("--ip", help="Address of the server; may repeat.")
+    list[str] | None, typer.Option("--ip", help="IP address of the server. Repeatable.")
 ]
 Days = Annotated[
-    int, typer.Option("--days", min=1, help="How long the server certificate is valid.")
+    int, typer.Option("--days", min=1, help="Days that the server certificate is valid.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Make new ones even where the old are good.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Create new ones even if the old ones are valid.")
+]
 
 
 def certs(
@@ -38,7 +40,7 @@ def certs(
     days: Days = 30,
     force: Force = False,
 ) -> None:
-    """Make development certificates, or keep those that are still good for the same names."""
+    """Create development certificates, unless there are valid ones for the same names."""
     local = not dns and not ip
     try:
         outcome = ensure_development_certificates(

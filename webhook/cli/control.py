@@ -1,4 +1,4 @@
-"""podgate control and podgate hooks: what writes to the cluster, and the switch that opens everything."""
+"""podgate control and podgate hooks: the controller, and the commands that switch the webhooks off."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from webhook.cli.registration import (
 )
 from webhook.cli.serve import option, sources_of
 from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.credentials import CredentialsError
 from webhook.cluster.lease import Election
-from webhook.cluster.namespaces import AccessError
 from webhook.controller.certificates import Certificates
 from webhook.controller.controller import RENEWED, Controller
-from webhook.controller.hooks import Wanted, fails_closed, is_switched_off, switched
+from webhook.controller.hooks import Wanted, fails_closed, is_switched_off, switch_change
 from webhook.controller.registration import Options, Target, configurations
 from webhook.documents import texts
-from webhook.server.serve import bound
+from webhook.server.listeners import bind
 from webhook.service import side_port, telemetry
 from webhook.service.processes import Processes
 from webhook.service.settings import Settings, is_address
@@ -48,25 +48,29 @@ FILES = (
     "hooks that API servers read from files (podgate registration --static) stay as they are:"
     " docs/runbooks.md#static-files"
 )
-ROUND = 3.0  # seconds that a controller's round may go on after it has seen that it leads no more
+ROUND = 3.0  # seconds that a controller's round may continue after it lost the lease
 
-hooks = typer.Typer(no_args_is_help=True, help="The webhook configurations: look, switch, remove.")
+hooks = typer.Typer(
+    no_args_is_help=True, help="Show, switch off, or remove the webhook configurations."
+)
 Lease = Annotated[
-    str, typer.Option("--lease", metavar="NAMESPACE/NAME", help="The Lease of the leader.")
+    str, typer.Option("--lease", metavar="NAMESPACE/NAME", help="The Lease for leader election.")
 ]
 Identity = Annotated[
-    str, typer.Option("--identity", envvar="HOSTNAME", help="Who this controller is.")
+    str, typer.Option("--identity", envvar="HOSTNAME", help="Name of this controller.")
 ]
 Admission = Annotated[
     list[str] | None,
-    typer.Option("--admission", metavar="URL", help="Where a webhook's /statusz is. Repeatable."),
+    typer.Option(
+        "--admission", metavar="URL", help="URL of /statusz of a webhook process. Repeatable."
+    ),
 ]
 AdmissionService = Annotated[
     str | None,
     typer.Option(
         "--admission-service",
         metavar="NAMESPACE/NAME",
-        help="The Service whose Pods are asked, at their port named metrics.",
+        help="The Service whose Pods have /statusz, on their port named metrics.",
     ),
 ]
 WebhookUser = Annotated[
@@ -74,14 +78,14 @@ WebhookUser = Annotated[
     typer.Option(
         "--webhook-user",
         metavar="NAME",
-        help="The webhook's account, whose rights on owners are asked for; without it this one's.",
+        help="Service account of the webhook, whose rights to read owners are checked. Default: this one's.",
     ),
 ]
 Probe = Annotated[
     str,
     typer.Option(
         "--probe-namespace",
-        help="A governed namespace in which a dry run must be refused before hooks fail closed.",
+        help="Governed namespace in which podgate must refuse a dry run before hooks fail closed.",
     ),
 ]
 
@@ -90,7 +94,7 @@ TlsSecret = Annotated[
     typer.Option(
         "--tls-secret",
         metavar="NAMESPACE/NAME",
-        help="Make and exchange the webhook's certificates, in this Secret and NAME-ca beside it.",
+        help="Create and rotate the webhook's certificates in this Secret and in NAME-ca.",
     ),
 ]
 MetricsListen = Annotated[
@@ -98,11 +102,11 @@ MetricsListen = Annotated[
     typer.Option(
         "--metrics-listen",
         metavar="ADDRESS:PORT",
-        help="Where /livez, /readyz and /metrics are, over HTTP; nowhere without it.",
+        help="Address of /livez, /readyz and /metrics, over HTTP. Without it, they are off.",
     ),
 ]
 LeafDays = Annotated[
-    int, typer.Option("--leaf-days", min=1, help="How long such a certificate is valid.")
+    int, typer.Option("--leaf-days", min=1, help="Days that a certificate is valid.")
 ]
 Overlap = Annotated[
     int,
@@ -110,20 +114,20 @@ Overlap = Annotated[
         "--ca-overlap",
         min=1,
         metavar="SECONDS",
-        help="How long a new CA is published before it signs, and an old one beside its successor.",
+        help="Seconds that a new CA is published before it signs, and an old CA after it is replaced.",
     ),
 ]
 Static = Annotated[
     bool,
     typer.Option(
         "--static",
-        help="API servers read the registration from files (podgate registration --static): write none.",
+        help="Do not register: API servers read files that podgate registration --static printed.",
     ),
 ]
 Scan = Annotated[
     float,
     typer.Option(
-        "--scan-every", min=0, help="Seconds between two scans of existing objects; 0: none."
+        "--scan-every", min=0, help="Seconds between two scans of existing objects. 0: no scans."
     ),
 ]
 
@@ -156,8 +160,8 @@ def control(
 ) -> None:
     """Register the webhook, keep it registered, and write the status of documents, until SIGTERM.
 
-    Several may run: the one that has the Lease works. Further settings are PODGATE_* variables,
-    the same as those of `podgate serve`.
+    Several controllers may run; only the one that has the Lease works. Other settings are
+    PODGATE_* variables, the same as those of `podgate serve`.
     """
     flags = {
         "policies": policies or [],
@@ -166,12 +170,12 @@ def control(
     }
     settings = Settings.from_sources(flags, os.environ)
     if not isinstance(settings, Settings):
-        loading.tell(settings)
+        loading.print_problems(settings)
         raise typer.Exit(loading.BAD_INPUT)
     telemetry.start_logging(settings.log_level, settings.log_format)
     try:
-        loading.checked(governed, ("label", "all"), "--governed")
-        sources = sources_of(settings, loading.words_of(settings))
+        loading.check_choice(governed, ("label", "all"), "--governed")
+        sources = sources_of(settings, loading.installation_config(settings))
         listener = listener_of(metrics_listen)
         server = ApiServer(credentials_for(kubeconfig, os.environ), "podgate-controller")
         controller = Controller(
@@ -202,35 +206,35 @@ def control(
                 leaf_life=timedelta(days=leaf_days), settle=timedelta(seconds=ca_overlap)
             )
             controller.certificates = certificates_of(controller, tls_secret, policy)
-    except AccessError as error:
+    except CredentialsError as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     end = side_port.start(listener, pages(controller)) if listener is not None else None
     try:
-        asyncio.run(until_told(controller))
+        asyncio.run(run_until_signalled(controller))
     finally:
         if end is not None:
             end()
 
 
 def listener_of(text: str) -> socket.socket | None:
-    """The socket for probes and metrics; BadInput for what is no address, exit code 1 if taken."""
+    """The socket for probes and metrics; BadInput for an invalid address, exit code 1 if it is in use."""
     if not text:
         return None
     if not is_address(text):
-        loading.complain(f"error: --metrics-listen: found {texts.quoted(text)}; write ADDRESS:PORT")
+        loading.complain(f"error: --metrics-listen: found {texts.quote(text)}; write ADDRESS:PORT")
         raise loading.BadInput
     try:
-        return bound(text)
+        return bind(text)
     except OSError as error:
         loading.complain(f"error: --metrics-listen: {error}")
         raise typer.Exit(1) from None
 
 
 def pages(controller: Controller) -> dict[str, Callable[[], side_port.Answer]]:
-    """What is answered at the controller's port."""
+    """The pages of the controller's port."""
     return {
         "/livez": side_port.probe(controller.stuck, "alive"),
         "/readyz": side_port.probe(controller.unready, "ready", controller.certificate_days),
@@ -239,7 +243,7 @@ def pages(controller: Controller) -> dict[str, Callable[[], side_port.Answer]]:
 
 
 def certificates_of(controller: Controller, given: str, policy: Policy) -> Certificates:
-    """The certificates that the controller keeps, for the names by which the webhook is called."""
+    """The certificates that the controller rotates, for the DNS names of the webhook."""
     namespace, name = pair(given, "--tls-secret")
     target, addresses = controller.target, list[str]()
     if controller.registrar.static:
@@ -263,15 +267,15 @@ def certificates_of(controller: Controller, given: str, policy: Policy) -> Certi
 
 
 def pair(text: str, flag: str) -> tuple[str, str]:
-    """NAMESPACE/NAME as two; BadInput for what is none."""
+    """NAMESPACE/NAME as a pair; BadInput if it has another form."""
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
-        loading.complain(f"error: {flag}: found {texts.quoted(text)}; write NAMESPACE/NAME")
+        loading.complain(f"error: {flag}: found {texts.quote(text)}; write NAMESPACE/NAME")
         raise loading.BadInput
     return namespace, name
 
 
-async def until_told(controller: Controller) -> None:
+async def run_until_signalled(controller: Controller) -> None:
     """Run until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -281,48 +285,48 @@ async def until_told(controller: Controller) -> None:
 
 
 def names() -> list[Wanted]:
-    """Our configurations by name; what they say is not asked."""
+    """The names of podgate's configurations."""
     return [Wanted(each) for each in configurations({}, Target(url="https://podgate"))]
 
 
 def done(work: Coroutine[Any, Any, list[str]]) -> None:
-    """Do something with the cluster and tell it line by line."""
+    """Run a task on the cluster and print its lines."""
     try:
         for line in asyncio.run(work):
             print(line)
-    except (ApiError, AccessError) as error:
+    except (ApiError, CredentialsError) as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
 
 
 def server_of(kubeconfig: Path | None) -> ApiServer:
-    """The cluster that kubectl would ask."""
+    """The cluster of the kubeconfig."""
     try:
         return ApiServer(credentials_for(kubeconfig, os.environ))
-    except AccessError as error:
+    except CredentialsError as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
 
 
 @hooks.command("off")
 def off(kubeconfig: KubeconfigFile = None) -> None:
-    """Let everything pass that podgate does not answer: every hook fails open until `hooks on`.
+    """Make every hook fail open, until `podgate hooks on`.
 
-    Hooks that API servers read from files are not in the API: this does not reach them.
+    This does not change hooks that API servers read from files.
     """
     done(switch(server_of(kubeconfig), off=True))
 
 
 @hooks.command("on")
 def on(kubeconfig: KubeconfigFile = None) -> None:
-    """Take the switch back: the controller lets hooks fail closed again once they are proven."""
+    """Undo `podgate hooks off`: the controller makes hooks fail closed again once it has tested them."""
     done(switch(server_of(kubeconfig), off=False))
 
 
 @hooks.command("show")
 def show(kubeconfig: KubeconfigFile = None) -> None:
-    """Tell of each configuration whether it is there, and what happens when nobody answers."""
-    done(shown(server_of(kubeconfig)))
+    """Show each configuration, and whether it fails open or closed."""
+    done(describe_hooks(server_of(kubeconfig)))
 
 
 @hooks.command("remove")
@@ -333,29 +337,29 @@ def remove(
         typer.Option(
             "--lease",
             metavar="NAMESPACE/NAME",
-            help="The Lease of controllers that still run: it is kept for a minute, or they would write"
-            " the configurations again.",
+            help="The Lease of controllers that still run. It is held for a minute, so that they do not"
+            " create the configurations again.",
         ),
     ] = "",
 ) -> None:
-    """Delete the configurations: nothing is sent to podgate any more. The first step of a removal."""
+    """Delete the webhook configurations. This is the first step to remove podgate."""
     try:
         place = pair(lease, "--lease") if lease else None
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    done(removed(server_of(kubeconfig), place))
+    done(remove_hooks(server_of(kubeconfig), place))
 
 
 async def switch(server: ApiServer, *, off: bool) -> list[str]:
-    """Turn every configuration that is there."""
-    told = []
+    """Switch every configuration that exists."""
+    lines = []
     for each in names():
         found = await server.find(each.path)
         if found is None:
-            told.append(f"{label(each)} is not there")
+            lines.append(f"{label(each)} is not there")
             continue
-        await server.merge(each.path, switched(found, off=off))
-        told.append(
+        await server.merge(each.path, switch_change(found, off=off))
+        lines.append(
             f"{label(each)} "
             + (
                 "fails open now"
@@ -363,12 +367,12 @@ async def switch(server: ApiServer, *, off: bool) -> list[str]:
                 else "is the controller's again, which alone lets it fail closed"
             )
         )
-    return [*told, *([FILES] if off else [])]
+    return [*lines, *([FILES] if off else [])]
 
 
-async def shown(server: ApiServer) -> list[str]:
+async def describe_hooks(server: ApiServer) -> list[str]:
     """One line on each configuration."""
-    told = []
+    lines = []
     for each in names():
         found = await server.find(each.path)
         state = "is not there"
@@ -376,22 +380,22 @@ async def shown(server: ApiServer) -> list[str]:
             state = "fails closed" if fails_closed(found) else "fails open"
             if is_switched_off(found):
                 state += ", switched off"
-        told.append(f"{label(each)} {state}")
-    return told
+        lines.append(f"{label(each)} {state}")
+    return lines
 
 
-async def removed(server: ApiServer, lease: tuple[str, str] | None = None) -> list[str]:
-    """Delete what is there, with the Lease of controllers in hand."""
-    told = [await held(server, Election(*lease, "podgate-removal", HELD))] if lease else []
+async def remove_hooks(server: ApiServer, lease: tuple[str, str] | None = None) -> list[str]:
+    """Delete the configurations, while holding the controllers' Lease."""
+    lines = [await take_lease(server, Election(*lease, "podgate-removal", HELD))] if lease else []
     for each in names():
         was = await server.find(each.path) is not None
         await server.delete(each.path)
-        told.append(f"{label(each)} " + ("deleted" if was else "is not there"))
-    return told
+        lines.append(f"{label(each)} " + ("deleted" if was else "is not there"))
+    return lines
 
 
-async def held(server: ApiServer, election: Election) -> str:
-    """Take a Lease from whoever has it, and wait until they must have seen it."""
+async def take_lease(server: ApiServer, election: Election) -> str:
+    """Take a Lease from its holder, and wait until the holder must have noticed."""
     name = f"lease.coordination.k8s.io/{election.name}"
     for _ in range(TRIES):
         found = await server.find(election.path)
@@ -400,11 +404,11 @@ async def held(server: ApiServer, election: Election) -> str:
         now = datetime.now(UTC)
         led = election.step(found, now) == "wait"
         try:
-            await server.ask("PUT", election.path, election.written(found, now))
+            await server.ask("PUT", election.path, election.lease_with_us(found, now))
         except ApiError as error:
             if error.code != 409:
                 raise
-            continue  # its holder has just renewed it
+            continue  # the holder has just renewed it
         if led:
             await asyncio.sleep(RENEWED + ROUND)
         return f"{name} is held for {election.seconds} s"
@@ -412,5 +416,5 @@ async def held(server: ApiServer, election: Election) -> str:
 
 
 def label(wanted: Wanted) -> str:
-    """Kind and name, as kubectl has them."""
+    """Kind and name, as kubectl prints them."""
     return f"{wanted.body['kind'].lower()}/{wanted.body['metadata']['name']}"

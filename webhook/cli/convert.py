@@ -1,4 +1,4 @@
-"""podgate convert: policies of every form and age as our custom resources."""
+"""podgate convert: converts policies of every format and version to podgate's custom resources."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Files = Annotated[
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of project policies that name none."),
+    typer.Option("--namespace", "-n", help="Namespace of project policies without one."),
 ]
 ScopeNames = Annotated[
     list[str] | None,
     typer.Option(
         "--scope-name",
         metavar="ID=NAMESPACE,…",
-        help="The namespaces of a project's or department's id; may repeat.",
+        help="Namespaces of a project or department. Repeatable.",
     ),
 ]
 
@@ -45,14 +45,14 @@ def convert(
     scope_name: ScopeNames = None,
     partial: outcomes.Partial = False,
 ) -> None:
-    """Convert policies to canonical custom resources: v1 resources, API form, bare, aliases.
+    """Convert policies of other forms and of the first generation to custom resources.
 
-    The result goes to stdout; what could not be expressed goes to stderr, with its path and the reason.
-    Nothing goes to stdout where a document cannot be converted, unless --partial asks for the rest.
-    Exit code 0: everything was expressed, 1: something was not, 2: bad input.
+    Prints the result to stdout. Reports what it cannot convert on stderr, with the path and the
+    reason. If a document cannot be converted, prints nothing to stdout; with --partial it prints
+    the others. Exit code 0: everything was converted, 1: something was not, 2: bad input.
     """
     try:
-        loading.checked(workload_type, ALL_TYPES, "--workload-type")
+        loading.check_choice(workload_type, ALL_TYPES, "--workload-type")
         context = Context(
             workload_type=workload_type,
             namespace=namespace,
@@ -71,7 +71,7 @@ def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         found = tuple(filter(None, (name.strip() for name in names.split(","))))
         if not identity or not sign or not found:
             loading.complain(
-                f"error: --scope-name: found {texts.quoted(each)}; write ID=NAMESPACE,NAMESPACE"
+                f"error: --scope-name: found {texts.quote(each)}; write ID=NAMESPACE,NAMESPACE"
             )
             raise loading.BadInput
         scopes[identity] = found
@@ -79,16 +79,16 @@ def scopes_of(given: list[str] | tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def run(files: list[str], context: Context, *, partial: bool) -> int:
-    """Convert every document; the exit code."""
+    """Convert every document; return the exit code."""
     documents, problems = read_all(files)
-    loading.tell(problems)
+    loading.print_problems(problems)
     code = loading.BAD_INPUT if problems else 0
     policies: list[dict[str, Any]] = []
     faults = loading.Faults()
     for document in documents:
-        with faults.kept(document.origin):
+        with faults.report_faults(document.origin):
             result = converted(document, context)
-            loading.tell(each for each in result.problems if each not in result.losses)
+            loading.print_problems(each for each in result.problems if each not in result.losses)
             for each in result.losses:
                 loading.complain(loss_text(each))
             if result.policy is None:
@@ -105,7 +105,7 @@ def run(files: list[str], context: Context, *, partial: bool) -> int:
 
 
 def loss_text(loss: Problem) -> str:
-    """What the result does not say as the original did: where it stands, what it is, and why."""
+    """What the result lacks compared to the original: the path, the value and the reason."""
     how = "not exactly expressed" if loss.reason == INEXACT else "not expressed"
     return f"{clean(loss.place())}: {clean(loss.path)}: {how}: {cut(loss.found)}; {loss.fix}"
 
@@ -114,19 +114,19 @@ class Dumper(yaml.SafeDumper):
     """Writes YAML without aliases, and quotes text that some reader takes for another value."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Policies are for people: the same value twice is written twice."""
+        """Write equal values twice: people read policies."""
         return True
 
 
 def text_node(dumper: Dumper, text: str) -> yaml.ScalarNode:
-    """Text, in quotes where YAML readers disagree on it: on, 0644, 1e9."""
+    """A text, in quotes if YAML parsers disagree on it: on, 0644, 1e9."""
     return dumper.represent_scalar(
         "tag:yaml.org,2002:str", text, style="'" if is_ambiguous(text) else None
     )
 
 
 def is_ambiguous(text: str) -> bool:
-    """Whether a reader of YAML takes the bare text for something else."""
+    """Whether some YAML parser reads the bare text as another type."""
     try:
         return not (resolve(text) == text == resolve_as_kubectl(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""podgate crds: the CustomResourceDefinitions of all documents that a cluster may hold for podgate."""
+"""podgate crds: the CustomResourceDefinitions of all documents that podgate reads from a cluster."""
 
 from __future__ import annotations
 
@@ -6,156 +6,137 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import httptools
-import orjson
 import typer
 import yaml
 
 from webhook.cli import loading
-from webhook.cluster import namespaces as kubernetes
-from webhook.cluster.namespaces import Access, AccessError, Credentials
-from webhook.controller.crds import Json, step_for, why_left
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.credentials import Credentials, CredentialsError, find_credentials
 from webhook.interface import names
+from webhook.policy.envelope import VERSION
 from webhook.sources.files import shipped_folder
 
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-MANAGER = "fieldManager=podgate"
-APPLY = "application/apply-patch+yaml"
-PATIENCE = 10.0
+
+Json = dict[str, Any]
+Step = Literal["create", "update", "leave"]
 
 crds = typer.Typer(
     no_args_is_help=True,
-    help="CustomResourceDefinitions: podgate's own, and ResourceInterface and Karta where their owner's"
-    " are not.",
+    help="Print or install the CustomResourceDefinitions of podgate, ResourceInterface and Karta.",
 )
 KubeconfigFile = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="Where the cluster is; absent: $KUBECONFIG, ~/.kube/config, the Pod's own account.",
+        help="Path of a kubeconfig. Default: $KUBECONFIG, ~/.kube/config, or the Pod's service account.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask the server, write nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask the API server, but change nothing.")]
 
 
 def definitions() -> Iterator[Json]:
-    """Those of the two kinds that have an owner elsewhere, then ours."""
+    """The two definitions of another project first, then podgate's own."""
     for each in names.ALL:
         text = (shipped_folder("deploy/crds") / f"{each.full}.yaml").read_text("utf-8")
         yield yaml.load(text, Loader=yaml.CSafeLoader)
 
 
-class Refused(Exception):  # noqa: N818 - the answer of a server, told to people
-    """What the API server said instead of doing it."""
-
-
 @crds.command("print")
 def print_all() -> None:
-    """Print them as YAML, as deploy/crds has them."""
+    """Print the CustomResourceDefinitions as YAML."""
     print(yaml.dump_all(definitions(), Dumper=yaml.CSafeDumper, sort_keys=False), end="")
 
 
 @crds.command("install")
 def install(kubeconfig: KubeconfigFile = None, dry_run: DryRun = False) -> None:
-    """Create those that the cluster lacks, renew those that podgate brought, leave all others alone.
+    """Create missing definitions and update those that podgate created. Leave all others alone.
 
-    Exit code 0: done, 2: the API server cannot be asked or says no.
+    Exit code 0: done, 2: the API server did not answer or refused.
     """
     try:
-        access = access_of(kubeconfig, os.environ)
-        for line in asyncio.run(installed(access, dry_run=dry_run)):
+        server = ApiServer(credentials_for(kubeconfig, os.environ))
+        for line in asyncio.run(install_missing(server, dry_run=dry_run)):
             print(line)
-    except (AccessError, Refused) as error:
+    except (CredentialsError, ApiError) as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
-    except TimeoutError:
-        loading.complain(f"error: the API server did not answer in {PATIENCE:g} s")
-        raise typer.Exit(loading.BAD_INPUT) from None
-    except (OSError, ValueError, httptools.HttpParserError) as error:
-        told = kubernetes.reason_of(error)
-        loading.complain(f"error: asking the API server failed: {told}")
-        raise typer.Exit(loading.BAD_INPUT) from None
-
-
-def access_of(given: Path | None, environ: Mapping[str, str]) -> Access:
-    """The way to the cluster as kubectl would find it; AccessError when there is none."""
-    return credentials_for(given, environ).current()
 
 
 def credentials_for(given: Path | None, environ: Mapping[str, str]) -> Credentials:
-    """What shows who asks, as kubectl would find it; AccessError when there is nothing."""
-    path = given or next((each for each in usual(environ) if each.is_file()), None)
-    credentials = kubernetes.credentials_of(path, environ)
+    """The credentials that kubectl would find; CredentialsError where there are none."""
+    credentials = find_credentials(given or usual_kubeconfig(environ), environ)
     if credentials is None:
-        raise AccessError("no kubeconfig and no service account here; write --kubeconfig FILE")
+        raise CredentialsError("no kubeconfig and no service account here; write --kubeconfig FILE")
     return credentials
 
 
-def usual(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Where a kubeconfig usually is."""
-    yield from (Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each)
-    if home := environ.get("HOME"):
-        yield Path(home) / ".kube" / "config"
+def usual_kubeconfig(environ: Mapping[str, str]) -> Path | None:
+    """What KUBECONFIG names, which may be several files, else `~/.kube/config` where it is there."""
+    named = environ.get("KUBECONFIG", "")
+    if any(Path(each).is_file() for each in named.split(os.pathsep) if each):
+        return Path(named)
+    usual = Path(environ["HOME"]) / ".kube" / "config" if environ.get("HOME") else None
+    return usual if usual is not None and usual.is_file() else None
 
 
-async def installed(access: Access, *, dry_run: bool) -> list[str]:
-    """Install what is missing; one line on each definition, as kubectl has it."""
-    told = []
+async def install_missing(server: ApiServer, *, dry_run: bool) -> list[str]:
+    """Install what is missing; one line on each definition, as kubectl has it. Raises ApiError."""
+    lines = []
     for ours in definitions():
-        async with asyncio.timeout(PATIENCE):
-            name = ours["metadata"]["name"]
-            done = await put(access, ours, "&dryRun=All" if dry_run else "")
-            suffix = " (server dry run)" if dry_run else ""
-            told.append(f"customresourcedefinition.apiextensions.k8s.io/{name} {done}{suffix}")
-    return told
+        name = ours["metadata"]["name"]
+        done = await install_one(server, ours, dry_run=dry_run)
+        suffix = " (server dry run)" if dry_run else ""
+        lines.append(f"customresourcedefinition.apiextensions.k8s.io/{name} {done}{suffix}")
+    return lines
 
 
-async def put(access: Access, ours: Json, dry: str) -> str:
-    """Bring one definition in, or tell why it was left alone."""
-    place = f"{PATH}/{ours['metadata']['name']}"
-    found = await asked(access, "GET", place)
+async def install_one(server: ApiServer, ours: Json, *, dry_run: bool) -> str:
+    """Create or update one definition; what was done, or why it was left alone."""
+    path = f"{PATH}/{ours['metadata']['name']}"
+    found = await server.find(path)
     match step_for(found):
         case "create":
-            await asked(access, "POST", f"{PATH}?{MANAGER}{dry}", ours)
+            await server.create(PATH, ours, dry_run=dry_run)
             return "created"
         case "update":
-            query = f"?{MANAGER}&force=true{dry}"
-            now = await asked(access, "PATCH", f"{place}{query}", ours)
+            now = await server.apply(path, ours, dry_run=dry_run)
             return "unchanged" if generation(now) == generation(found) else "configured"
         case "leave":
             return why_left(found or {})
 
 
 def generation(found: Json | None) -> Any:
-    """How often the spec has changed."""
+    """The generation of the spec."""
     return ((found or {}).get("metadata") or {}).get("generation")
 
 
-async def asked(access: Access, method: str, path: str, body: Json | None = None) -> Json | None:
-    """What the API server answers, None when there is no such object; raises Refused."""
-    data = b"" if body is None else orjson.dumps(body)
-    content = APPLY if method == "PATCH" else "application/json"
-    status, answer = await kubernetes.request(access, method, path, data, content=content)
-    if method == "GET" and status == 404 and kubernetes.is_status(answer):
-        return None
-    if status not in {200, 201}:
-        raise Refused(f"the API server answered {status} to {method} {path}: {message_of(answer)}")
-    try:
-        found = orjson.loads(answer)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise Refused(f"the API server answered {method} {path} with no object")
-    return found
+def step_for(found: Json | None) -> Step:
+    """What to do about one definition, given what the cluster has under its name."""
+    if found is None:
+        return "create"
+    return "update" if is_ours(found) else "leave"
 
 
-def message_of(answer: bytes) -> str:
-    """The sentence of a refusal."""
-    try:
-        found = orjson.loads(answer)
-    except ValueError:
-        return "(no message)"
-    return str(found.get("message")) if isinstance(found, dict) else "(no message)"
+def is_ours(found: Json) -> bool:
+    """Whether a definition in the cluster has podgate's label, and so was installed by podgate."""
+    metadata = found.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return isinstance(labels, dict) and labels.get(names.PROVIDED) == "true"
+
+
+def why_left(found: Json) -> str:
+    """The message on a definition that somebody else installed."""
+    versions = [
+        str(each.get("name"))
+        for each in (found.get("spec") or {}).get("versions") or ()
+        if isinstance(each, dict) and each.get("served")
+    ]
+    text = f"left alone: it has no label {names.PROVIDED}, so it is its owner's"
+    if VERSION in versions:
+        return text
+    served = ", ".join(versions) or "no version"
+    return f"{text}; it serves {served}, podgate reads {VERSION} only"

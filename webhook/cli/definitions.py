@@ -16,8 +16,8 @@ from webhook.documents.suggestions import closest
 from webhook.documents.texts import clean
 from webhook.interface.crd_schema import Schema
 from webhook.interface.interface import is_interface
-from webhook.interface.profile import is_profile
-from webhook.libjq import evaluator as jq
+from webhook.interface.profile_document import is_profile
+from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
 from webhook.sources.files import STDIN, read_all
 from webhook.sources.load import shipped_paths
@@ -27,27 +27,27 @@ Known = Mapping[KindName, tuple[Definition, ...]]
 
 
 def is_definition(data: Any) -> bool:
-    """Whether a document says something of a kind."""
+    """Whether a document is part of a definition."""
     return is_interface(data) or is_profile(data)
 
 
-def assembled(
+def assemble_definitions(
     documents: Sequence[SourceDocument],
 ) -> tuple[dict[KindName, tuple[Definition, ...]], list[Problem]]:
     """Definitions by group and kind, none when a document has an error; all problems."""
-    compile_jq = jq.evaluator().compile_jq
+    compile_jq = get_evaluator().compile_jq
     catalog, problems = assemble([], documents, Choices(), compile_jq=compile_jq)
     return (dict(catalog.definitions) if catalog else {}), list(problems)
 
 
 def from_file(path: str) -> list[Definition]:
-    """The definitions of a file or folder; BadInput once its problems are told."""
+    """The definitions in a file or folder; BadInput after reporting their problems."""
     documents, problems = read_all([path])
     own = [each for each in documents if is_definition(each.data)]
-    found, more = assembled(own)
-    told = [*problems, *more]
-    loading.tell(told)
-    if any(each.severity == "error" for each in told):
+    found, more = assemble_definitions(own)
+    listed = [*problems, *more]
+    loading.print_problems(listed)
+    if any(each.severity == "error" for each in listed):
         raise loading.BadInput
     definitions = [each for several in found.values() for each in several]
     if not definitions:
@@ -58,19 +58,19 @@ def from_file(path: str) -> list[Definition]:
 
 
 def all_of(paths: Sequence[str]) -> Known:
-    """The shipped definitions and those of files; BadInput once a problem of these is reported."""
+    """The shipped definitions and those of files; BadInput after reporting problems of the files."""
     documents, _ = read_all(shipped_paths())
     given, problems = read_all(list(paths)) if paths else ([], [])
     wanted = [each for each in (*documents, *given) if is_definition(each.data)]
-    found, more = assembled(wanted)
-    told = [*problems, *(more if given else ())]
-    loading.tell(told)
-    if any(each.severity == "error" for each in told):
+    found, more = assemble_definitions(wanted)
+    listed = [*problems, *(more if given else ())]
+    loading.print_problems(listed)
+    if any(each.severity == "error" for each in listed):
         raise loading.BadInput
     return found
 
 
-def named(name: str) -> list[Definition]:
+def find_shipped(name: str) -> list[Definition]:
     """The shipped definitions of a kind: Kind, kind.group, plural or plural.group, in any case."""
     return list(several_named(all_of([]), name))
 
@@ -81,7 +81,7 @@ def one_named(known: Known, name: str) -> Definition:
 
 
 def several_named(found: Known, name: str) -> tuple[Definition, ...]:
-    """The definitions of the kind of a name; BadInput once none or several are reported."""
+    """The definitions of the kind with a name; BadInput after reporting that there are none or several."""
     names: dict[str, list[KindName]] = {}
     for (group, kind), definitions in found.items():
         for word in {kind.casefold(), *(each.profile.resource for each in definitions)}:
@@ -93,19 +93,19 @@ def several_named(found: Known, name: str) -> tuple[Definition, ...]:
     if len(matches) == 1:
         return found[matches[0]]
     if matches:
-        told = " or ".join(sorted(f"{kind}.{group or 'core'}" for group, kind in matches))
-        loading.complain(f"error: {name} is several kinds; write {told}")
+        choices = " or ".join(sorted(f"{kind}.{group or 'core'}" for group, kind in matches))
+        loading.complain(f"error: several kinds are called {name}; write {choices}")
     else:
         near = closest(name, names)
         fix = f"did you mean {near}?" if near else "name a shipped kind or a file"
         loading.complain(
-            f"error: no shipped definition of {texts.quoted(name)} and no such file; {fix}"
+            f"error: no shipped definition of {texts.quote(name)} and no such file; {fix}"
         )
     raise loading.BadInput
 
 
 def finder(known: Known) -> Callable[[Any], Definition | None]:
-    """A function from an object to the definition of its kind and version, if there is one."""
+    """Return a function that finds the definition of an object, by kind and version."""
 
     def find(data: Any) -> Definition | None:
         group, _, kind = kind_of_object(data)
@@ -115,15 +115,15 @@ def finder(known: Known) -> Callable[[Any], Definition | None]:
 
 
 def definitions_of(given: str) -> list[Definition]:
-    """The definitions of a file, a folder or a shipped kind; BadInput once told why not."""
+    """The definitions of a file, a folder or a shipped kind; BadInput after reporting the problem."""
     looks_like_file = "/" in given or given.endswith((".yaml", ".yml", ".json"))
     if given == STDIN or looks_like_file or FilePath(given).exists():
         return from_file(given)
-    return named(given)
+    return find_shipped(given)
 
 
 def kind_of_object(data: Any) -> tuple[str, str, str]:
-    """Group, version and kind of an object; empty texts where it has none."""
+    """Group, version and kind of an object; empty texts for those that are missing."""
     if not isinstance(data, dict) or not isinstance(data.get("apiVersion"), str):
         return "", "", ""
     group, _, version = data["apiVersion"].rpartition("/")
@@ -132,7 +132,7 @@ def kind_of_object(data: Any) -> tuple[str, str, str]:
 
 
 def fitting(definitions: Sequence[Definition], data: Any) -> Definition | None:
-    """The definition for an object, by group, kind and version."""
+    """The definition of an object, by group, kind and version."""
     group, version, kind = kind_of_object(data)
     for each in definitions:
         same = (each.interface.group, each.interface.kind) == (group, kind)
@@ -146,8 +146,8 @@ def label(definition: Definition) -> str:
     return f"{definition.interface.kind}.{definition.interface.group or 'core'}"
 
 
-def unpacked(documents: Sequence[SourceDocument]) -> list[SourceDocument]:
-    """The documents, with the items of lists, as kubectl prints several objects, one by one."""
+def unpack_lists(documents: Sequence[SourceDocument]) -> list[SourceDocument]:
+    """The documents, with lists replaced by their items: kubectl prints several objects as a list."""
     found: list[SourceDocument] = []
     for each in documents:
         items = each.data.get("items") if isinstance(each.data, dict) else None
@@ -161,7 +161,7 @@ def unpacked(documents: Sequence[SourceDocument]) -> list[SourceDocument]:
 def schemas_in(documents: Sequence[SourceDocument]) -> dict[tuple[str, str], dict[str, Schema]]:
     """The schemas of CRDs by group and kind, and then by version."""
     found: dict[tuple[str, str], dict[str, Schema]] = {}
-    for document in unpacked(documents):
+    for document in unpack_lists(documents):
         spec = document.data.get("spec") if isinstance(document.data, dict) else None
         names = spec.get("names") if isinstance(spec, dict) else None
         if not isinstance(spec, dict) or not isinstance(names, dict):

@@ -10,12 +10,12 @@ from typing import Annotated, Any, NamedTuple
 import typer
 import yaml
 
-from webhook.admission import timeouts as budget
-from webhook.admission.facts import facts_of
+from webhook.admission import timeouts
+from webhook.admission.facts import find_facts
 from webhook.cases.run_offline import (
     Place,
     Verdict,
-    judge,
+    evaluate_manifest,
     labels_in,
     manifests_of,
     references_of,
@@ -39,9 +39,8 @@ from webhook.explain.leaves import explain_kind
 from webhook.explain.model import KindReport, ObjectReport
 from webhook.explain.namespaces import explain_namespace
 from webhook.explain.objects import explain_object
-from webhook.explain.wrapped import taken_apart
-from webhook.jq.external import Facts, given
-from webhook.libjq import evaluator as jq
+from webhook.explain.wrapped import split_by_object
+from webhook.libjq.evaluator import get_evaluator
 from webhook.objects.path import display
 from webhook.policy.combine import GUARDED
 from webhook.sources.files import read_all
@@ -53,11 +52,9 @@ Files = Annotated[
 ]
 KindName = Annotated[
     str | None,
-    typer.Option("--kind", "-k", metavar="KIND[.GROUP][/VERSION]", help="Kind, or its plural."),
+    typer.Option("--kind", "-k", metavar="KIND[.GROUP][/VERSION]", help="A kind, or its plural."),
 ]
-ComponentName = Annotated[
-    str, typer.Option("--component", help="Only this component of the kind, or this role.")
-]
+ComponentName = Annotated[str, typer.Option("--component", help="Only this component or role.")]
 Output = Annotated[str, typer.Option("--output", "-o", help="text, json (one a line) or yaml.")]
 
 
@@ -78,43 +75,35 @@ def explain(
     fail_on: outcomes.FailOn = REFUSED,
     strict: outcomes.Strict = False,
 ) -> None:
-    """Show the effective policy: for a kind (--kind) every field with its
-    default, rules and items, the policy and scope that each comes from, and
-    what was overridden; for manifests every field's value in the completed
-    object, its path and its source; for --namespace alone the whole
-    effective policy, by workload type.
+    """Show the effective policy of a kind, of manifests, or of a namespace.
 
-    As YAML, the last is policies again: those in force there, bound to the
-    namespace and without what has no effect. Loaded instead of the originals
-    they decide the same. They have every value, like the originals.
+    With --kind: each field with its default, its rules and its items, the policy and scope that
+    each comes from, and what was overridden. With manifests: the value of each field in the
+    completed object, its path and its source. With --namespace only: the whole effective policy
+    by workload type; --output yaml then prints policies for this namespace that lead to the same
+    decisions as the originals.
 
-    An object that wraps others is followed by each of them, shown as its own
-    kind with paths from its own root.
+    If an object wraps others, they follow it, with paths from their own root.
 
-    A source is one of request, server default, default, defaultFrom,
-    default item, attribute default, imposed, kept, kind (follows from it),
-    computed (follows from other fields), unset. A leaf that a kind cannot
-    carry is told as unmapped (no place for it), forbidden (the kind refuses
-    it) or not-native (no native object has it).
+    The source of a value is one of: request, server default, default, defaultFrom, default item,
+    attribute default, imposed, kept, kind (follows from the kind), computed (follows from other
+    fields), unset. A field that a kind cannot have is unmapped (it has no path for the field),
+    forbidden (the kind rejects it) or not-native (no native object has it).
 
-    JSON of a kind: kind, group, version, workloadType, namespace,
-    ruleCombination, policies, components (component, role, pods, fields),
-    workload (fields). A field there: field, reach, why, secret, default
-    (value), rules (rule, argument), items (key, attributes, locked,
-    imposed, asset), lost (what, value, reason, to), trial (what, value).
+    JSON of a kind: kind, group, version, workloadType, namespace, ruleCombination, policies,
+    components (component, role, pods, fields), workload (fields). Each field has field, reach,
+    why, secret, default (value), rules (rule, argument), items (key, attributes, locked, imposed,
+    asset), lost (what, value, reason, to), trial (what, value).
 
     JSON of a manifest: source, kind, name, outcome, reason, allowed, judged, policies, pods
-    (component, instance, roles, path, fields), workload (fields),
-    violations, warnings, audit. A field there: field, secret, values (set,
-    value, path, key, source, derived, note, attributes, violations,
-    warnings), policy (the leaves, as above). Whatever a policy says has
-    policy, scope and namespace beside it; derived values are not literally
-    at their path.
+    (component, instance, roles, path, fields), workload (fields), violations, warnings, audit.
+    Each field has field, secret, values (set, value, path, key, source, derived, note,
+    attributes, violations, warnings), policy (as above). What comes from a policy also has
+    policy, scope and namespace. A derived value is not literally at its path.
 
-    Installation settings are read from PODGATE_* variables, as by the
-    server. Values of env, args, command and annotations are never shown:
-    null in JSON. Exit code 0: told, 1: a manifest is refused, or what --fail-on
-    names, 2: bad input.
+    Settings come from PODGATE_* variables, as for the server. Values of env, args, command and
+    annotations are never shown: they are null in JSON. Exit code 0: printed, 1: a manifest is
+    refused, or something that --fail-on names occurred, 2: bad input.
     """
     try:
         tally = Tally(outcomes.failing_on(fail_on, strict=strict))
@@ -148,7 +137,7 @@ def run(
     assumed: bool,
 ) -> int:
     """Explain a kind or every manifest; the exit code."""
-    loading.checked(output, ("text", "json", "yaml"), "--output")
+    loading.check_choice(output, ("text", "json", "yaml"), "--output")
     if bool(files) and bool(kind):
         loading.complain("error: give either --kind KIND or manifests to explain")
         raise loading.BadInput
@@ -161,26 +150,26 @@ def run(
         return 0
     if kind:
         faults = loading.Faults()
-        show([told_kind(catalog, kind, component, place)], output, faults)
+        show([report_kind(catalog, kind, component, place)], output, faults)
         return faults.code(0)
     documents, problems = read_all(files, kubernetes=True)
     objects, more = manifests_of(documents)
     problems += more
-    loading.tell(problems)
+    loading.print_problems(problems)
     references = references_of(objects, place)
     faults = loading.Faults()
     verdicts: list[Verdict] = []
-    told: list[ToldObject] = []
+    reports: list[ObjectAnswer] = []
     for source, raw in objects:
-        with faults.kept(source):
-            verdict = judge(raw, source, catalog, references, place)
-            told += told_objects(catalog, references, raw, verdict, component, place)
+        with faults.report_faults(source):
+            verdict = evaluate_manifest(raw, source, catalog, references, place)
+            reports += report_objects(catalog, references, raw, verdict, component, place)
             verdicts.append(verdict)
-    if component and told and not any(each.report and each.report.pods for each in told):
+    if component and reports and not any(each.report and each.report.pods for each in reports):
         loading.complain(f"error: --component: no pod is of {texts.clean(component)}")
         raise loading.BadInput
     tally.take_faults(faults.count)
-    show(told, output, faults)
+    show(reports, output, faults)
     for verdict in verdicts:
         tally.take_verdict(verdict)
     if not problems:
@@ -190,8 +179,8 @@ def run(
     return faults.code(loading.BAD_INPUT if problems else code)
 
 
-class ToldObject(NamedTuple):
-    """A manifest with its verdict, and its explanation where the kind has a definition."""
+class ObjectAnswer(NamedTuple):
+    """A manifest with its outcome, and its explanation if its kind has a definition."""
 
     verdict: Verdict
     report: ObjectReport | None
@@ -214,11 +203,11 @@ def explain_space(catalog: Catalog, place: Place, output: str, sources: Sources)
         type_text(page, each)
 
 
-def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> KindReport:
-    """The report of the named kind; BadInput when it, or the component, is not known."""
+def report_kind(catalog: Catalog, kind: str, component: str, place: Place) -> KindReport:
+    """The report on the named kind; BadInput if the kind or the component is unknown."""
     found = find_kind(catalog, kind)
     if isinstance(found, Problem):
-        loading.tell([found])
+        loading.print_problems([found])
         raise loading.BadInput
     definition, version = found
     labels = labels_in(place.namespace, place.labels)
@@ -229,47 +218,49 @@ def told_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Kind
         near = closest(component, names)
         fix = f"did you mean {near}?" if near else f"write one of {', '.join(names)}"
         missing = f"no component or role {texts.clean(component)}"
-        loading.tell([Problem("--component", "", missing, fix, "unknown-component")])
+        loading.print_problems([Problem("--component", "", missing, fix, "unknown-component")])
         raise loading.BadInput
     return explain_kind(definition, version, place.namespace, plans, component)
 
 
-def told_objects(
+def report_objects(
     catalog: Catalog,
     references: References,
     raw: Any,
     verdict: Verdict,
     component: str,
     place: Place,
-) -> list[ToldObject]:
-    """One manifest explained, then every object that it wraps."""
+) -> list[ObjectAnswer]:
+    """Explain one manifest, then every object that it wraps."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     definition = catalog.definition(group, str(raw["kind"]), version)
-    if definition is None or verdict.reason == UNGOVERNED or budget.too_deep(raw):
-        return [ToldObject(verdict, None)]
-    request = request_of(raw, catalog.completed(definition, raw), place, references)
-    facts = facts_of(request, catalog, jq.evaluator()) or Facts()
-    told = []
-    for path, asked, decision, alone in taken_apart(request, verdict.decision, catalog):
+    if definition is None or verdict.reason == UNGOVERNED or timeouts.too_deep(raw):
+        return [ObjectAnswer(verdict, None)]
+    request = request_of(raw, catalog.complete(definition, raw), place, references)
+    facts = find_facts(request, catalog, get_evaluator())
+    reports = []
+    for path, asked, decision, alone in split_by_object(request, verdict.decision, catalog):
         own = catalog.definition(asked.group, asked.kind, asked.version)
-        assert own is not None  # others are not decided on
+        assert own is not None  # other objects are not evaluated
         labels, others = asked.namespace_labels, others_of(asked)
         plans = catalog.plans_for(own, asked.namespace, references, labels, others)
-        with given(facts_for(asked, facts), asked.object):
-            report = explain_object(asked, plans, references, alone, component)
+        own_facts = facts_for(asked, facts) if facts is not None else None
+        report = explain_object(asked, plans, references, own_facts, alone, component)
         where = f"{verdict.source} at {display(path)}" if path else verdict.source
-        told.append(ToldObject(Verdict(where, asked.kind, asked.name, decision, None), report))
-    return told
+        reports.append(ObjectAnswer(Verdict(where, asked.kind, asked.name, decision, None), report))
+    return reports
 
 
-Told = KindReport | ToldObject
+AnyReport = KindReport | ObjectAnswer
 
 
-def show(told: Sequence[Told], output: str, faults: loading.Faults) -> None:
-    """Every report in one format."""
+def show(reports: Sequence[AnyReport], output: str, faults: loading.Faults) -> None:
+    """Print every report in one format."""
     page = Page()
-    for index, each in enumerate(told):
-        with faults.kept(each.kind if isinstance(each, KindReport) else each.verdict.source):
+    for index, each in enumerate(reports):
+        with faults.report_faults(
+            each.kind if isinstance(each, KindReport) else each.verdict.source
+        ):
             if output == "text":
                 if index:
                     page.gap()
@@ -278,18 +269,18 @@ def show(told: Sequence[Told], output: str, faults: loading.Faults) -> None:
                 show_data(each, output, first=index == 0)
 
 
-def show_text(page: Page, told: Told) -> None:
-    """One report for people."""
-    if isinstance(told, KindReport):
-        kind_text(page, told)
+def show_text(page: Page, report: AnyReport) -> None:
+    """Print one report as text."""
+    if isinstance(report, KindReport):
+        kind_text(page, report)
     else:
-        object_text(page, *told)
+        object_text(page, *report)
 
 
-def show_data(told: Told, output: str, *, first: bool) -> None:
-    """One report as a line of JSON, or as a document of YAML."""
-    body = kind_json(told) if isinstance(told, KindReport) else object_json(*told)
-    # Not orjson, which refuses whole numbers that a manifest may well hold.
+def show_data(report: AnyReport, output: str, *, first: bool) -> None:
+    """Print one report as a line of JSON, or as a document of YAML."""
+    body = kind_json(report) if isinstance(report, KindReport) else object_json(*report)
+    # Not orjson, which refuses large integers that a manifest may contain.
     line = json.dumps(body, default=str, separators=(",", ":"))
     if output == "json":
         sys.stdout.write(line + "\n")

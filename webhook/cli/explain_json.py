@@ -1,4 +1,4 @@
-"""Explanations as JSON, whose keys stay what they are."""
+"""Explanations as JSON; the keys are part of podgate's interface."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from typing import Any
 
 from webhook.cases.run_offline import Verdict
 from webhook.cli import report
-from webhook.decision import messages as wording
+from webhook.decision.messages import warning_text
 from webhook.documents.problem import Source
 from webhook.explain.model import Entry, FieldReport, KindReport, LeafReport, ObjectReport
 from webhook.explain.namespaces import TypeReport
-from webhook.objects import path as pointer
-from webhook.objects.path import ABSENT
+from webhook.objects.path import ABSENT, display
 
 
 def source_json(source: Source | None) -> dict[str, Any]:
-    """The policy that says something, with its scope."""
+    """The policy that a value or rule comes from, with its scope."""
     if source is None:
         return {"policy": None, "scope": None}
     found = {"policy": source.policy, "scope": source.scope}
@@ -27,11 +26,11 @@ def source_json(source: Source | None) -> dict[str, Any]:
 
 
 def leaf_json(leaf: LeafReport) -> dict[str, Any]:
-    """One leaf; `null` stands for a value that is never shown."""
+    """One leaf; `null` means that the value is never shown."""
     default = leaf.default
     return {
         "field": leaf.field,
-        "reach": leaf.reach,
+        "reach": leaf.support,
         **({"why": leaf.why} if leaf.why else {}),
         **({"secret": True} if leaf.secret else {}),
         "default": {"value": default.value, **source_json(default.source)} if default else None,
@@ -62,21 +61,21 @@ def leaf_json(leaf: LeafReport) -> dict[str, Any]:
         ],
         "trial": [
             {"what": each.what, "value": each.value, **source_json(each.source)}
-            for each in leaf.trial
+            for each in leaf.unenforced
         ],
     }
 
 
-def kind_json(told: KindReport) -> dict[str, Any]:
+def kind_json(kind_report: KindReport) -> dict[str, Any]:
     """The effective policy of a kind."""
     return {
-        "kind": told.kind,
-        "group": told.group,
-        "version": told.version,
-        "workloadType": told.workload_type or None,
-        "namespace": told.namespace,
-        "ruleCombination": told.combination,
-        "policies": [source_json(each) for each in told.policies],
+        "kind": kind_report.kind,
+        "group": kind_report.group,
+        "version": kind_report.version,
+        "workloadType": kind_report.workload_type or None,
+        "namespace": kind_report.namespace,
+        "ruleCombination": kind_report.combination,
+        "policies": [source_json(each) for each in kind_report.policies],
         "components": [
             {
                 "component": each.component,
@@ -84,37 +83,37 @@ def kind_json(told: KindReport) -> dict[str, Any]:
                 "pods": each.pods,
                 "fields": [leaf_json(leaf) for leaf in each.leaves],
             }
-            for each in told.components
+            for each in kind_report.components
         ],
-        "workload": [leaf_json(leaf) for leaf in told.workload],
+        "workload": [leaf_json(leaf) for leaf in kind_report.workload],
     }
 
 
-def type_json(told: TypeReport) -> dict[str, Any]:
+def type_json(type_report: TypeReport) -> dict[str, Any]:
     """The effective policy of a workload type in a namespace."""
     return {
-        "namespace": told.namespace,
-        "workloadType": told.workload_type or None,
-        "kinds": list(told.kinds),
-        "ruleCombination": told.combination,
-        "policies": [source_json(each) for each in told.policies],
+        "namespace": type_report.namespace,
+        "workloadType": type_report.workload_type or None,
+        "kinds": list(type_report.kinds),
+        "ruleCombination": type_report.combination,
+        "policies": [source_json(each) for each in type_report.policies],
         "components": [
             {
                 "component": each.component or None,
                 "role": each.role,
                 "fields": [leaf_json(leaf) for leaf in each.leaves],
             }
-            for each in told.components
+            for each in type_report.components
         ],
     }
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """One value; `set` tells an unset field from a value that is never shown."""
+    """One value; `set` distinguishes an unset field from a value that is never shown."""
     return {
         "set": entry.value is not ABSENT,
         "value": None if entry.value is ABSENT else entry.value,
-        "path": pointer.display(entry.path) if entry.path else None,
+        "path": display(entry.path) if entry.path else None,
         "key": entry.key or None,
         "source": entry.source,
         **source_json(entry.by),
@@ -124,29 +123,29 @@ def entry_json(entry: Entry) -> dict[str, Any]:
             {
                 "name": each.name,
                 "value": each.value,
-                "path": pointer.display(each.path),
+                "path": display(each.path),
                 "source": each.source,
                 **source_json(each.by),
             }
             for each in entry.attributes
         ],
         "violations": [report.violation_json(each) for each in entry.violations],
-        "warnings": [wording.warning_text(each) for each in entry.warnings],
+        "warnings": [warning_text(each) for each in entry.warnings],
     }
 
 
-def field_json(told: FieldReport) -> dict[str, Any]:
+def field_json(field_report: FieldReport) -> dict[str, Any]:
     """One field of an object: its values, and the leaves of the policy."""
     return {
-        "field": told.field,
-        **({"secret": True} if told.secret else {}),
-        "values": [entry_json(each) for each in told.entries],
-        "policy": [leaf_json(each) for each in told.leaves],
+        "field": field_report.field,
+        **({"secret": True} if field_report.secret else {}),
+        "values": [entry_json(each) for each in field_report.entries],
+        "policy": [leaf_json(each) for each in field_report.leaves],
     }
 
 
 def object_json(verdict: Verdict, found: ObjectReport | None) -> dict[str, Any]:
-    """One manifest with all its fields; without a report for a kind that nothing is known of."""
+    """One manifest with all its fields; without a report if its kind is unknown."""
     body: dict[str, Any] = {
         "source": verdict.source,
         "kind": verdict.kind,
@@ -167,13 +166,13 @@ def object_json(verdict: Verdict, found: ObjectReport | None) -> dict[str, Any]:
                 "component": each.component,
                 "instance": each.instance,
                 "roles": list(each.roles),
-                "path": pointer.display(each.path),
+                "path": display(each.path),
                 "fields": [field_json(one) for one in each.fields],
             }
             for each in found.pods
         ],
         "workload": [field_json(each) for each in found.workload],
         "violations": [report.violation_json(each) for each in found.violations],
-        "warnings": [wording.warning_text(each) for each in found.warnings],
+        "warnings": [warning_text(each) for each in found.warnings],
         "audit": [report.violation_json(each) for each in found.audit],
     }

@@ -1,4 +1,4 @@
-"""Explanations as text for people: indented lines that fit the terminal."""
+"""Explanations as text: indented lines that fit the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from webhook.cases.run_offline import Verdict
 from webhook.cli import report
-from webhook.decision import messages as wording
+from webhook.decision.messages import LONGEST_ADVICE, place, violation_text, warning_text
 from webhook.documents import texts
 from webhook.documents.problem import Source
 from webhook.evaluation.outcome import Violation
@@ -20,7 +20,6 @@ from webhook.explain.model import (
     DEFAULT,
     DEFAULT_ITEM,
     IMPOSED,
-    MAPPED,
     Entry,
     FieldReport,
     KindReport,
@@ -28,6 +27,7 @@ from webhook.explain.model import (
     ObjectReport,
 )
 from webhook.explain.namespaces import TypeReport
+from webhook.fields.handler import MAPPED
 from webhook.objects.path import ABSENT, Path
 from webhook.policy.table import TABLE
 
@@ -35,7 +35,7 @@ HIDDEN = "(not shown)"
 FROM_ITEMS = (DEFAULT_ITEM, IMPOSED)
 WIDEST = 100
 UNCARRIED = frozenset({"unmapped-default", "unmapped-rule", "asked-of-children", "not-enforceable"})
-"""Reasons of warnings that the kind cannot carry a field."""
+"""Reasons of warnings that the kind cannot have a field."""
 
 
 class Page:
@@ -46,7 +46,7 @@ class Page:
         self.width = min(self.console.width, WIDEST)
 
     def line(self, indent: int, text: str, style: str = "") -> None:
-        """One paragraph; words longer than a line, such as places, stay whole."""
+        """One paragraph; words longer than a line, such as paths, are not broken."""
         lines = textwrap.wrap(
             text,
             self.width,
@@ -59,7 +59,7 @@ class Page:
             self.console.print(Text(each, style=style), soft_wrap=True)
 
     def place(self, indent: int, text: str) -> None:
-        """Where something is; a place stays whole, on one line."""
+        """The path of a value, on one line."""
         self.console.print(Text(f"{' ' * indent}at {text}", style="dim"), soft_wrap=True)
 
     def gap(self) -> None:
@@ -68,76 +68,82 @@ class Page:
 
 
 def value_text(value: Any, field: str = "") -> str:
-    """A value for people; None is one that is never shown, objects are told in short."""
+    """A value as text. None means that the value is never shown; objects are abbreviated."""
     if value is None:
         return HIDDEN
     if is_object(field) and isinstance(value, dict):
-        return texts.cut(in_short(value, field), wording.LONGEST_ADVICE)
+        return texts.cut(in_short(value, field), LONGEST_ADVICE)
     if value == "":
         return '""'
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return texts.cut(", ".join(value), wording.LONGEST_ADVICE)
-    return texts.shown(value)
+        return texts.cut(", ".join(value), LONGEST_ADVICE)
+    return texts.show_value(value)
 
 
 def is_object(field: str) -> bool:
-    """Whether a field has objects as values, which are neither items nor plain."""
+    """Whether the values of a field are objects that are not items."""
     return field in TABLE.fields and TABLE.fields[field].value == "object"
 
 
 def in_short(value: Any, field: str) -> str:
-    """An object as its field shows it; as JSON where it cannot be read."""
+    """An object in the short form of its field; as JSON if it has no such form."""
     codec = TABLE.leaf_codec(field)
     try:
         return codec.show(codec.read(value))
     except (ValueError, TypeError, AttributeError):
-        return texts.shown(value)
+        return texts.show_value(value)
 
 
 def by(source: Source | None) -> str:
-    """Which policy, and whether it is on trial."""
+    """The policy, and whether it is enforced."""
     if source is None:
         return ""
-    trial = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
-    return f"{texts.clean(source.label())}{trial}"
+    mode = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
+    return f"{texts.clean(source.label())}{mode}"
 
 
 def policies_text(page: Page, policies: Sequence[Source]) -> None:
-    """The policies that reach it."""
+    """The policies that apply."""
     named = "; ".join(by(each) for each in policies) or "none"
     page.line(2, f"policies, the broadest first: {named}", "dim")
 
 
-def kind_text(page: Page, told: KindReport) -> None:
+def kind_text(page: Page, kind_report: KindReport) -> None:
     """The effective policy of a kind."""
-    group = f".{told.group}" if told.group else ""
-    kind_of = f" ({told.workload_type})" if told.workload_type else ""
+    group = f".{kind_report.group}" if kind_report.group else ""
+    kind_of = f" ({kind_report.workload_type})" if kind_report.workload_type else ""
     page.line(
-        0, f"{told.kind}{group}/{told.version}{kind_of} in namespace {told.namespace}", "bold"
+        0,
+        f"{kind_report.kind}{group}/{kind_report.version}{kind_of} in namespace {kind_report.namespace}",
+        "bold",
     )
-    policies_text(page, told.policies)
-    page.line(2, f"rules of several scopes combine: {told.combination}", "dim")
-    for each in told.components:
+    policies_text(page, kind_report.policies)
+    page.line(2, f"rules of several scopes combine: {kind_report.combination}", "dim")
+    for each in kind_report.components:
         page.gap()
         page.line(0, f"component {each.component}, role {each.role}", "bold")
         page.line(2, f"pods at {each.pods}", "dim")
         leaves_text(page, each.leaves)
     page.gap()
     page.line(0, "workload", "bold")
-    leaves_text(page, told.workload)
-    if not told.workload:
+    leaves_text(page, kind_report.workload)
+    if not kind_report.workload:
         page.line(2, "no policy applies to it", "dim")
 
 
-def type_text(page: Page, told: TypeReport) -> None:
+def type_text(page: Page, type_report: TypeReport) -> None:
     """The effective policy of a workload type in a namespace."""
-    name = f"workload type {told.workload_type}" if told.workload_type else "no workload type"
-    page.line(0, f"{name} in namespace {told.namespace}", "bold")
-    page.line(2, f"kinds: {', '.join(told.kinds)}", "dim")
-    policies_text(page, told.policies)
-    page.line(2, f"rules of several scopes combine: {told.combination}", "dim")
-    for each in told.components:
-        if len(told.components) > 1:
+    name = (
+        f"workload type {type_report.workload_type}"
+        if type_report.workload_type
+        else "no workload type"
+    )
+    page.line(0, f"{name} in namespace {type_report.namespace}", "bold")
+    page.line(2, f"kinds: {', '.join(type_report.kinds)}", "dim")
+    policies_text(page, type_report.policies)
+    page.line(2, f"rules of several scopes combine: {type_report.combination}", "dim")
+    for each in type_report.components:
+        if len(type_report.components) > 1:
             page.gap()
             where = f"component {each.component}" if each.component else f"role {each.role}"
             page.line(0, texts.clean(where), "bold")
@@ -147,22 +153,22 @@ def type_text(page: Page, told: TypeReport) -> None:
 
 
 def leaves_text(page: Page, leaves: Sequence[LeafReport]) -> None:
-    """Leaves in order; why the kind cannot carry one is not repeated for its attributes."""
-    told: tuple[str, str] = ("", "")
+    """Leaves in order; the reason why the kind cannot have a field is not repeated for its attributes."""
+    last: tuple[str, str] = ("", "")
     for leaf in leaves:
         page.line(2, leaf.field, "cyan")
-        known = leaf.field.startswith(f"{told[0]}.") and leaf.why == told[1]
-        if leaf.reach != MAPPED and not known:
-            page.line(4, f"{leaf.reach}: {texts.clean(leaf.why)}", "yellow")
-            told = leaf.field, leaf.why
-        elif leaf.reach == MAPPED and leaf.why:
+        known = leaf.field.startswith(f"{last[0]}.") and leaf.why == last[1]
+        if leaf.support != MAPPED and not known:
+            page.line(4, f"{leaf.support}: {texts.clean(leaf.why)}", "yellow")
+            last = leaf.field, leaf.why
+        elif leaf.support == MAPPED and leaf.why:
             page.line(4, texts.clean(leaf.why), "dim")
-        for text, style in said_lines(leaf):
+        for text, style in leaf_lines(leaf):
             page.line(4, text, style)
 
 
-def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
-    """Default, rules, items, what lost and what is on trial, a line each with its style."""
+def leaf_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
+    """Default, rules, items, overridden and not enforced values, a line each with its style."""
     if leaf.default is not None:
         yield (
             f"default {value_text(leaf.default.value, leaf.field)} - {by(leaf.default.source)}",
@@ -181,44 +187,44 @@ def said_lines(leaf: LeafReport) -> Iterator[tuple[str, str]]:
         value = "" if lost.value is None else f" {value_text(lost.value, leaf.field)}"
         to = f" ({by(lost.to)})" if lost.to is not None else ""
         yield f"lost: {lost.what}{value} - {by(lost.source)}: {lost.reason}{to}", "dim"
-    for trial in leaf.trial:
-        value = "" if trial.what.startswith("item ") else f" {value_text(trial.value)}"
-        yield f"not enforced: {texts.cut(trial.what)}{value} - {by(trial.source)}", "yellow"
+    for each in leaf.unenforced:
+        value = "" if each.what.startswith("item ") else f" {value_text(each.value)}"
+        yield f"not enforced: {texts.cut(each.what)}{value} - {by(each.source)}", "yellow"
 
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
-    """The attributes of an item but its name."""
+    """The attributes of an item except its name."""
     return ", ".join(
         f"{name} {value_text(value)}" for name, value in attributes.items() if name != "name"
     )
 
 
 def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> None:
-    """One manifest with all its fields; without a report for a kind that nothing is known of."""
+    """One manifest with all its fields; without a report if its kind is unknown."""
     count = len(report.violations_of(verdict))
     broken = "1 rule is broken" if count == 1 else f"{count} rules are broken"
-    outcome = "allowed" if verdict.allowed else f"refused, {broken}"
+    outcome = "allowed" if verdict.is_allowed else f"refused, {broken}"
     if verdict.reason:
         outcome = f"not evaluated: {report.reason_text(verdict)}"
-    style = "bold" if verdict.allowed else "bold red"
+    style = "bold" if verdict.is_allowed else "bold red"
     page.line(0, f"{texts.clean(report.label(verdict))}: {outcome}", style)
     if found is None:
         for violation in report.violations_of(verdict):
-            page.line(2, f"x {wording.violation_text(violation)}", "red")
+            page.line(2, f"x {violation_text(violation)}", "red")
         return
     policies_text(page, found.policies)
     for violation in found.violations:
-        page.line(2, f"x {wording.violation_text(violation)}", "red")
+        page.line(2, f"x {violation_text(violation)}", "red")
     for warning in found.warnings:
-        page.line(2, f"! {wording.warning_text(warning)}", "yellow")
+        page.line(2, f"! {warning_text(warning)}", "yellow")
     for violation in found.audit:
         if violation.source is not None and violation.source.enforcement == "Audit":
-            page.line(2, f"audit: {wording.violation_text(violation)}", "yellow")
+            page.line(2, f"audit: {violation_text(violation)}", "yellow")
     for pod in found.pods:
         page.gap()
         instance = f" {texts.clean(pod.instance)}" if pod.instance else ""
         roles = " and ".join(pod.roles)
-        page.line(0, f"pod at {wording.place(pod.path)}", "bold")
+        page.line(0, f"pod at {place(pod.path)}", "bold")
         page.line(2, f"component {pod.component}{instance}, role {roles}", "dim")
         for each in pod.fields:
             field_text(page, each, pod.path)
@@ -229,21 +235,25 @@ def object_text(page: Page, verdict: Verdict, found: ObjectReport | None) -> Non
             field_text(page, each, ())
 
 
-def field_text(page: Page, told: FieldReport, base: Path) -> None:
-    """One field: its values, then what the policies say and the values do not tell already."""
-    page.line(2, told.field, "cyan")
-    for entry in told.entries:
-        entry_text(page, told.field, entry, base)
-    if not told.entries:
+def field_text(page: Page, field_report: FieldReport, base: Path) -> None:
+    """One field: its values, then the policies' leaves, without what the values already show."""
+    page.line(2, field_report.field, "cyan")
+    for entry in field_report.entries:
+        entry_text(page, field_report.field, entry, base)
+    if not field_report.entries:
         page.line(4, "none")
-    for leaf in told.leaves:
-        name = "" if leaf.field == told.field else f"{leaf.field.removeprefix(told.field)}: "
-        for text, style in said_lines(untold(leaf, told.entries)):
+    for leaf in field_report.leaves:
+        name = (
+            ""
+            if leaf.field == field_report.field
+            else f"{leaf.field.removeprefix(field_report.field)}: "
+        )
+        for text, style in leaf_lines(without_printed(leaf, field_report.entries)):
             page.line(6, f"{name}{text}", style or "dim")
 
 
-def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
-    """The leaf without the default and the items that are the source of a value told above."""
+def without_printed(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
+    """The leaf without the default and the items whose values are already printed."""
     by_default = {each.by for each in entries if each.source == DEFAULT}
     by_item = {(each.item, each.by) for each in entries if each.source in FROM_ITEMS}
     return replace(
@@ -254,9 +264,9 @@ def untold(leaf: LeafReport, entries: Sequence[Entry]) -> LeafReport:
 
 
 def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
-    """One value with its place, its source and what is wrong with it."""
+    """One value with its path, its source and its violations."""
     key = f"{texts.cut(entry.key)}: " if entry.key else ""
-    # A warning that says what the note says, and what comes of it, is enough.
+    # Print only the warning if it includes the text of the note.
     known = any(each.reason in UNCARRIED for each in entry.warnings)
     note = f" ({texts.clean(entry.note)})" if entry.note and not known else ""
     if entry.value is ABSENT:
@@ -266,28 +276,28 @@ def entry_text(page: Page, field: str, entry: Entry, base: Path) -> None:
         listed = isinstance(held, dict) and not is_object(field)
         value = attributes_text(held) if listed else value_text(held, field)
         source = f"{entry.source}, {by(entry.by)}" if entry.by else entry.source
-        # The key of an item without attributes is all that there is of it.
-        told = texts.cut(entry.key) if held == entry.key else f"{key}{value}"
-        page.line(4, f"{told} - {source}{note}")
+        # An item without attributes has nothing but its key.
+        name = texts.cut(entry.key) if held == entry.key else f"{key}{value}"
+        page.line(4, f"{name} - {source}{note}")
         if entry.path:
             page.place(6, relative(entry.path, base))
     for each in entry.attributes:
         if (each.source, each.by) != (entry.source, entry.by):
-            said = f"{each.source}, {by(each.by)}" if each.by else each.source
-            page.line(6, f"{each.name} {value_text(each.value)} - {said}")
+            source = f"{each.source}, {by(each.by)}" if each.by else each.source
+            page.line(6, f"{each.name} {value_text(each.value)} - {source}")
     for violation in entry.violations:
         page.line(6, f"x {inline(violation, entry.path)}", "red")
     for warning in entry.warnings:
-        page.line(6, f"! {wording.warning_text(warning)}", "yellow")
+        page.line(6, f"! {warning_text(warning)}", "yellow")
 
 
 def inline(violation: Violation, path: Path) -> str:
-    """A violation below its value, whose field and place have been told already."""
-    text = wording.violation_text(violation)
-    head = f"{texts.clean(violation.field)} at {wording.place(violation.path)}: "
+    """A violation below its value, whose field and path are already printed."""
+    text = violation_text(violation)
+    head = f"{texts.clean(violation.field)} at {place(violation.path)}: "
     return text.removeprefix(head) if violation.path == path else text
 
 
 def relative(path: Path, base: Path) -> str:
-    """A place below its pod's, else the whole of it."""
-    return wording.place(path[len(base) :] if path[: len(base)] == base else path)
+    """A path relative to its pod's, if it is below it."""
+    return place(path[len(base) :] if path[: len(base)] == base else path)

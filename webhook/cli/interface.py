@@ -13,7 +13,7 @@ from webhook.cli.interface_tree import tree
 
 interface = typer.Typer(
     no_args_is_help=True,
-    help="Draft, check and show the definition of a kind; read and change an object with it.",
+    help="Draft, check and show definitions of kinds; read and change objects with them.",
 )
 interface.command()(infer)
 interface.command()(check)

@@ -1,4 +1,4 @@
-"""podgate interface update and suspend: an object with values written where its definition says."""
+"""podgate interface update and suspend: write values into an object at the paths of its definition."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from webhook.cli.lint import write_json
 from webhook.documents import texts
 from webhook.documents.source import SourceDocument
 from webhook.jq.expressions import JqError
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 
 FORMATS = ("yaml", "json", "patch")
 NUMBERS = ("replicas", "minimum", "maximum")
 Component = Annotated[str, typer.Option("--component", "-c", help="Name of the component.")]
 Instances = Annotated[
     list[str] | None,
-    typer.Option("--instance", "-i", help="Only this instance; may repeat. None: all."),
+    typer.Option("--instance", "-i", help="Only this instance. Repeatable. Default: all."),
 ]
 Sets = Annotated[
     list[str] | None,
@@ -35,10 +35,10 @@ Sets = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="A fragment of the pods (schedulerName, labels, annotations, image, containers, …), "
-        "or replicas, minimum, maximum. VALUE is text or JSON; null removes. May repeat.",
+        "or replicas, minimum, maximum. VALUE is text or JSON; null removes. Repeatable.",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Let it go on instead.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume instead.")]
 Output = Annotated[
     str, typer.Option("--output", "-o", help="yaml, json, or patch (operations of RFC 6902).")
 ]
@@ -54,8 +54,8 @@ def update(
 ) -> None:
     """Print an object with values written into the pods of one component.
 
-    Nothing is sent to a cluster: pipe the output to `kubectl apply -f -`.
-    Exit code 0: printed, 1: the object has no such component, instance or place, 2: bad input.
+    Does not change a cluster: pipe the output to `kubectl apply -f -`.
+    Exit code 0: printed, 1: the object has no such component, instance or path, 2: bad input.
     """
 
     def write(bound: Bound) -> None:
@@ -63,16 +63,16 @@ def update(
         for form, value in by_form(values or []).items():
             target.update(form, dict.fromkeys(instance or target.instance_ids(), value))
 
-    changed(given, manifest, output, write)
+    change_manifest(given, manifest, output, write)
 
 
 def suspend(
     given: Given, manifest: Manifest, resume: Resume = False, output: Output = "yaml"
 ) -> None:
-    """Print an object suspended, or resumed with --resume, as its definition says.
+    """Print an object suspended, or resumed with --resume.
 
-    Nothing is sent to a cluster: pipe the output to `kubectl apply -f -`.
-    Exit code 0: printed, 1: the kind has no way to do that, 2: bad input.
+    Does not change a cluster: pipe the output to `kubectl apply -f -`.
+    Exit code 0: printed, 1: the kind cannot be suspended, 2: bad input.
     """
 
     def write(bound: Bound) -> None:
@@ -83,11 +83,11 @@ def suspend(
         for each in able:
             resumed_or_suspended(each, resume)
 
-    changed(given, manifest, output, write)
+    change_manifest(given, manifest, output, write)
 
 
 def resumed_or_suspended(component: BoundComponent, resume: bool) -> None:
-    """Write what a component's definition lists."""
+    """Write the values that a component's definition lists."""
     if resume:
         component.resume()
     else:
@@ -95,7 +95,7 @@ def resumed_or_suspended(component: BoundComponent, resume: bool) -> None:
 
 
 def by_form(values: list[str]) -> dict[Form, Any]:
-    """The values of --set by the form that they are of; BadInput once a fault is reported."""
+    """The values of --set by their form; BadInput after reporting an error."""
     fragments: dict[str, Any] = {}
     numbers: dict[str, int] = {}
     for each in values:
@@ -103,7 +103,7 @@ def by_form(values: list[str]) -> dict[Form, Any]:
         if not equals or not name:
             loading.complain(f"error: --set {each}: write NAME=VALUE, such as schedulerName=mine")
             raise loading.BadInput
-        value = meant(name, text)
+        value = parse_value(name, text)
         if name not in NUMBERS:
             fragments[name] = value
         elif isinstance(value, int) and not isinstance(value, bool):
@@ -118,8 +118,8 @@ def by_form(values: list[str]) -> dict[Form, Any]:
     return {**found, "scale": Replicas(**numbers)} if numbers else found
 
 
-def meant(name: str, text: str) -> Any:
-    """The value of a text: JSON where it is some, but a text fragment stays text."""
+def parse_value(name: str, text: str) -> Any:
+    """Parse a value: JSON if possible, except for text fragments."""
     if name in TEXTS and text != "null":
         return text
     try:
@@ -128,15 +128,15 @@ def meant(name: str, text: str) -> Any:
         return text
 
 
-def changed(given: str, manifest: str, output: str, write: Callable[[Bound], None]) -> None:
-    """Write into the one object of a manifest, and print it; exits with 1 or 2 where that fails."""
+def change_manifest(given: str, manifest: str, output: str, write: Callable[[Bound], None]) -> None:
+    """Change the one object of a manifest, and print it; exits with 1 or 2 if that fails."""
     try:
-        loading.checked(output, FORMATS, "--output")
+        loading.check_choice(output, FORMATS, "--output")
         found = definitions.definitions_of(given)
         body = one_of(manifest, *objects_of(manifest, found))
         definition = definitions.fitting(found, body)
         assert definition is not None
-        bound = bind(definition, body, jq.evaluator())
+        bound = bind(definition, body, get_evaluator())
         write(bound)
         show(bound, output)
     except (AccessError, JqError) as error:
@@ -147,7 +147,7 @@ def changed(given: str, manifest: str, output: str, write: Callable[[Bound], Non
 
 
 def one_of(manifest: str, objects: list[SourceDocument], unread: bool) -> Any:
-    """The one object of a manifest; BadInput where it is reported that there are more."""
+    """The one object of a manifest; BadInput after reporting that there are several."""
     if unread:
         raise loading.BadInput
     if len(objects) > 1:
@@ -157,7 +157,7 @@ def one_of(manifest: str, objects: list[SourceDocument], unread: bool) -> Any:
 
 
 def show(bound: Bound, output: str) -> None:
-    """Print the object, or what was changed."""
+    """Print the object, or the changes."""
     if output == "patch":
         write_json(bound.patch)
     elif output == "json":

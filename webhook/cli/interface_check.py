@@ -1,4 +1,4 @@
-"""podgate interface check: everything that can be said of a definition, against schema and samples."""
+"""podgate interface check: checks a definition by itself, against schemas, and against samples."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from webhook.interface.crd_schema import Schema
 from webhook.interface.interface import is_interface
 from webhook.interface.jq_paths import texts
 from webhook.interface.null_safety import check_null_safety
-from webhook.interface.profile import check_profile
-from webhook.libjq import evaluator as jq
+from webhook.interface.profile_rules import check_profile
+from webhook.libjq.evaluator import get_evaluator
 from webhook.lint.definition import check_coverage, check_keys, check_sample, check_schemas
-from webhook.objects import path as pointer
+from webhook.objects.path import read
 from webhook.pods.definition import Definition
 from webhook.policy.table import TABLE
 from webhook.sources.files import read_all
@@ -30,11 +30,11 @@ Files = Annotated[
 ]
 Crds = Annotated[
     list[str] | None,
-    typer.Option("--crd", metavar="PATH", help="CRDs of the kinds; may repeat."),
+    typer.Option("--crd", metavar="PATH", help="CRDs of the kinds. Repeatable."),
 ]
 Samples = Annotated[
     list[str] | None,
-    typer.Option("--sample", metavar="PATH", help="Objects of the kinds; may repeat."),
+    typer.Option("--sample", metavar="PATH", help="Objects of the kinds. Repeatable."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit code 1 when there are warnings.")]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
@@ -48,25 +48,27 @@ def check(
     strict: Strict = False,
     output: Output = "text",
 ) -> None:
-    """Check definitions: structure, jq, ids; with --crd every path and all places of the schema;
-    with --sample what each component finds in an object.
+    """Check definitions for mistakes.
 
-    Exit code 0: clean, or warnings without --strict, 1: warnings with --strict, 2: errors.
+    Checks structure, jq and ids. With --crd also every path against the schema. With --sample also
+    what each component finds in an object.
+
+    Exit code 0: no problems, or warnings without --strict, 1: warnings with --strict, 2: errors.
     """
     try:
-        loading.checked(output, tuple(interface_report.FORMATS), "--output")
+        loading.check_choice(output, tuple(interface_report.FORMATS), "--output")
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     findings = Findings()
     documents = own_documents(files, findings)
-    found, problems = definitions.assembled(documents)
+    found, problems = definitions.assemble_definitions(documents)
     findings.problems += problems
     every = [each for several in found.values() for each in several]
     check_fields(every, documents, findings)
     for each in documents:
         report = Report(each)
         if is_interface(each.data):
-            check_null_safety(each, jq.evaluator(), report)
+            check_null_safety(each, get_evaluator(), report)
         findings.problems += report.problems
     findings.texts = [(each, text) for each in documents for text in texts(each.data)]
     schemas = check_crds(crd, documents, every, findings) if crd else {}
@@ -80,7 +82,7 @@ def check(
 
 
 def own_documents(files: list[str], findings: Findings) -> list[SourceDocument]:
-    """The definitions of the files; anything else is a problem."""
+    """The definitions in the files; other documents are problems."""
     documents, problems = read_all(files)
     findings.problems += problems
     own = []
@@ -98,7 +100,7 @@ def own_documents(files: list[str], findings: Findings) -> list[SourceDocument]:
 def check_fields(
     every: Sequence[Definition], documents: Sequence[SourceDocument], findings: Findings
 ) -> None:
-    """Names of fields that the catalogue does not have."""
+    """Report field names that the catalogue does not have."""
     known = frozenset({*TABLE.fields, *TABLE.attributes})
     for each in every:
         source = profile_of(each, documents)
@@ -116,10 +118,10 @@ def profile_of(
 
 
 def kind_of(document: SourceDocument) -> tuple[str, str, tuple[str, ...]]:
-    """Group, kind and versions that a document is about, as far as it says them."""
-    spec = pointer.read(document.data, ("spec",))
+    """Group, kind and versions of a document, as far as they are set."""
+    spec = read(document.data, ("spec",))
     if is_interface(document.data):
-        spec = pointer.read(spec, ("structureDefinition", "rootComponent", "kind"))
+        spec = read(spec, ("structureDefinition", "rootComponent", "kind"))
     body = spec if isinstance(spec, dict) else {}
     listed = body.get("versions")
     versions = listed if isinstance(listed, list) else [body.get("version")]
@@ -133,7 +135,7 @@ def check_crds(
     every: Sequence[Definition],
     findings: Findings,
 ) -> Schemas:
-    """Every path against the schema, and the places of the schema against the definitions."""
+    """Check every path against the schema, and the pods of the schema against the definitions."""
     crds, problems = read_all(paths, kubernetes=True)
     findings.problems += problems
     schemas = definitions.schemas_in(crds)
@@ -154,9 +156,9 @@ def check_crds(
 
 
 def versions_of(document: SourceDocument, documents: Sequence[SourceDocument]) -> tuple[str, ...]:
-    """The versions that a document is for.
+    """The versions that a document applies to.
 
-    An interface serves those versions of its profile too that have no interface of their own.
+    An interface also applies to those versions of its profile that have no interface of their own.
     """
     group, kind, versions = kind_of(document)
     if not is_interface(document.data):
@@ -170,7 +172,7 @@ def versions_of(document: SourceDocument, documents: Sequence[SourceDocument]) -
 
 
 def no_schema(document: SourceDocument, kind: str, versions: Sequence[str]) -> Problem:
-    """The CRD of a document's kind is not among those given."""
+    """Report that no given CRD has a document's kind."""
     line, column = document.position(())
     fix = "give the CRD of this kind and version, or leave --crd out"
     found = f"no schema of {kind} {' or '.join(versions)}"
@@ -188,7 +190,7 @@ def interface_of(
 def check_samples(
     paths: list[str], every: Sequence[Definition], schemas: Schemas, findings: Findings
 ) -> None:
-    """What the definitions find in objects, and what the schemas do not know of these."""
+    """What the definitions find in objects, and the paths in them that the schemas do not have."""
     samples, problems = read_all(paths, kubernetes=True)
     findings.problems += problems
     totals: Counter[tuple[str, str]] = Counter()
@@ -206,20 +208,20 @@ def check_samples(
         schema = schemas.get((group, kind), {}).get(version)
         if schema is not None:
             findings.problems += check_keys(version, schema, each)
-        counts, problems_of_sample = check_sample(definition, each, jq.evaluator())
+        counts, problems_of_sample = check_sample(definition, each, get_evaluator())
         findings.problems += problems_of_sample
         findings.samples.append((each, counts))
         totals.update({(definitions.label(definition), row.component): row.pods for row in counts})
-    tell_empty(totals, every, samples, findings)
+    report_empty(totals, every, samples, findings)
 
 
-def tell_empty(
+def report_empty(
     totals: Counter[tuple[str, str]],
     every: Sequence[Definition],
     samples: Sequence[SourceDocument],
     findings: Findings,
 ) -> None:
-    """Components that no sample has a pod of, of kinds that have samples."""
+    """Report components without a pod in any sample, for kinds with samples."""
     for (name, component), pods in totals.items():
         definition = next(each for each in every if definitions.label(each) == name)
         body = definition.interface.component(component)

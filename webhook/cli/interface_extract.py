@@ -13,10 +13,10 @@ from webhook.cli.lint import write_json
 from webhook.documents import texts
 from webhook.documents.source import SourceDocument
 from webhook.jq.expressions import Evaluator
-from webhook.jq.external import evaluate, given
-from webhook.libjq import evaluator as jq
+from webhook.jq.external import evaluate
+from webhook.libjq.evaluator import get_evaluator
 from webhook.objects.path import display
-from webhook.pods.coverage import uncovered
+from webhook.pods.coverage import find_uncovered
 from webhook.pods.definition import Definition
 from webhook.pods.locate import locate
 from webhook.pods.location import LocationError, PodLocation
@@ -27,19 +27,19 @@ Given = Annotated[
     str,
     typer.Argument(metavar="FILE|KIND", help="Definitions in a file, or a shipped kind."),
 ]
-Manifest = Annotated[str, typer.Argument(metavar="MANIFEST", help="The object; - is stdin.")]
+Manifest = Annotated[str, typer.Argument(metavar="MANIFEST", help="The object, or - for stdin.")]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 CORRECT = "correct the object there, or the path in its definition"
 
 
 def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
-    """Print what is in an object by its kind's definition: instances, pod places, scales, status.
+    """Print what the definition of its kind finds in an object: instances, pods, replicas, status.
 
-    Exit code 0: printed, 1: it holds containers that the definition does not know, 2: an object
-    or the definition cannot be read; other objects are printed.
+    Exit code 0: printed, 1: the object has containers outside the paths of the definition, 2: bad
+    input; the other objects are printed.
     """
     try:
-        loading.checked(output, ("text", "json"), "--output")
+        loading.check_choice(output, ("text", "json"), "--output")
         found = definitions.definitions_of(given)
         objects, unread = objects_of(manifest, found)
     except loading.BadInput:
@@ -47,7 +47,7 @@ def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
     faults = loading.Faults()
     bodies: list[dict[str, Any]] = []
     for each in objects:
-        with faults.kept(each.origin):
+        with faults.report_faults(each.origin):
             body = read_one(found, each)
             bodies += [body] if body is not None else []
     if output == "json" and bodies:
@@ -60,13 +60,13 @@ def extract(given: Given, manifest: Manifest, output: Output = "text") -> None:
 
 
 def objects_of(manifest: str, found: list[Definition]) -> tuple[list[SourceDocument], bool]:
-    """The objects of a manifest that the definitions are for, and whether others are unreadable.
+    """The objects of a manifest whose kinds have a definition, and whether others are unreadable.
 
-    Objects of other kinds beside them are left out with a note. BadInput where there is none.
+    Objects of other kinds are skipped with a note. BadInput if there is no object at all.
     """
     documents, problems = read_all([manifest], kubernetes=True)
-    loading.tell(problems)
-    documents = definitions.unpacked(documents)
+    loading.print_problems(problems)
+    documents = definitions.unpack_lists(documents)
     fitting = [each for each in documents if definitions.fitting(found, each.data) is not None]
     known = ", ".join(f"{definitions.label(each)} {'/'.join(each.versions)}" for each in found)
     severity = "note" if fitting else "error"
@@ -74,8 +74,8 @@ def objects_of(manifest: str, found: list[Definition]) -> tuple[list[SourceDocum
         if definitions.fitting(found, each.data) is None:
             kind = " ".join(filter(None, definitions.kind_of_object(each.data))) or "no object"
             at = texts.clean(each.origin)
-            told = f"found {texts.cut(kind)}; the definition is of {known}"
-            loading.complain(f"{severity}: {at}: {told}")
+            message = f"found {texts.cut(kind)}; the definition is of {known}"
+            loading.complain(f"{severity}: {at}: {message}")
     if not (documents or problems):
         loading.complain(f"error: {texts.clean(manifest)}: no object; write one of {known}")
     if not fitting:
@@ -84,16 +84,18 @@ def objects_of(manifest: str, found: list[Definition]) -> tuple[list[SourceDocum
 
 
 def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any] | None:
-    """Everything of one object, ready for JSON; None, with the problem reported, if unreadable."""
+    """Everything that a definition finds in one object, as JSON; None, after reporting the problem,
+    if it is unreadable.
+    """
     definition = definitions.fitting(found, document.data)
     assert definition is not None
-    evaluator = jq.evaluator()
+    evaluator = get_evaluator()
     facts = evaluate(definition.foreign, evaluator, (document.data,))
+    definition = definition.with_results(facts.results(document.data))
     try:
-        with given(facts, document.data):
-            pods = locate(definition, document.data)
-            scales = read_scales(definition, document.data)
-            others = uncovered(document.data, pods, definition)
+        pods = locate(definition, document.data)
+        scales = read_scales(definition, document.data)
+        others = find_uncovered(document.data, pods, definition)
     except LocationError as error:
         line, column = document.position(error.path)
         where = f"{texts.clean(document.origin)}:{line}:{column}"
@@ -114,7 +116,7 @@ def read_one(found: list[Definition], document: SourceDocument) -> dict[str, Any
 def status_json(
     definition: Definition, document: SourceDocument, evaluator: Evaluator
 ) -> dict[str, Any] | None:
-    """What the object says of itself; None where it says nothing yet, or the kind never does."""
+    """The status of the object; None if it is empty or the kind has none."""
     if not document.data.get("status"):
         return None
     try:
@@ -125,7 +127,7 @@ def status_json(
         return None
     conditions = {each.type: each.status for each in found.conditions}
     return {
-        "state": found.resolved,
+        "state": found.state,
         "matching": list(found.matching),
         "phase": found.phase,
         "conditions": conditions,
@@ -139,7 +141,7 @@ def pod_json(pod: PodLocation) -> dict[str, Any]:
         "component": pod.component,
         "instance": pod.instance,
         "path": display(pod.place),
-        "inPieces": pod.parts is not None,
+        "inPieces": pod.fragments is not None,
         "roles": list(pod.roles),
         "children": pod.children,
         "containers": len(listed) if isinstance(listed, list) else 0,
@@ -160,7 +162,7 @@ def scale_json(scale: Scale) -> dict[str, Any]:
 
 
 def as_text(body: dict[str, Any], *, first: bool) -> None:
-    """Tables for people."""
+    """Tables as text."""
     if not first:
         print()
     print(f"{body['kind']}/{body['name'] or '(unnamed)'}")
@@ -198,11 +200,11 @@ def table(rows: list[tuple[str, str, str, str, str]]) -> None:
 
 
 def status_text(status: dict[str, Any]) -> str:
-    """The state that counts, the others that hold, and what it was told by."""
+    """The resulting state, other states that apply, and the phase and conditions they come from."""
     if status["state"] is None:
         return f"status: {status['problem']}"
     others = [each for each in status["matching"] if each != status["state"]]
-    told = [f"also {', '.join(others)}"] if others else []
-    told += [f"phase {status['phase']}"] if status["phase"] else []
-    told += [f"{name}={value}" for name, value in status["conditions"].items()]
-    return f"status: {status['state']}" + (f" ({'; '.join(told)})" if told else "")
+    details = [f"also {', '.join(others)}"] if others else []
+    details += [f"phase {status['phase']}"] if status["phase"] else []
+    details += [f"{name}={value}" for name, value in status["conditions"].items()]
+    return f"status: {status['state']}" + (f" ({'; '.join(details)})" if details else "")

@@ -11,7 +11,7 @@ from webhook.cli import definitions, loading
 from webhook.documents import texts
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
-from webhook.drafting import from_crd as drafting
+from webhook.drafting import from_crd
 from webhook.drafting.from_crd import Draft, NotACrdError
 from webhook.sources.files import read_all
 
@@ -20,28 +20,26 @@ Files = Annotated[
     list[str],
     typer.Argument(metavar="CRD.yaml…", help="CRDs: files, folders, or - for stdin."),
 ]
-Kind = Annotated[
-    str | None, typer.Option("--kind", help="Only this kind, where the files have several.")
-]
+Kind = Annotated[str | None, typer.Option("--kind", help="Only this kind.")]
 
 
 def infer(files: Files, kind: Kind = None) -> None:
     """Draft a ResourceInterface and a WorkloadProfile of each kind from its CRD's schema, as YAML.
 
-    Finds what can hold containers, ids, replicas, status, fields and defaults in every served
-    version. Each guess has a comment; look at all of them, then run `podgate interface check`.
-    Exit code 0: drafted, 1: no kind has a place for pods, 2: something cannot be read.
+    Looks for containers, ids, replicas, status, fields and defaults in every served version. Each
+    guess has a comment: review all of them, then run `podgate interface check`.
+    Exit code 0: drafted, 1: no kind has a path to pods, 2: bad input.
     """
     documents, problems = read_all(files, kubernetes=True)
     drafts: list[Draft] = []
-    for each in definitions.unpacked(documents):
+    for each in definitions.unpack_lists(documents):
         if not is_wanted(each, kind):
             continue
         try:
-            drafts.append(drafting.infer(each.data))
+            drafts.append(from_crd.infer(each.data))
         except NotACrdError as error:
             problems.append(problem_of(each, str(error)))
-    loading.tell(problems)
+    loading.print_problems(problems)
     if problems:
         raise typer.Exit(loading.BAD_INPUT)
     if not drafts:
@@ -53,7 +51,7 @@ def infer(files: Files, kind: Kind = None) -> None:
 
 
 def is_wanted(document: SourceDocument, kind: str | None) -> bool:
-    """Whether a document is a CRD, and of the kind that was asked for."""
+    """Whether a document is a CRD of the requested kind."""
     data = document.data
     if not isinstance(data, dict) or data.get("kind") != CRD:
         return False
@@ -64,19 +62,19 @@ def is_wanted(document: SourceDocument, kind: str | None) -> bool:
 
 
 def problem_of(document: SourceDocument, found: str) -> Problem:
-    """A CRD that cannot be read."""
+    """The problem of a CRD that cannot be read."""
     line, column = document.position(())
     fix = "give the CRD as the API server has it"
     return Problem(document.origin, "", found, fix, "not-a-crd", line, column)
 
 
 def write(drafts: list[Draft]) -> None:
-    """The drafts as one stream; kinds without pods are told on stderr."""
+    """Print the drafts as one stream of YAML; report kinds without pods on stderr."""
     made = [each for each in drafts if each.documents]
     for each in drafts:
         if not each.documents:
-            told = "its schema has no path to a container, and leaves none open"
-            loading.complain(f"{each.kind}.{each.group}: nothing to govern: {told}")
+            reason = "its schema has no path to a container, and leaves none open"
+            loading.complain(f"{each.kind}.{each.group}: nothing to govern: {reason}")
     sys.stdout.write("---\n".join(each.text for each in made))
     if not made:
         raise typer.Exit(1)

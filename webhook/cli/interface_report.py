@@ -1,4 +1,4 @@
-"""The outcome of `podgate interface check` for people and programs."""
+"""Prints the result of `podgate interface check` as text or JSON."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from webhook.objects.path import display
 
 @dataclass(slots=True)
 class Findings:
-    """What a check has found: problems, all jq texts, and what samples hold."""
+    """The result of a check: problems, all jq texts, and what the samples contain."""
 
     problems: list[Problem] = field(default_factory=list)
     texts: list[tuple[SourceDocument, Text]] = field(default_factory=list)
     samples: list[tuple[SourceDocument, tuple[Count, ...]]] = field(default_factory=list)
 
 
-def standing(text: Text) -> str:
-    """What can be done with a jq text."""
+def severity_of(text: Text) -> str:
+    """The severity of a jq text."""
     program = text.program
     if program is None:
         return "jq"
@@ -34,11 +34,11 @@ def standing(text: Text) -> str:
 
 
 def as_text(findings: Findings) -> None:
-    """Problems as lint tells them, then the paths, then the samples."""
+    """Print the problems as `lint` prints them, then the paths, then the samples."""
     lint.as_text(findings.problems)
     for document, text in findings.texts:
         line, _ = document.position(text.at)
-        print(f"{document.origin}:{line}: {standing(text)}: {text.text}")
+        print(f"{document.origin}:{line}: {severity_of(text)}: {text.text}")
     for document, counts in findings.samples:
         print(f"{document.origin}: {kind_of_object(document.data)[2]}")
         for each in counts:
@@ -86,7 +86,7 @@ def path_json(document: SourceDocument, text: Text) -> dict[str, Any]:
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
-    """One problem, as lint prints it."""
+    """One problem, in the JSON format of `lint`."""
     return {
         "file": problem.origin,
         "line": problem.line,

@@ -1,4 +1,4 @@
-"""podgate interface show: the components of a kind as a tree, with their places."""
+"""podgate interface show: the components of a kind as a tree, with their paths."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Given = Annotated[
 
 @dataclass(slots=True)
 class Branch:
-    """One line of the tree and what hangs below it."""
+    """One line of the tree and the lines below it."""
 
     text: str
     below: list[Branch] = field(default_factory=list)
 
     def add(self, text: str) -> Branch:
-        """A line below this one."""
+        """Add a line below this one."""
         made = Branch(text)
         self.below.append(made)
         return made
@@ -46,7 +46,7 @@ class Branch:
 def show(given: Given) -> None:
     """Draw the components of a kind: pods, roles, scales, children, fields.
 
-    Exit code 0: drawn, 2: there is no such file or kind, or it has errors.
+    Exit code 0: drawn, 2: no such file or kind, or it has errors.
     """
     try:
         found = definitions.definitions_of(given)
@@ -59,7 +59,7 @@ def show(given: Given) -> None:
 
 
 def draw(branch: Branch) -> None:
-    """As a tree on a terminal, indented lines elsewhere."""
+    """Draw a tree on a terminal, indented lines elsewhere."""
     if sys.stdout.isatty():
         Console(highlight=False, soft_wrap=False).print(rich(branch))
         return
@@ -76,7 +76,7 @@ def rich(branch: Branch) -> Tree:
 
 
 def plain(branch: Branch, depth: int) -> Iterator[str]:
-    """The lines without a terminal, of at most 80 columns where the words allow it."""
+    """The lines without a terminal, of at most 80 columns if the words allow it."""
     pad = "  " * depth
     yield from wrap(
         branch.text,
@@ -103,7 +103,7 @@ def tree_of(definition: Definition) -> Branch:
     if profile.fields:
         branch = tree.add("fields")
         for name, places in profile.fields.items():
-            branch.add(f"{name}: {places_text(places)}")
+            branch.add(f"{name}: {paths_text(places)}")
     if profile.not_pods:
         branch = tree.add("no pods")
         for each in profile.not_pods:
@@ -120,7 +120,7 @@ def tree_of(definition: Definition) -> Branch:
 
 
 def add_child_kinds(tree: Branch, definition: Definition) -> None:
-    """The kinds of objects that the operator makes, beside those of components."""
+    """The kinds of objects that the operator creates, besides those of components."""
     structure = definition.interface.spec.structure_definition
     names = [f"{each.kind}.{each.group}" if each.group else str(each.kind)
              for each in structure.additional_child_kinds]  # fmt: skip
@@ -135,7 +135,7 @@ def add_child_kinds(tree: Branch, definition: Definition) -> None:
 
 
 def add_gangs(tree: Branch, spec: InterfaceSpec) -> None:
-    """The pod groups that are scheduled together, in both forms."""
+    """The pod groups that are scheduled together, in both formats."""
     gang = spec.optimization_instructions and spec.optimization_instructions.gang_scheduling
     for group in gang.pod_groups if gang else ():
         branch = tree.add(f"pod group {group.name}")
@@ -156,7 +156,7 @@ def add_gangs(tree: Branch, spec: InterfaceSpec) -> None:
 
 
 def topology_text(topology: Topology | None) -> str:
-    """How close the pods are to be."""
+    """How close together the pods are scheduled."""
     if topology is None:
         return ""
     levels = f"{topology.required_topology_level}, better {topology.preferred_topology_level}"
@@ -187,7 +187,7 @@ def add_other_objects(tree: Branch, profile: Profile) -> None:
 
 
 def reference_text(reference: Reference) -> str:
-    """The kind that a place names."""
+    """The kind that a path refers to."""
     name = f"{reference.kind}.{reference.group}" if reference.group else reference.kind
     kind = f"{name}, or what {reference.kind_place.text} says" if reference.kind_place else name
     note = f" ({reference.note})" if reference.note else ""
@@ -197,7 +197,7 @@ def reference_text(reference: Reference) -> str:
 def add_components(
     tree: Branch, definition: Definition, owner: str, above: tuple[str, ...]
 ) -> None:
-    """The components of an owner, below it; the root has none."""
+    """Add the components of an owner below it; the root has none."""
     for component in definition.interface.components:
         if component.owner == owner and component.name not in above:
             branch = tree.add(
@@ -209,7 +209,7 @@ def add_components(
 
 
 def component_text(component: Component, profile: ComponentProfile) -> str:
-    """The head of a component: name, role, what its children are."""
+    """The head of a component: name, role, and the kind of its children."""
     if component.form is None:
         return component.name
     roles = dict.fromkeys([profile.role, *profile.by_instance.values()])
@@ -219,7 +219,7 @@ def component_text(component: Component, profile: ComponentProfile) -> str:
 
 
 def lines_of(component: Component, definition: Definition) -> Iterator[str]:
-    """Places, ids, scale and further containers of a component."""
+    """Paths, IDs, scale and additional containers of a component."""
     profile = definition.profile.component(component.name)
     for name, program in (
         ("pod templates", component.template),
@@ -246,10 +246,10 @@ def lines_of(component: Component, definition: Definition) -> Iterator[str]:
 
 
 def part_lines(component: Component, definition: Definition) -> Iterator[str]:
-    """The pieces of a component's pods."""
+    """The fragments of a component's pods."""
     plans = [each for each in definition.plans if each.component == component.name]
     for plan in plans:
-        for part in plan.parts:
+        for part in plan.specs:
             form = "" if part.form == "same" else f" as {part.form}"
             pod = display(part.pod)
             if part.each is not None:
@@ -258,7 +258,7 @@ def part_lines(component: Component, definition: Definition) -> Iterator[str]:
 
 
 def main_text(profile: ComponentProfile) -> str:
-    """The convention for the main container; "" without one."""
+    """The rule that finds the main container; "" without one."""
     main = profile.main
     if main.named_at is not None:
         return f"named at {main.named_at.text}"
@@ -269,7 +269,7 @@ def main_text(profile: ComponentProfile) -> str:
     return "" if main.index is None else f"number {main.index + 1}"
 
 
-def places_text(places: FieldPlaces) -> str:
+def paths_text(places: FieldPlaces) -> str:
     """Where a field is."""
     if places.scale_of is not None:
         return f"replicas of {scale_text(places.scale_of)}"

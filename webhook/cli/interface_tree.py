@@ -1,4 +1,4 @@
-"""podgate interface tree: a live object and what belongs to it, as one tree with states."""
+"""podgate interface tree: an object of a cluster and the objects that it owns, with their states."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from webhook.cli.crds import KubeconfigFile, credentials_for
 from webhook.cli.interface_show import Branch, draw
 from webhook.cli.lint import write_json
 from webhook.cluster.client import ApiError, ApiServer
-from webhook.cluster.discovery import discovered
-from webhook.cluster.namespaces import AccessError
+from webhook.cluster.credentials import CredentialsError
+from webhook.cluster.discovery import discover_resources
+from webhook.cluster.list_and_watch import read_pages
 from webhook.documents import texts
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
 from webhook.sources.files import read_all
 
@@ -29,7 +30,7 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE…",
-        help="Objects as `kubectl get -o yaml` prints them; - is stdin. None: ask the cluster.",
+        help="Objects as `kubectl get -o yaml` prints them, or - for stdin. Without it: ask the cluster.",
     ),
 ]
 Namespace = Annotated[
@@ -37,7 +38,7 @@ Namespace = Annotated[
 ]
 Given = Annotated[
     list[str] | None,
-    typer.Option("--interfaces", metavar="PATH", help="Further definitions; may repeat."),
+    typer.Option("--interfaces", metavar="PATH", help="More definitions. Repeatable."),
 ]
 Output = Annotated[str, typer.Option("--output", "-o", help="text or json.")]
 Json = dict[str, Any]
@@ -56,21 +57,21 @@ def tree(
 ) -> None:
     """Draw an object and all objects below it, by owner references, with the state of each.
 
-    From files nothing is asked. From the cluster it needs `get` on the object and `list` on the
-    kinds that its definition names, in its namespace; what may not be listed is left out.
-    Exit code 0: drawn, 1: no such object, 2: something cannot be read.
+    With files, asks no cluster. Without, needs the rights `get` on the object and `list` on the
+    kinds that its definition names; leaves out kinds that it may not list.
+    Exit code 0: drawn, 1: no such object, 2: bad input.
     """
     try:
-        loading.checked(output, ("text", "json"), "--output")
+        loading.check_choice(output, ("text", "json"), "--output")
         known = definitions.all_of(interfaces or [])
-        kind, name = parts_of(target)
+        kind, name = split_target(target)
         definition = definitions.one_named(known, kind)
         if files:
             objects = from_files(files)
         else:
             server = ApiServer(credentials_for(kubeconfig, os.environ))
             objects = asyncio.run(from_cluster(server, definition, name, namespace, known))
-    except (ApiError, AccessError) as error:
+    except (ApiError, CredentialsError) as error:
         loading.complain(f"error: {error}")
         raise typer.Exit(loading.BAD_INPUT) from None
     except loading.BadInput:
@@ -78,14 +79,14 @@ def tree(
     find = definitions.finder(known)
     found = [
         node
-        for root in trees(objects, find, jq.evaluator())
+        for root in trees(objects, find, get_evaluator())
         for node in walk(root)
         if is_target(node.body, definition, name)
     ]
     if not found:
         where = ", ".join(files) if files else f"namespace {namespace}"
-        told = f"no {definitions.label(definition)} {name} in {where}"
-        loading.complain(f"error: {texts.clean(told)}; check kind and name")
+        message = f"no {definitions.label(definition)} {name} in {where}"
+        loading.complain(f"error: {texts.clean(message)}; check kind and name")
         raise typer.Exit(1)
     if output == "json":
         bodies = [as_json(each) for each in found]
@@ -95,24 +96,24 @@ def tree(
         draw(branch_of(each))
 
 
-def parts_of(target: str) -> tuple[str, str]:
-    """Kind and name of a target; BadInput once it is reported."""
+def split_target(target: str) -> tuple[str, str]:
+    """Kind and name of a target; BadInput after reporting the problem."""
     kind, slash, name = target.partition("/")
     if not slash or not kind or not name or "/" in name:
         loading.complain(
-            f"error: found {texts.quoted(target)}; write KIND/NAME, such as jobset/training"
+            f"error: found {texts.quote(target)}; write KIND/NAME, such as jobset/training"
         )
         raise loading.BadInput
     return kind, name
 
 
 def from_files(files: list[str]) -> list[Json]:
-    """The objects of the files, lists item by item."""
+    """The objects of the files, with lists replaced by their items."""
     documents, problems = read_all(files, kubernetes=True)
-    loading.tell(problems)
+    loading.print_problems(problems)
     if problems:
         raise loading.BadInput
-    unpacked = definitions.unpacked(documents)
+    unpacked = definitions.unpack_lists(documents)
     return [each.data for each in unpacked if isinstance(each.data, dict)]
 
 
@@ -121,9 +122,9 @@ async def from_cluster(
 ) -> list[Json]:
     """The object, and the objects of all kinds below it in its namespace; raises ApiError.
 
-    Kinds that may not be listed are left out with a warning: few owners of a workload may list all.
+    Kinds that may not be listed are skipped with a warning: few users may list all of them.
     """
-    served = kinds_served(await discovered(server))
+    served = kinds_served(await discover_resources(server))
     key = (definition.interface.group, definition.interface.kind)
     if key not in served:
         raise ApiError(0, f"the cluster does not serve {definitions.label(definition)}")
@@ -135,7 +136,7 @@ async def from_cluster(
         if kind not in served:
             continue
         try:
-            found += await listed(server, kind, path_of(kind, served[kind], namespace))
+            found += await list_objects(server, kind, path_of(kind, served[kind], namespace))
         except ApiError as error:
             if error.code != FORBIDDEN:
                 raise
@@ -143,22 +144,14 @@ async def from_cluster(
     return found
 
 
-async def listed(server: ApiServer, kind: KindName, path: str) -> list[Json]:
-    """All objects of a kind, page by page; their kind, which lists leave out, is put back."""
+async def list_objects(server: ApiServer, kind: KindName, path: str) -> list[Json]:
+    """All objects of a kind, page by page, with the kind that lists omit."""
     found: list[Json] = []
-    more = ""
-    while True:
-        body = await server.ask("GET", f"{path}?limit={PAGE}{more}")
-        version = str(body.get("apiVersion") or "")
-        found += [
-            {**each, "apiVersion": version, "kind": kind[1]} for each in body.get("items") or ()
-        ]
-        follow = metadata_of(body).get("continue")
-        if not follow:
-            return found
+    async for page in read_pages(server, path):
+        found += [{**each, "apiVersion": page.api_version, "kind": kind[1]} for each in page.items]
         if len(found) > MOST:
             raise ApiError(0, f"more than {MOST} objects at {path}")
-        more = f"&continue={quote(str(follow), safe='')}"
+    return found
 
 
 def kinds_served(lists: list[Json]) -> dict[KindName, tuple[str, str]]:
@@ -183,7 +176,7 @@ def path_of(kind: KindName, served: tuple[str, str], namespace: str) -> str:
 
 
 def is_target(body: Any, definition: Definition, name: str) -> bool:
-    """Whether an object is the one that was asked for."""
+    """Whether an object is the requested one."""
     group, _, kind = definitions.kind_of_object(body)
     own = (definition.interface.group, definition.interface.kind)
     return (group, kind) == own and metadata_of(body).get("name") == name
@@ -208,7 +201,7 @@ def branch_of(node: Node) -> Branch:
 
 
 def as_json(node: Node) -> Json:
-    """The tree for programs."""
+    """The tree as JSON."""
     metadata = metadata_of(node.body)
     return {
         "apiVersion": node.body.get("apiVersion"),

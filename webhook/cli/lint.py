@@ -16,17 +16,17 @@ from webhook.catalog.build import assemble
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.plan import component_roles
 from webhook.cli import loading
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
+from webhook.lint.advice import REASONS
 from webhook.lint.advice import lint as advise
-from webhook.lint.kinds import Identity, Kind, World, identity
+from webhook.lint.kinds import Identity, Kind, LintContext, identity
 from webhook.pods.definition import Definition
 from webhook.policy.combine import GUARDED
 from webhook.policy.policy_document import parse_policy
-from webhook.policy.reasons import REASONS
 from webhook.sources.files import origin_of, read_all
-from webhook.sources.load import Sources, schemas_of, shipped_documents, unrepeated
+from webhook.sources.load import Sources, remove_repeats, schemas_of, shipped_documents
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 Paths = Annotated[
@@ -49,12 +49,12 @@ def lint(
     workload_type: loading.WorkloadType = None,
     rule_combination: loading.Combination = GUARDED,
 ) -> None:
-    """Check documents as the webhook does when it loads them, and advise on what is legal.
+    """Check documents for mistakes, and warn about rules that are legal but probably not intended.
 
-    Exit code 0: clean, or warnings without --strict, 1: warnings with --strict, 2: errors.
+    Exit code 0: no problems, or warnings without --strict, 1: warnings with --strict, 2: errors.
     """
     try:
-        loading.checked(output, tuple(FORMATS), "--output")
+        loading.check_choice(output, tuple(FORMATS), "--output")
         sources = loading.sources_of(
             paths,
             interfaces,
@@ -81,16 +81,16 @@ def exit_code(problems: Sequence[Problem], *, strict: bool) -> int:
 
 
 def problems_of(sources: Sources) -> list[Problem]:
-    """What loading tells, and when everything loads the advice too; in order of place."""
+    """The problems from loading and, if everything loads, the advice; sorted by path."""
     shipped, broken = shipped_documents()
-    given, unread = read_all(unrepeated(sources.paths))
+    given, unread = read_all(remove_repeats(sources.paths))
     schemas, no_crds = schemas_of(sources.crds)
     catalog, found = assemble(shipped, given, sources.choices, schemas=schemas)
     problems = [*broken, *unread, *no_crds, *found]
     origins = {*(each.origin for each in given), *(each.origin for each in unread)}
     problems += without_documents(sources.paths, origins)
     if catalog is not None:
-        problems += advise(world_of(catalog, given, sources))
+        problems += advise(build_lint_context(catalog, given, sources))
     return sorted(problems, key=lambda each: (each.origin, each.line, each.column, each.reason))
 
 
@@ -103,14 +103,16 @@ def without_documents(paths: Iterable[str], origins: Collection[str]) -> Iterato
             yield Problem(name, "", "no document", fix, "no-document", severity="warning")
 
 
-def world_of(catalog: Catalog, given: Sequence[SourceDocument], sources: Sources) -> World:
-    """What the advice is about: given policies, amid all policies and kinds."""
+def build_lint_context(
+    catalog: Catalog, given: Sequence[SourceDocument], sources: Sources
+) -> LintContext:
+    """Return the context of the advice: the given policies, among all policies and kinds."""
     documents: dict[Identity, SourceDocument] = {}
     for document in given:
         policy, _ = parse_policy(document, sources.choices.context)
         if policy is not None:
             documents.setdefault(identity(policy), document)
-    return World(
+    return LintContext(
         catalog.policies,
         [each for each in catalog.policies if identity(each) in documents],
         kinds_of(catalog),
@@ -125,14 +127,14 @@ def kinds_of(catalog: Catalog) -> list[Kind]:
     found = [
         kind_of(group, name, catalog.workload_type(group, name), definitions)
         for (group, name), definitions in catalog.definitions.items()
-        # What only wraps others has nothing of its own that rules could leave out.
+        # A kind that only wraps other objects has no fields of its own that rules could miss.
         if not all(each.only_wraps for each in definitions)
     ]
     return sorted(found, key=lambda each: (each.workload_type, each.name, each.group))
 
 
 def kind_of(group: str, name: str, workload_type: str, definitions: Sequence[Definition]) -> Kind:
-    """One kind with what all its versions together can carry."""
+    """One kind with the fields of all its versions."""
     every = [each for definition in definitions for each in definition.everyone]
     components: dict[str, dict[str, None]] = {}
     for definition in definitions:
@@ -156,13 +158,13 @@ def kind_of(group: str, name: str, workload_type: str, definitions: Sequence[Def
 
 
 def as_text(problems: Sequence[Problem]) -> None:
-    """One line each, with the reason at its end; how many there are goes to stderr."""
+    """Print one line each, with the reason at its end, and the totals on stderr."""
     for each in problems:
         prefix = "error: " if each.severity == "error" else ""
-        print(f"{prefix}{wording.problem_text(each)} [{each.reason}]")
+        print(f"{prefix}{problem_text(each)} [{each.reason}]")
     counts = Counter(each.severity for each in problems)
-    told = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in sorted(counts.items())]
-    loading.complain(", ".join(told) or "no problems")
+    totals = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in sorted(counts.items())]
+    loading.complain(", ".join(totals) or "no problems")
 
 
 def as_json(problems: Sequence[Problem]) -> None:
@@ -195,7 +197,7 @@ def write_json(body: Any) -> None:
 
 
 def meaning(reason: str) -> str:
-    """The sentence of a reason; those of definitions are words that say it."""
+    """The sentence for a reason."""
     return REASONS.get(reason) or f"{reason.replace('-', ' ').capitalize()}."
 
 

@@ -15,10 +15,10 @@ import typer
 
 from webhook.catalog.build import Choices
 from webhook.catalog.catalog import Catalog
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents import texts
 from webhook.documents.problem import Problem
-from webhook.evaluation.installation import NEVER_GOVERNED, Vocabulary
+from webhook.evaluation.installation import NEVER_GOVERNED, InstallationConfig
 from webhook.interface.kind_schema import KindSchema
 from webhook.policy.combine import COMBINATIONS, GUARDED
 from webhook.policy.envelope import Context
@@ -42,7 +42,7 @@ Policies = Annotated[
         "--policies",
         "-p",
         metavar="PATH",
-        help="File or folder with policies, in any envelope; may repeat.",
+        help="File or folder with policies, in any form. Repeatable.",
     ),
 ]
 Interfaces = Annotated[
@@ -62,12 +62,12 @@ Crds = Annotated[
     typer.Option(
         "--crds",
         metavar="PATH",
-        help="File or folder with CRDs, whose schemas show where pods can be and what is pruned.",
+        help="File or folder with CRDs. Their schemas show where pods can be, and which values are pruned.",
     ),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of manifests that do not name one."),
+    typer.Option("--namespace", "-n", help="Namespace of manifests without one."),
 ]
 NamespaceLabels = Annotated[
     str,
@@ -77,29 +77,32 @@ WorkloadType = Annotated[
     str | None,
     typer.Option(
         "--workload-type",
-        help=f"What bare and API policies are for: {', '.join(ALL_TYPES)}.",
+        help=f"Workload type of bare and API policies: {', '.join(ALL_TYPES)}.",
     ),
 ]
 Combination = Annotated[
     str,
-    typer.Option("--rule-combination", help=f"How scopes combine: {', '.join(COMBINATIONS)}."),
+    typer.Option(
+        "--rule-combination",
+        help=f"How rules of several scopes combine: {', '.join(COMBINATIONS)}.",
+    ),
 ]
 Minor = Annotated[
     str,
     typer.Option(
         "--kubernetes",
         envvar="PODGATE_KUBERNETES_MINOR",
-        help="Minor version whose server defaults apply, such as 1.37.",
+        help="Kubernetes version whose server defaults apply, such as 1.37.",
     ),
 ]
 
 
 FAULT = 70
-"""The exit code when podgate itself has a fault."""
+"""The exit code for an error in podgate itself."""
 
 
 def fault_text(error: Exception) -> str:
-    """What a fault of podgate itself is reported as, without the values that led to it."""
+    """The message for an error in podgate itself, without the values that caused it."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"podgate has a fault: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
@@ -111,13 +114,13 @@ SEE_FAULT = "set PODGATE_TRACEBACK=1 to see all of it, and report it please"
 
 @dataclass(slots=True)
 class Faults:
-    """Keeps a fault of podgate with the object that led to it, so that the others have theirs."""
+    """Reports an error in podgate itself on the object that caused it, so that the others are processed."""
 
     count: int = 0
 
     @contextmanager
-    def kept(self, source: str) -> Iterator[None]:
-        """Report a fault in the work on one object, and go on."""
+    def report_faults(self, source: str) -> Iterator[None]:
+        """Report an error in the work on one object, and continue."""
         try:
             yield
         except (BadInput, typer.Exit):
@@ -126,7 +129,7 @@ class Faults:
             self.take(source, error)
 
     def take(self, source: str, error: Exception) -> None:
-        """Report a fault in the work on one object; PODGATE_TRACEBACK raises it instead."""
+        """Report an error in the work on one object; PODGATE_TRACEBACK raises it instead."""
         if os.environ.get("PODGATE_TRACEBACK"):
             raise error
         complain(f"error: {texts.clean(source)}: {fault_text(error)}")
@@ -135,41 +138,41 @@ class Faults:
         self.count += 1
 
     def code(self, other: int) -> int:
-        """The exit code of a command, `other` without a fault."""
+        """The exit code of a command, `other` without such an error."""
         return FAULT if self.count else other
 
 
 class BadInput(Exception):  # noqa: N818 - a way out of a command, not an error of the program
-    """Something given cannot be used; it has been told on stderr."""
+    """Some input cannot be used; the reason was already printed on stderr."""
 
 
 def complain(text: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(text, file=sys.stderr)
 
 
-def tell(problems: Iterable[Problem]) -> None:
-    """Problems and warnings of documents on stderr, errors first."""
+def print_problems(problems: Iterable[Problem]) -> None:
+    """Print problems and warnings of documents on stderr, errors first."""
     for problem in sorted(problems, key=lambda each: each.severity != "error"):
         prefix = "error: " if problem.severity == "error" else ""
-        complain(f"{prefix}{wording.problem_text(problem)}")
+        complain(f"{prefix}{problem_text(problem)}")
 
 
-def checked(value: str | None, known: Sequence[str], option: str) -> None:
-    """Refuse a word that is not among the known ones."""
+def check_choice(value: str | None, known: Sequence[str], option: str) -> None:
+    """Check that a word is among the known ones; raises BadInput."""
     if value is not None and value not in known:
-        complain(f"error: {option}: found {texts.quoted(value)}; write one of {', '.join(known)}")
+        complain(f"error: {option}: found {texts.quote(value)}; write one of {', '.join(known)}")
         raise BadInput
 
 
 def labels_of(text: str) -> dict[str, str]:
-    """k=v,k=v as a map."""
+    """Parse k=v,k=v as a map."""
     labels = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         key, sign, value = part.partition("=")
         if not sign or not key:
             complain(
-                f"error: --namespace-labels: found {texts.quoted(part)}; write key=value, separated by"
+                f"error: --namespace-labels: found {texts.quote(part)}; write key=value, separated by"
                 " commas"
             )
             raise BadInput
@@ -189,11 +192,11 @@ def sources_of(
     assumed: str | None = "default",
     crds: list[str] | None = None,
 ) -> Sources:
-    """The options as sources for the loader; `assumed` is the namespace where none is named."""
-    checked(workload_type, ALL_TYPES, "--workload-type")
-    checked(combination, COMBINATIONS, "--rule-combination")
+    """The options as sources for the loader; `assumed` is the default namespace."""
+    check_choice(workload_type, ALL_TYPES, "--workload-type")
+    check_choice(combination, COMBINATIONS, "--rule-combination")
     context = Context(workload_type=workload_type, namespace=namespace or assumed)
-    choices = Choices(combination, words_of_environment(), context)
+    choices = Choices(combination, installation_config_of_environment(), context)
     return Sources(
         tuple(policies or ()),
         tuple(interfaces or ()),
@@ -204,46 +207,46 @@ def sources_of(
     )
 
 
-def words_of_environment() -> Vocabulary:
-    """The installation's words by PODGATE_* variables, as the server has them; faults are told."""
+def installation_config_of_environment() -> InstallationConfig:
+    """Returns the settings of PODGATE_* variables, as the server reads them; raises BadInput."""
     settings = Settings.from_sources({}, os.environ)
     if isinstance(settings, Settings):
-        return words_of(settings)
-    tell(settings)
-    return Vocabulary()
+        return installation_config(settings)
+    print_problems(settings)
+    raise BadInput
 
 
-def words_of(settings: Settings) -> Vocabulary:
-    """The words of the settings with the lists they name; BadInput once their faults are told."""
+def installation_config(settings: Settings) -> InstallationConfig:
+    """Returns the settings that decisions read, with their lists; raises BadInput."""
     injected, faults = injected_list(settings.injected)
     trusted, more = trusted_list(settings.trusted_mutators)
     ungoverned = (*NEVER_GOVERNED, settings.own_namespace, *settings.exempt)
     controllers, others = controllers_list(settings.trusted_controllers, ungoverned)
     if faults or more or others:
-        tell((*faults, *more, *others))
+        print_problems((*faults, *more, *others))
         raise BadInput
-    return settings.vocabulary(injected, trusted, controllers)
+    return settings.installation_config(injected, trusted, controllers)
 
 
 def known_schemas(crds: list[str] | None) -> tuple[KindSchema, ...]:
-    """What CRDs say, faults told; BadInput where some cannot be read."""
+    """The schemas of CRDs; BadInput, after printing the problems, if some cannot be read."""
     schemas, problems = schemas_of(crds or ())
-    tell(problems)
+    print_problems(problems)
     if any(each.severity == "error" for each in problems):
         raise BadInput
     return schemas
 
 
 class Counting(Protocol):
-    """Whatever counts the warnings of a command."""
+    """Counts the warnings of a command."""
 
     warnings: int
 
 
 def catalog_of(sources: Sources, tally: Counting | None = None) -> Catalog:
-    """The catalog; its warnings are printed and counted. BadInput once its problems are printed."""
+    """The catalog, after printing and counting its warnings. BadInput after printing problems."""
     catalog, problems = load(sources)
-    tell(problems)
+    print_problems(problems)
     if tally is not None:
         tally.warnings += sum(each.severity == "warning" for each in problems)
     if catalog is None:

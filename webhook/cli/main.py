@@ -1,4 +1,4 @@
-"""podgate's command line: one command a file, joined here."""
+"""podgate's command line: one command per file, assembled here."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ app = typer.Typer(
 )
 
 
-def tell_version(asked: bool) -> None:
-    """Print the version, where it is asked for, and be done."""
+def print_version(asked: bool) -> None:
+    """Print the version, if requested, and exit."""
     if asked:
         print(f"podgate {metadata.version('podgate')}")
         raise typer.Exit
@@ -52,7 +52,7 @@ def about(
             "--version",
             help="Print the version and exit.",
             is_eager=True,
-            callback=tell_version,
+            callback=print_version,
         ),
     ] = False,
 ) -> None:
@@ -77,9 +77,9 @@ app.command("test")(run_cases)
 
 
 def main() -> None:
-    """Entry point of `podgate` and `kubectl podgate`; a fault of our own is told in two lines."""
-    # Definitions are many small objects that stay: looking for garbage among them as often as
-    # Python does by itself takes a fifth of the time to load them.
+    """Entry point of `podgate` and `kubectl podgate`. Reports an error in podgate itself in two lines."""
+    # Definitions are many small objects that are never freed. The garbage collector would check them
+    # so often that loading takes a fifth longer.
     gc.set_threshold(*COLLECTION)
     try:
         app()

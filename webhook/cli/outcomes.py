@@ -1,4 +1,4 @@
-"""Outcomes of a command: the options on its exit code, warnings, and the closing summary."""
+"""Outcomes of a command: the options for its exit code, warnings, and the summary line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="WHAT,…",
-        help=f"What leads to exit code 1: {', '.join(EVERYTHING)}, or none. Kinds of Kubernetes"
+        help=f"Outcomes that lead to exit code 1: {', '.join(EVERYTHING)}, or none. Kinds of Kubernetes"
         " without pods do not count as not-evaluated.",
     ),
 ]
@@ -43,15 +43,15 @@ Strict = Annotated[
 ]
 Partial = Annotated[
     bool,
-    typer.Option("--partial", help="Print what can be printed, although something is refused."),
+    typer.Option("--partial", help="Print the other objects if one is refused."),
 ]
 
 
 def failing_on(fail_on: str, *, strict: bool) -> frozenset[str]:
-    """What leads to exit code 1, from the two options."""
+    """The outcomes that lead to exit code 1, from the two options."""
     words = [each.strip() for each in fail_on.split(",") if each.strip()]
     for each in words:
-        loading.checked(each, (*EVERYTHING, NONE), "--fail-on")
+        loading.check_choice(each, (*EVERYTHING, NONE), "--fail-on")
     if not words or (NONE in words and len(set(words)) > 1):
         loading.complain("error: --fail-on: write none alone, or what leads to exit code 1")
         raise loading.BadInput
@@ -60,7 +60,7 @@ def failing_on(fail_on: str, *, strict: bool) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of outcomes, and the policies in force, for the closing line and the exit code."""
+    """Counts of outcomes, and the policies in force, for the summary line and the exit code."""
 
     fail_on: frozenset[str]
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -80,7 +80,7 @@ class Tally:
         self.audit += audit
 
     def take_verdict(self, verdict: Verdict) -> None:
-        """Count one manifest."""
+        """Count the outcome of one manifest."""
         decision = verdict.decision
         audited = sum(is_audited(each.source) for each in decision.audit)
         self.take(verdict.outcome, verdict.reason, len(decision.warnings), audited)
@@ -88,16 +88,16 @@ class Tally:
             self.policies.update((each.source, each) for each in verdict.policies)
 
     def take_faults(self, number: int) -> None:
-        """Count objects that podgate itself failed on."""
+        """Count objects on which podgate itself failed."""
         self.take(NOT_EVALUATED, FAULT, objects=number)
 
     def warn(self, text: str) -> None:
-        """One warning on stderr that concerns no single object."""
+        """Print a warning on stderr that is not about a single object."""
         self.warnings += 1
         loading.complain(f"warning: {text}")
 
     def close(self, *, of: str = "object") -> int:
-        """Print the closing line on stderr; the exit code that the outcomes lead to."""
+        """Print the summary line on stderr; return the exit code that the outcomes lead to."""
         loading.complain(self.line(of))
         counted = {
             REFUSED: self.outcomes[REFUSED],
@@ -108,22 +108,22 @@ class Tally:
         return 1 if any(counted[each] for each in self.fail_on) else 0
 
     def line(self, of: str) -> str:
-        """The closing line: objects by outcome, warnings, and the policies in force."""
+        """The summary line: objects by outcome, warnings, and the policies in force."""
         total = sum(self.outcomes.values())
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
-        told = [
+        totals = [
             f"{self.outcomes[ALLOWED]} allowed",
             f"{self.outcomes[REFUSED]} refused",
             f"{self.outcomes[NOT_EVALUATED]} not evaluated{f' ({reasons})' if reasons else ''}",
         ]
         if self.warnings:
-            told.append(plural(self.warnings, "warning"))
+            totals.append(plural(self.warnings, "warning"))
         if self.audit:
-            told.append(f"{plural(self.audit, 'violation')} in audit mode")
-        return f"{plural(total, of)}: {', '.join(told)}; policies in force: {self.in_force()}"
+            totals.append(f"{plural(self.audit, 'violation')} in audit mode")
+        return f"{plural(total, of)}: {', '.join(totals)}; policies in force: {self.in_force()}"
 
     def in_force(self) -> str:
-        """The policies in force by name, the broadest scope first."""
+        """The names of the policies in force, the broadest scope first."""
         found = sorted(
             self.policies.items(),
             key=lambda each: (RANK[each[0].scope], each[0].namespace, each[0].policy),
@@ -132,7 +132,7 @@ class Tally:
             f"{policy_text(source)}{' (built in)' if policy and is_built_in(policy) else ''}"
             for source, policy in found
         ]
-        return listed(named) or "none"
+        return list_names(named) or "none"
 
 
 def plural(count: int, noun: str) -> str:
@@ -140,15 +140,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
+def list_names(names: Sequence[str]) -> str:
+    """The first names, and the number of others."""
     kept = names[:MOST_NAMED]
     more = f" and {len(names) - len(kept)} more" if len(names) > len(kept) else ""
     return f"{', '.join(kept)}{more}"
 
 
 def policy_text(source: Source) -> str:
-    """A policy by scope and name, with its mode where it is not enforced."""
+    """A policy by scope and name, with its mode if it is not enforced."""
     mode = f" [{source.enforcement}]" if source.enforcement != "Enforce" else ""
     return f"{texts.clean(source.label())}{mode}"
 
@@ -159,7 +159,7 @@ def is_audited(source: Source | None) -> bool:
 
 
 def is_built_in(policy: Policy) -> bool:
-    """Whether a policy comes with podgate."""
+    """Whether a policy is part of podgate."""
     return policy.origin in shipped_paths()
 
 
@@ -171,16 +171,16 @@ def warn_of_policies(
     *,
     assumed: bool,
 ) -> None:
-    """Warn where given policies are none, or have no effect on the objects that are evaluated.
+    """Warn if given files have no policies, or policies that do not affect the evaluated objects.
 
-    `assumed`: no option names the namespace of manifests without one.
+    `assumed`: no option sets the default namespace.
     """
     given = [each for each in catalog.policies if not is_built_in(each)]
     for path in sources.policies:
         if not any(is_from(each, path) for each in given):
             tally.warn(empty_text(path))
     for each in given:
-        if says_nothing(each):
+        if is_empty(each):
             tally.warn(f"{policy_text(each.source)} is empty: it has no default and no rule")
     evaluated = [each for each in verdicts if not each.reason]
     if not given:
@@ -189,7 +189,7 @@ def warn_of_policies(
         return
     without = [each for each in evaluated if all(map(is_built_in, each.policies))]
     if without:
-        named = listed([f"{each.kind}/{each.name or '(unnamed)'}" for each in without])
+        named = list_names([f"{each.kind}/{each.name or '(unnamed)'}" for each in without])
         tally.warn(f"no given policy applies to {texts.clean(named)}")
     places = sorted({each.namespace for each in verdicts if each.namespace})
     in_force = set(tally.policies)
@@ -211,7 +211,7 @@ def warn_of_empty(tally: Tally, files: Sequence[str], sources: Sequence[str]) ->
             tally.warn(f"{texts.clean(name)} has no object, so nothing in it is evaluated")
 
 
-def says_nothing(policy: Policy) -> bool:
+def is_empty(policy: Policy) -> bool:
     """Whether a policy has no default, rule or imposed asset."""
     body = policy.body
     return not any((*body.defaults.values(), *body.items.values(), *body.imposed.values())) and (
@@ -220,23 +220,23 @@ def says_nothing(policy: Policy) -> bool:
 
 
 def is_from(policy: Policy, path: str) -> bool:
-    """Whether a policy comes from a path that was given."""
+    """Whether a policy comes from a given path."""
     return policy.origin == origin_of(path) or policy.origin.startswith(f"{path.rstrip('/')}/")
 
 
 def empty_text(path: str) -> str:
-    """What a path without a policy holds."""
+    """What a path without a policy contains."""
     documents = [] if path == "-" else read_all([path])[0]
     what = "has documents, but no policy" if documents else "is empty: it has no policy"
     return f"--policies {texts.clean(origin_of(path))} {what}"
 
 
 def unused_text(policy: Policy, places: Sequence[str], *, assumed: bool) -> tuple[str, bool]:
-    """Why a policy applies to no object, and whether that looks like a slip."""
+    """Why a policy applies to no object, and whether that is probably a mistake."""
     name = policy_text(policy.source)
     if policy.namespace and policy.namespace not in places:
         near = closest(policy.namespace, places)
-        where = f"the objects are in {texts.clean(listed(places)) or 'no namespace'}"
+        where = f"the objects are in {texts.clean(list_names(places)) or 'no namespace'}"
         text = f"{name} applies in namespace {policy.namespace} only; {where}"
         if assumed:
             return f"{text}: give --namespace {policy.namespace}", True
@@ -245,7 +245,7 @@ def unused_text(policy: Policy, places: Sequence[str], *, assumed: bool) -> tupl
 
 
 def selection_text(policy: Policy) -> str:
-    """What a policy selects, in short."""
+    """What a policy selects, abbreviated."""
     return "; ".join(selections(policy)) or "no object is of a kind or namespace that it selects"
 
 
@@ -254,8 +254,8 @@ def selections(policy: Policy) -> Iterator[str]:
     if policy.workload_types:
         yield f"it is for workload types {', '.join(sorted(policy.workload_types))}"
     if policy.kinds:
-        yield f"it is for {listed(sorted(kind for _, kind in policy.kinds))}"
+        yield f"it is for {list_names(sorted(kind for _, kind in policy.kinds))}"
     if policy.namespace_selector is not None:
         yield "it selects namespaces by their labels (--namespace-labels)"
     if policy.exclude_namespaces:
-        yield f"it excludes namespaces {listed(sorted(policy.exclude_namespaces))}"
+        yield f"it excludes namespaces {list_names(sorted(policy.exclude_namespaces))}"

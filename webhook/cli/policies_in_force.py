@@ -1,4 +1,4 @@
-"""The policies in force in a namespace as YAML, which loads again and decides the same."""
+"""The policies in force in a namespace as YAML that podgate can load again with the same decisions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
 from webhook.cli.convert import as_yaml
-from webhook.cli.outcomes import is_built_in, listed, policy_text
+from webhook.cli.outcomes import is_built_in, list_names, policy_text
 from webhook.convert.policy import convert
 from webhook.convert.write_policy import object_name
 from webhook.documents import texts
@@ -24,7 +24,7 @@ from webhook.sources.load import Sources
 def policies_yaml(
     catalog: Catalog, namespace: str, labels: Mapping[str, str], sources: Sources
 ) -> str:
-    """Every policy in force, the built-in one aside, below comments on what applies to what."""
+    """Every policy in force except the built-in one, after comments on what applies to which kinds."""
     applying = [each for each in policies_in(catalog, namespace, labels) if not is_built_in(each)]
     written = documents_of(sources)
     found = InForce(catalog, namespace, labels)
@@ -36,7 +36,7 @@ def policies_yaml(
             loading.complain(f"error: {name}: its document cannot be read again; give it as a file")
             raise loading.BadInput
         shorter = found.without_lost(each, body, namespace)
-        if says_something(shorter):
+        if has_content(shorter):
             documents.append(shorter if is_sound(shorter) else bound(body, namespace))
     if any(each.body.imposed for each in applying):
         loading.complain(
@@ -46,25 +46,25 @@ def policies_yaml(
     return head + (as_yaml(documents) if documents else "")
 
 
-def says_something(document: Any) -> bool:
+def has_content(document: Any) -> bool:
     """Whether a policy still has a default, rule or imposed asset."""
     return any(document["spec"].get(each) for each in ("defaults", "rules", "imposedAssets"))
 
 
 def is_sound(document: Any) -> bool:
-    """Whether a policy loads; one that lacks a default which its rules need does not."""
+    """Whether a policy loads; it does not if it lacks a default that its rules need."""
     documents, _ = read_documents(as_yaml([document]), "policy")
     policy, problems = parse_policy(documents[0], Context())
     return policy is not None and not any(each.severity == "error" for each in problems)
 
 
 def comments(catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> Iterator[str]:
-    """What applies to which kinds."""
+    """Comments on what applies to which kinds."""
     yield f"The policies in force in namespace {namespace}, without what has no effect there:"
     for each in explain_namespace(catalog, namespace, labels):
         name = each.workload_type or "kinds without a workload type"
         policies = ", ".join(map(policy_text, each.policies)) or "none"
-        yield f"{name} ({listed(each.kinds)}): {policies}"
+        yield f"{name} ({list_names(each.kinds)}): {policies}"
 
 
 def documents_of(sources: Sources) -> dict[tuple[str, str], Any]:
@@ -80,5 +80,5 @@ def documents_of(sources: Sources) -> dict[tuple[str, str], Any]:
 
 
 def key_of(policy: Policy) -> tuple[str, str]:
-    """The namespace and name by which a policy is found again."""
+    """The namespace and name that identify a policy."""
     return policy.namespace, object_name(policy.name)

@@ -21,11 +21,19 @@ Service = Annotated[
     str | None,
     typer.Option("--service", metavar="NAMESPACE/NAME[:PORT]", help="The webhook's Service."),
 ]
-Url = Annotated[str | None, typer.Option("--url", help="The webhook's https address instead.")]
-CaFile = Annotated[Path | None, typer.Option("--ca-file", help="PEM that signs its certificate.")]
+Url = Annotated[
+    str | None, typer.Option("--url", help="HTTPS address of the webhook, instead of a Service.")
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", help="PEM file with the CA of the webhook's certificate."),
+]
 Governed = Annotated[
     str,
-    typer.Option("--governed", help="label: namespaces labelled podgate.dev/governed=true; all."),
+    typer.Option(
+        "--governed",
+        help="label: only namespaces with the label podgate.dev/governed=true; all: all namespaces.",
+    ),
 ]
 Timeout = Annotated[
     int, typer.Option("--timeout", min=1, max=30, help="Seconds the API server waits.")
@@ -36,25 +44,25 @@ Exempt = Annotated[
     typer.Option(
         "--exempt",
         metavar="NAMESPACE",
-        help="Never governed: the cluster boots from it. Repeatable.",
+        help="Namespace that is never governed, because the cluster needs it to start. Repeatable.",
     ),
 ]
 BreakGlass = Annotated[
     list[str] | None,
     typer.Option(
-        "--break-glass", metavar="GROUP", help="Its members pass without being asked. Repeatable."
+        "--break-glass", metavar="GROUP", help="Group whose members bypass podgate. Repeatable."
     ),
 ]
 
 FailOpen = Annotated[
     bool,
-    typer.Option("--fail-open", help="No hook ever refuses what podgate does not answer."),
+    typer.Option("--fail-open", help="Never reject requests while podgate does not answer."),
 ]
 Static = Annotated[
     bool,
     typer.Option(
         "--static",
-        help="Print files that API servers of 1.37 and newer read from disk; needs --url and --ca-file.",
+        help="Print files that Kubernetes 1.37 and newer read from disk. Needs --url and --ca-file.",
     ),
 ]
 To = Annotated[
@@ -66,7 +74,7 @@ To = Annotated[
     ),
 ]
 SOON = 30
-"""Days before the end of a CA from which its end is a warning."""
+"""Days before the expiry of a CA from which podgate warns."""
 
 
 def registration(
@@ -83,12 +91,12 @@ def registration(
     is_static: Static = False,
     to: To = None,
 ) -> None:
-    """Print the webhook configurations as YAML: mutating, validating, that of our documents.
+    """Print the webhook configurations as YAML: mutating, validating, and the one for podgate's documents.
 
-    With the cluster's CRDs, versions that are served and have no definition are reported on stderr.
+    With --crds, reports served versions without a definition on stderr.
     """
     try:
-        loading.checked(governed, ("label", "all"), "--governed")
+        loading.check_choice(governed, ("label", "all"), "--governed")
         target = target_of(service, url, ca_file)
         end = end_of(target, is_static=is_static, to=to)
         catalog = loading.catalog_of(loading.sources_of(None, interfaces, None, crds=crds))
@@ -118,7 +126,7 @@ def registration(
 
 
 def end_of(target: Target, *, is_static: bool, to: Path | None) -> datetime | None:
-    """Return when the CA for files ends, None without files; BadInput for what files cannot have."""
+    """Return when the CA in the files expires, None without files; BadInput if files cannot be used so."""
     if not is_static:
         if to is not None:
             loading.complain("error: --to: only the files of --static are written")
@@ -148,13 +156,13 @@ def text_of(found: list[dict[str, Any]], end: datetime) -> str:
 
 
 def write(folder: Path, found: list[dict[str, Any]], end: datetime) -> None:
-    """Write each configuration into the folder of its plugin, and what names these folders."""
+    """Write each configuration into the folder of its plugin, and the file that names these folders."""
     folder = folder.absolute()
     for kind, name in FOLDERS.items():
         target = folder / name
         target.mkdir(parents=True, exist_ok=True)
         text = text_of([each for each in found if each["kind"] == kind], end)
-        # API servers read the folder at any time: a file is there whole or not at all.
+        # API servers read the folder at any time, so each file is replaced atomically.
         partial = target / "podgate.partial"
         partial.write_text(text, "utf-8")
         partial.replace(target / "podgate.yaml")
@@ -163,7 +171,7 @@ def write(folder: Path, found: list[dict[str, Any]], end: datetime) -> None:
 
 
 def report(target: Target, end: datetime) -> None:
-    """Report on stderr until when files work, and what else to know before they are used."""
+    """Report on stderr how long the files are valid, and what to know before using them."""
     days = (end - datetime.now(UTC)).days
     level = "warning: " if days < SOON else ""
     loading.complain(
@@ -184,7 +192,7 @@ def report(target: Target, end: datetime) -> None:
 
 
 def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Target:
-    """Where the webhook is, from the options."""
+    """The address of the webhook, from the options."""
     ca = b""
     if ca_file is not None:
         try:
@@ -200,7 +208,7 @@ def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Tar
         raise loading.BadInput
     if url is not None:
         if wrong := fault_of(url):
-            loading.complain(f"error: --url: found {texts.quoted(url)}; {wrong}")
+            loading.complain(f"error: --url: found {texts.quote(url)}; {wrong}")
             raise loading.BadInput
         return Target(url=url, ca=ca)
     assert service is not None
@@ -208,14 +216,14 @@ def target_of(service: str | None, url: str | None, ca_file: Path | None) -> Tar
     name, _, port = rest.partition(":")
     if not namespace or not name or (port and not port.isdecimal()):
         loading.complain(
-            f"error: --service: found {texts.quoted(service)}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT"
+            f"error: --service: found {texts.quote(service)}; write NAMESPACE/NAME or NAMESPACE/NAME:PORT"
         )
         raise loading.BadInput
     return Target(service=(namespace, name, int(port or 443)), ca=ca)
 
 
 def fault_of(url: str) -> str:
-    """Return why an API server would not take a webhook's address, "" where it would."""
+    """Return why an API server would reject a webhook's address, "" if it would not."""
     if not url.startswith("https://"):
         return "the API server calls https only"
     try:

@@ -1,4 +1,4 @@
-"""podgate review: one AdmissionReview in, the response that the webhook would give out."""
+"""podgate review: reads one AdmissionReview and prints the response of the webhook."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Annotated
 import orjson
 import typer
 
-from webhook.admission.judge import judge_review
+from webhook.admission.judge import decide_review
 from webhook.admission.review import ReviewFault, fault_response, parse_review, respond
 from webhook.cases.run_offline import policies_for
 from webhook.catalog.catalog import Catalog
 from webhook.cli import loading, outcomes
 from webhook.cli.outcomes import Tally
-from webhook.decision import messages as wording
+from webhook.decision.messages import not_evaluated_text
 from webhook.documents import texts
 from webhook.documents.problem import Problem
 from webhook.documents.yaml_source import read_documents
 from webhook.evaluation.outcome import REFUSED, outcome_of, why_not_evaluated
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Stage
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 from webhook.policy.combine import GUARDED
 from webhook.service import clock
 from webhook.sources.files import origin_of, problem_of, read_file
@@ -52,13 +52,13 @@ def review(
 ) -> None:
     """Answer one AdmissionReview (JSON or YAML) as the webhook would; the response is JSON.
 
-    A closing line on stderr shows whether the object is allowed, refused or not evaluated, and why.
-    Exit code 0: nothing that --fail-on names, 1: something of it, which is a refusal by
-    default, 2: bad input.
+    The last line on stderr shows whether the object is allowed, refused or not evaluated, and why.
+    Exit code 0: nothing that --fail-on names occurred, 1: something did (by default a
+    refusal), 2: bad input.
     """
     try:
         tally = Tally(outcomes.failing_on(fail_on, strict=strict))
-        loading.checked(stage, STAGES, "--stage")
+        loading.check_choice(stage, STAGES, "--stage")
         labels = loading.labels_of(namespace_labels)
         sources = loading.sources_of(
             policies,
@@ -77,15 +77,15 @@ def review(
 
 
 def read_review(file: str) -> bytes:
-    """The review's JSON text; YAML is turned into it."""
+    """The review as JSON text; YAML is converted."""
     data = read_file(file)
     if isinstance(data, Problem):
-        loading.tell([data])
+        loading.print_problems([data])
         raise loading.BadInput
     if data.lstrip()[:1] == b"{":
         return data
     documents, faults = read_documents(data, origin_of(file), kubernetes=True)
-    loading.tell(problem_of(fault) for fault in faults)
+    loading.print_problems(problem_of(fault) for fault in faults)
     if faults or len(documents) != 1:
         if not faults:
             loading.complain(
@@ -107,7 +107,7 @@ def answer(
     labels: dict[str, str],
     tally: Tally,
 ) -> int:
-    """Print the response; the exit code."""
+    """Print the response; return the exit code."""
     request = parse_review(body, stage)
     if isinstance(request, ReviewFault):
         sys.stdout.write(fault_response(request).decode() + "\n")
@@ -115,13 +115,13 @@ def answer(
         return 1 if request.denies else loading.BAD_INPUT
     references = References({request.namespace: labels})
     request = replace(request, time=clock.moment())
-    decision = judge_review(request, catalog, references, jq.evaluator())
+    decision = decide_review(request, catalog, references, get_evaluator())
     sys.stdout.write(respond(request, decision).decode() + "\n")
     audited = sum(outcomes.is_audited(each.source) for each in decision.audit)
     reason = why_not_evaluated(decision)
     tally.take(outcome_of(decision), reason, len(decision.warnings), audited)
     if reason:
-        why = wording.not_evaluated_text(reason, request.group, decision.warnings)
+        why = not_evaluated_text(reason, request.group, decision.warnings)
         loading.complain(f"{request.kind}/{request.name or '(unnamed)'}: not evaluated: {why}")
     else:
         found = policies_for(request, decision, catalog, references)

@@ -1,4 +1,4 @@
-"""podgate schema: the JSON Schema of every document of ours, for editors."""
+"""podgate schema: the JSON Schema of podgate's documents, for editors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Kind = Annotated[
     str | None,
     typer.Argument(
-        metavar="[KIND]", help="The document's kind, or bare or api; absent: any of them."
+        metavar="[KIND]", help="Kind of the document, or bare, or api. Without it: all of them."
     ),
 ]
 
 
 def schema(kind: Kind = None) -> None:
-    """Print the JSON Schema (draft 2020-12) of our documents.
+    """Print the JSON Schema (draft 2020-12) of podgate's documents.
 
     Exit code 0: printed, 2: there is no such kind.
     """
     known = orjson.loads((shipped_folder() / "schemas.json").read_bytes())
     schemas: dict[str, Schema] = known["documents"]
     try:
-        loading.checked(kind, tuple(schemas), "KIND")
+        loading.check_choice(kind, tuple(schemas), "KIND")
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
     chosen = schemas if kind is None else {kind: schemas[kind]}
@@ -40,7 +40,7 @@ def schema(kind: Kind = None) -> None:
 
 
 def complete(schemas: Mapping[str, Schema], known: Mapping[str, Schema], title: str) -> Schema:
-    """One document: the schema, or one of several, with only the definitions that it needs."""
+    """One schema, or one of several, with only the definitions that it needs."""
     top = next(iter(schemas.values())) if len(schemas) == 1 else {"oneOf": list(schemas.values())}
     needed: dict[str, Schema] = {}
     pending = sorted(references(top))

@@ -4,157 +4,50 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from webhook.admission.facts import foreign_paths
-from webhook.admission.judge import judge_review
-from webhook.admission.own_documents import judge_document
-from webhook.admission.request_class import treatment
+from webhook.admission.judge import CatalogJudge
 from webhook.catalog.build import Choices
 from webhook.catalog.catalog import Catalog
 from webhook.cli import loading
-from webhook.decision import messages as wording
+from webhook.cluster.credentials import find_credentials
+from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
-from webhook.evaluation.installation import Vocabulary
-from webhook.evaluation.outcome import Decision
-from webhook.evaluation.references import ClaimKey, References
-from webhook.evaluation.request import Request, Stage, Treatment
-from webhook.libjq import evaluator as jq
+from webhook.evaluation.installation import InstallationConfig
+from webhook.libjq.evaluator import get_evaluator
 from webhook.policy.envelope import Context
-from webhook.policy.policy import Policy, Selector
-from webhook.policy.selectors import NAME_LABEL
-from webhook.server.serve import LoadError
+from webhook.server.serve import Changed, Load, LoadError
 from webhook.server.serve import serve as run_server
 from webhook.service import clock
 from webhook.service.settings import Settings, variable
 from webhook.sources.catalog_source import ClusterSources, new_folder
-from webhook.sources.claim_snapshot import ClaimShards
 from webhook.sources.load import Sources, change_detector, load
+from webhook.sources.reading_process import ReadingProcess
+from webhook.sources.shards import Shards
 from webhook.sources.snapshot import Snapshot
 
-
-@dataclass(frozen=True, slots=True)
-class CatalogJudge:
-    """A judge over one catalog; a request sees no other. `selecting` policies want labels."""
-
-    catalog: Catalog
-    selecting: tuple[Policy, ...] = ()
-    context: Context = Context()  # noqa: RUF009 - frozen
-    snapshot: Snapshot | None = None
-    claims: ClaimShards | None = None
-
-    @classmethod
-    def of(
-        cls, catalog: Catalog, context: Context | None = None, snapshot: Snapshot | None = None
-    ) -> CatalogJudge:
-        """The judge over a catalog; `context` is how the installation reads documents.
-
-        `snapshot` is where the Pod's workers find the documents of the cluster, if they do.
-        """
-        selecting = tuple(filter(selects_by_labels, catalog.policies))
-        claims = ClaimShards(snapshot) if snapshot is not None else None
-        return cls(catalog, selecting, context or Context(), snapshot, claims)
-
-    def acknowledged(self) -> list[dict[str, Any]]:
-        """What the Pod's workers judge by, for /statusz."""
-        return self.snapshot.acknowledged() if self.snapshot is not None else []
-
-    def tell_rewriting(self, rows: list[dict[str, Any]]) -> None:
-        """Leave word, for /statusz, of users who take away what podgate writes."""
-        if self.snapshot is not None:
-            self.snapshot.tell_rewriting(os.getpid(), rows)
-
-    def heard(self) -> float:
-        """Until when, in Unix time, the cluster's documents are known to be the newest, or 0."""
-        return self.snapshot.heard() if self.snapshot is not None else 0.0
-
-    @property
-    def policies(self) -> int:
-        """How many policies it holds."""
-        return len(self.catalog.policies)
-
-    @property
-    def documents(self) -> dict[str, int]:
-        """How many documents of each kind are in force, shipped ones included."""
-        return self.catalog.documents()
-
-    @property
-    def selects_namespaces(self) -> bool:
-        """Whether there are namespaces whose labels it must know."""
-        return bool(self.selecting)
-
-    def lacks_labels(self, request: Request) -> bool:
-        """Whether the decision may depend on labels of the namespace that the request lacks.
-
-        Not where no policy selects by them there, nor for children of controllers, which pass.
-        """
-        name = request.namespace
-        if not self.selecting or not name or request.namespace_labels:
-            return False
-        if request.stage is Stage.DOCUMENTS:
-            return False
-        if not any(depends_on_labels(each, name) for each in self.selecting):
-            return False
-        return treatment(request, self.catalog) is not Treatment.EXEMPT
-
-    def __call__(self, request: Request) -> Decision:
-        """The decision on one review; ValueError where that would ignore unknown labels."""
-        if request.stage is Stage.DOCUMENTS:
-            compile_jq = jq.evaluator().compile_jq
-            return judge_document(request, self.catalog, self.context, compile_jq)
-        if self.lacks_labels(request):
-            raise ValueError("the labels of the namespace must be looked up first")
-        name = request.namespace
-        # The API server gives every namespace this label, so that it needs no look-up.
-        labels = {**request.namespace_labels, NAME_LABEL: name} if name else {}
-        if self.catalog.exceptions:
-            request = replace(request, time=clock.moment())
-        if self.claims is None:
-            return judge_review(request, self.catalog, References({name: labels}), jq.evaluator())
-        seen = self.claims.seen()
-        references = References({name: labels}, seen)
-        decision = judge_review(request, self.catalog, references, jq.evaluator())
-        return replace(decision, unseen=frozenset(seen.missed)) if seen.missed else decision
-
-    def awaits(self, unseen: frozenset[ClaimKey]) -> bool:
-        """Whether some of these claims would come by themselves, if they are on their way."""
-        return self.claims is not None and any(
-            kind in self.claims.watched() for kind, _, _ in unseen
-        )
-
-    def sees(self, unseen: frozenset[ClaimKey]) -> bool:
-        """Whether all of these claims are known by now."""
-        if self.claims is None:
-            return False
-        seen = self.claims.seen()
-        return all(seen.get(key) is not None for key in unseen)
-
-    def waits(self, request: Request) -> bool:
-        """Whether jq must be asked, in another process, before the decision."""
-        return request.stage is Stage.DOCUMENTS or bool(foreign_paths(request, self.catalog))
+START_SECONDS = 3.0  # that a worker waits for the reading process before it answers
 
 
-def selects_by_labels(policy: Policy) -> bool:
-    """Whether a policy selects namespaces by other labels than their name."""
-    selector = policy.namespace_selector
-    return selector is not None and any(key != NAME_LABEL for key, _, _ in selector.requirements)
+def build_judge(
+    catalog: Catalog, context: Context | None = None, snapshot: Snapshot | None = None
+) -> CatalogJudge:
+    """The judge of a catalog; `context` has the defaults for reading documents.
+
+    `snapshot` is where the Pod's workers read the documents of the cluster, if they do.
+    """
+    claims = Shards(snapshot) if snapshot is not None else None
+    return CatalogJudge(
+        catalog, get_evaluator, clock.moment, context or Context(), claims, snapshot
+    )
 
 
-def depends_on_labels(policy: Policy, namespace: str) -> bool:
-    """Whether the name alone leaves open if a selecting policy reaches this namespace."""
-    if policy.namespace_selector is None or namespace in policy.exclude_namespaces:
-        return False
-    wanted = policy.namespace_selector.requirements
-    by_name = Selector(tuple(each for each in wanted if each[0] == NAME_LABEL))
-    return by_name.matches({NAME_LABEL: namespace})
-
-
-def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
-    """Where the documents are, as the settings say, and the installation's words."""
+def sources_of(settings: Settings, config: InstallationConfig | None = None) -> Sources:
+    """The paths of the documents in the settings, and the settings for decisions."""
     return Sources(
         tuple(map(str, settings.policies)),
         tuple(map(str, settings.interfaces)),
@@ -162,44 +55,47 @@ def sources_of(settings: Settings, words: Vocabulary | None = None) -> Sources:
         settings.kubernetes_minor,
         Choices(
             settings.rule_combination,
-            words or settings.vocabulary(),
+            config or settings.installation_config(),
             Context(exceptions_namespace=settings.exceptions_namespace),
         ),
         tuple(map(str, settings.crds)),
     )
 
 
-def judge_from(sources: Sources) -> CatalogJudge:
-    """A judge over what the files hold now; LoadError with every problem."""
-    return judge_of(*load(sources), sources.choices.context)
+def make_judge_from_files(sources: Sources) -> CatalogJudge:
+    """The judge of the documents in the files as they are now; raises LoadError with every problem."""
+    return make_judge(*load(sources), sources.choices.context)
 
 
-def judge_of(
+def make_judge(
     catalog: Catalog | None,
     problems: tuple[Problem, ...],
     context: Context,
     snapshot: Snapshot | None = None,
 ) -> CatalogJudge:
-    """A judge over a catalog; LoadError with every problem where there is none."""
+    """The judge of a catalog; raises LoadError with every problem if there is no catalog."""
     if catalog is None:
         raise LoadError(tuple(each for each in problems if each.severity == "error"))
     for problem in problems:
-        loading.complain(wording.problem_text(problem))
-    return CatalogJudge.of(catalog, context, snapshot)
+        loading.complain(problem_text(problem))
+    return build_judge(catalog, context, snapshot)
 
 
 def option(name: str, *flags: str) -> Any:
-    """A typer option for a setting, with its variable and what it takes."""
+    """A typer option for a setting, with its variable and its valid values."""
     row = Settings.model_fields[name]
     default = row.default
     shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-    told = (
+    details = (
         f" [{variable(name)}; default: {shown}]"
         if shown not in (None, "")
         else f" [{variable(name)}]"
     )
     return typer.Option(
-        f"--{name.replace('_', '-')}", *flags, help=f"{row.description}.{told}", show_default=False
+        f"--{name.replace('_', '-')}",
+        *flags,
+        help=f"{row.description}.{details}",
+        show_default=False,
     )
 
 
@@ -262,29 +158,53 @@ def serve(
 ) -> None:
     """Serve admission reviews over HTTPS until SIGTERM.
 
-    Every option is a PODGATE_* variable too; options win. Files that change are loaded again; a
-    faulty set leaves the last good one in force.
+    Every option can also be set as a PODGATE_* variable; the option wins. podgate reloads files
+    that change. If the new files have mistakes, the last good ones stay in force.
     """
     flags = dict(locals())
     settings = Settings.from_sources(flags, os.environ)
     if not isinstance(settings, Settings):
         for problem in settings:
-            loading.complain(f"error: {wording.problem_text(problem)}")
+            loading.complain(f"error: {problem_text(problem)}")
         raise typer.Exit(loading.BAD_INPUT)
     try:
-        sources = sources_of(settings, loading.words_of(settings))
+        sources = sources_of(settings, loading.installation_config(settings))
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
-    if not settings.cluster:
-        given = (lambda: judge_from(sources)), change_detector(sources)
+    if not settings.cluster and find_credentials(settings.kubeconfig, os.environ) is None:
+        given = (lambda: make_judge_from_files(sources)), change_detector(sources)
         raise typer.Exit(run_server(settings, *given))
     snapshot = Snapshot(new_folder())
-    living = ClusterSources(sources, snapshot, settings.kubeconfig, settings.own_namespace)
     try:
-        context = sources.choices.context
-        code = run_server(
-            settings, lambda: judge_of(*living.load(), context, snapshot), living.changed
-        )
+        code = run_server(settings, *load_with_reader(settings, sources, snapshot), snapshot)
     finally:
         shutil.rmtree(snapshot.folder, ignore_errors=True)
     raise typer.Exit(code)
+
+
+def load_with_reader(
+    settings: Settings, sources: Sources, snapshot: Snapshot
+) -> tuple[Load, Changed]:
+    """How a worker loads the catalog, and how it learns of changes, beside a reading process."""
+    if settings.cluster:
+        watched = ClusterSources(sources, snapshot, settings.kubeconfig, settings.own_namespace)
+        context = sources.choices.context
+        return (lambda: make_judge(*watched.load(), context, snapshot)), watched.has_changed
+    reading, files_changed = (
+        ReadingProcess(snapshot, settings.kubeconfig, settings.own_namespace),
+        change_detector(sources),
+    )
+
+    def load() -> CatalogJudge:
+        reading.keep_running()
+        judge = make_judge_from_files(sources)
+        until = time.monotonic() + START_SECONDS
+        while not snapshot.socket.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        return judge
+
+    def changed() -> bool:
+        reading.keep_running()
+        return files_changed()
+
+    return load, changed

@@ -1,4 +1,4 @@
-"""podgate test: the authors' test runner, over folders of cases in the form of `webhook/cases`."""
+"""podgate test: runs the cases of policy authors, in the format of `webhook/cases`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from webhook.cases import compare as comparing
-from webhook.cases import read as reading
-from webhook.cases import rewrite as rewriting
-from webhook.cases import run as running
 from webhook.cases.case import FILE, BadCase, Case
+from webhook.cases.compare import compare
+from webhook.cases.read import cases_of
+from webhook.cases.rewrite import rewrite
+from webhook.cases.run import run
 from webhook.cli import loading
 from webhook.documents.texts import clean
 from webhook.evaluation.outcome import why_not_evaluated
@@ -36,16 +36,14 @@ Folders = Annotated[
 ]
 Update = Annotated[
     bool,
-    typer.Option("--update", help="Write what came into the cases that expect something else."),
+    typer.Option("--update", help="Write the actual result into cases that expect something else."),
 ]
 Crds = Annotated[
     list[str] | None,
-    typer.Option(
-        "--crds", metavar="PATH", help="File or folder with CRDs, for cases that give none."
-    ),
+    typer.Option("--crds", metavar="PATH", help="File or folder with CRDs, for cases without any."),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail cases whose manifest is not evaluated.")
+    bool, typer.Option("--strict", help="Fail cases whose manifest podgate does not evaluate.")
 ]
 JUnit = Annotated[
     str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
@@ -59,16 +57,15 @@ def run_cases(
     crds: Crds = None,
     strict: Strict = False,
 ) -> None:
-    """Run policy cases: a folder each, with a case.yaml that holds policies, an object and what is
-    expected of them.
+    """Run policy cases. Each is a folder with a case.yaml: policies, an object, the expected result.
 
-    A case whose manifest nobody evaluates is reported with the reason, and fails with --strict,
-    unless it expects `notEvaluated: REASON`.
-    Exit code 0: all passed, 1: some case failed, 2: bad input, such as a case that cannot be read.
+    If a manifest is not evaluated, reports the reason. With --strict such a case fails, unless it
+    expects `notEvaluated: REASON`.
+    Exit code 0: all passed, 1: a case failed, 2: bad input.
     """
     try:
         schemas = loading.known_schemas(crds)
-        results = run(files_in(folders), update=update, schemas=schemas, strict=strict)
+        results = run_files(files_in(folders), update=update, schemas=schemas, strict=strict)
         if junit is not None:
             write_junit(results, junit)
     except loading.BadInput:
@@ -78,7 +75,7 @@ def run_cases(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One file of cases, and what it is called: its folder below the one that was given."""
+    """One file of cases, and its title: its folder relative to the given one."""
 
     file: Path
     label: str
@@ -86,10 +83,10 @@ class Found:
 
 @dataclass(slots=True)
 class Result:
-    """What came of one case: `problems` are its differences, or why it cannot be run.
+    """The result of one case: `problems` are its differences, or why it cannot be run.
 
-    `reason` says why nobody evaluated the manifest, where the case does not expect that; `fault`
-    whether podgate itself failed on the case.
+    `reason` says why the manifest was not evaluated, unless the case expects that; `fault` is set
+    if podgate itself failed.
     """
 
     folder: str
@@ -102,12 +99,12 @@ class Result:
 
     @property
     def title(self) -> str:
-        """The folder, and the variant where it is one."""
+        """The folder, and the name of the variant."""
         return clean(f"{self.folder}: {self.name}" if self.name else self.folder)
 
 
 def files_in(folders: Sequence[str]) -> list[Found]:
-    """Every file of cases below the folders, in order, each once; BadInput where there is none."""
+    """Every file of cases below the folders, in order, each once; BadInput if there is none."""
     found: dict[Path, Found] = {}
     for given in folders:
         start = Path(given)
@@ -123,21 +120,21 @@ def files_in(folders: Sequence[str]) -> list[Found]:
     return list(found.values())
 
 
-def run(
+def run_files(
     files: Sequence[Found],
     *,
     update: bool,
     schemas: Sequence[KindSchema] = (),
     strict: bool = False,
 ) -> list[Result]:
-    """Run every case, a line for each as it ends, then the sum."""
+    """Run every case and print a line for each, then the totals."""
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     results: list[Result] = []
     for each in files:
         for result in results_of(each, schemas, update=update):
             if strict and result.reason and result.state == PASSED:
                 result.state, result.problems = FAILED, [not_evaluated(result)]
-            tell(console, result)
+            print_result(console, result)
             results.append(result)
     console.print(
         Text(summary(results), style="bold green" if not exit_code(results) else "bold red")
@@ -148,7 +145,7 @@ def run(
 def results_of(found: Found, schemas: Sequence[KindSchema], *, update: bool) -> Iterator[Result]:
     """The results of one file's case and variants; one error when the file cannot be read."""
     try:
-        listed = reading.cases_of(found.file)
+        listed = cases_of(found.file)
     except (BadCase, OSError) as error:
         yield Result(found.label, "", ERROR, [str(error)])
         return
@@ -160,17 +157,17 @@ def results_of(found: Found, schemas: Sequence[KindSchema], *, update: bool) -> 
 
 
 def result_of(case: Case, folder: str, schemas: Sequence[KindSchema], *, update: bool) -> Result:
-    """Run one case, and rewrite what it expects where that is asked for."""
+    """Run one case; if requested, write the result into its file."""
     name = case.name.removeprefix(case.file.parent.name).removeprefix(": ")
     start = time.perf_counter()
     try:
-        outcome = running.run(case, schemas)
+        outcome = run(case, schemas)
         problems = [NO_EXPECTATION]
         if case.expect is not None:
-            problems = comparing.compare(case.expect, outcome)
+            problems = compare(case.expect, outcome)
         state = FAILED if problems else PASSED
         if problems and update:
-            rewriting.rewrite(case, outcome)
+            rewrite(case, outcome)
             state, problems = UPDATED, []
     except BadCase as error:
         return Result(folder, name, ERROR, [str(error)])
@@ -182,20 +179,20 @@ def result_of(case: Case, folder: str, schemas: Sequence[KindSchema], *, update:
 
 
 def faulty(folder: str, name: str, error: Exception) -> Result:
-    """The result of a case that podgate itself fails on; PODGATE_TRACEBACK raises it instead."""
+    """The result of a case on which podgate itself failed; PODGATE_TRACEBACK raises the error instead."""
     if os.environ.get("PODGATE_TRACEBACK"):
         raise error
-    told = [loading.fault_text(error), loading.SEE_FAULT]
-    return Result(folder, name, ERROR, told, fault=True)
+    lines = [loading.fault_text(error), loading.SEE_FAULT]
+    return Result(folder, name, ERROR, lines, fault=True)
 
 
 def not_evaluated(result: Result) -> str:
-    """That nobody evaluated the manifest of a case, and how the case may expect it."""
+    """The message that a manifest was not evaluated, and how the case may expect it."""
     return f"not evaluated: {result.reason}; expect notEvaluated: {result.reason} if that is meant"
 
 
-def tell(console: Console, result: Result) -> None:
-    """A line for the case, and below it every difference."""
+def print_result(console: Console, result: Result) -> None:
+    """Print a line for the case, and every difference below it."""
     line = Text(f"{result.state:<7} ", style=STYLES[result.state])
     note = f" (not evaluated: {result.reason})" if result.reason else ""
     console.print(line.append(f"{result.title}{note}", style="default"))
@@ -212,12 +209,12 @@ def style_of(line: str) -> str:
 
 
 def count(results: Sequence[Result], state: str) -> int:
-    """How many cases ended so."""
+    """The number of cases with this outcome."""
     return sum(1 for each in results if each.state == state)
 
 
 def summary(results: Sequence[Result]) -> str:
-    """`N passed, N failed`, and what else there was."""
+    """`N passed, N failed`, and other totals."""
     more = "".join(
         f", {number} {word}"
         for state, word in ((UPDATED, "updated"), (ERROR, "cannot be run"))
@@ -229,7 +226,7 @@ def summary(results: Sequence[Result]) -> str:
 
 
 def exit_code(results: Sequence[Result]) -> int:
-    """0 when all is as expected, 1 when a case failed, 2 when one cannot be run, 70 for a fault."""
+    """0 if all cases pass, 1 if a case failed, 2 if one cannot be run, 70 if podgate itself failed."""
     if any(each.fault for each in results):
         return loading.FAULT
     if count(results, ERROR):
@@ -238,7 +235,7 @@ def exit_code(results: Sequence[Result]) -> int:
 
 
 def write_junit(results: Sequence[Result], path: str) -> None:
-    """The results as JUnit XML, a suite for each folder; BadInput when it cannot be written."""
+    """Write the results as JUnit XML, one suite per folder; BadInput if the file cannot be written."""
     root = ElementTree.Element("testsuites", counts(results))
     for folder in dict.fromkeys(each.folder for each in results):
         own = [each for each in results if each.folder == folder]
@@ -253,8 +250,8 @@ def write_junit(results: Sequence[Result], path: str) -> None:
             if each.problems:
                 tag = "error" if each.state == ERROR else "failure"
                 first = each.problems[0].splitlines()[0]
-                told = ElementTree.SubElement(case, tag, {"message": xml(first)})
-                told.text = xml("\n".join(each.problems))
+                element = ElementTree.SubElement(case, tag, {"message": xml(first)})
+                element.text = xml("\n".join(each.problems))
     ElementTree.indent(root)
     try:
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
@@ -264,7 +261,7 @@ def write_junit(results: Sequence[Result], path: str) -> None:
 
 
 def counts(results: Sequence[Result]) -> dict[str, str]:
-    """The numbers that a suite states."""
+    """The totals of a suite."""
     return {
         "tests": str(len(results)),
         "failures": str(count(results, FAILED)),
@@ -274,5 +271,5 @@ def counts(results: Sequence[Result]) -> dict[str, str]:
 
 
 def xml(text: str) -> str:
-    """Text without the characters that XML cannot hold."""
+    """Remove the characters that XML cannot contain."""
     return NOT_XML.sub("?", text)

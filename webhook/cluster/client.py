@@ -1,71 +1,78 @@
-"""The API server for whoever reads and writes objects: one request each, lists in pages, watches."""
+"""Requests to an API server: one object each, sent in threads by the `kubernetes` package."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import random
+import contextlib
+import http.client
+import os
+import ssl
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
-import httptools
 import orjson
 
-from webhook.cluster.namespaces import (
-    Access,
-    AccessError,
-    Credentials,
-    TooLongError,
-    head_of,
-    is_status,
-    opened,
-    reason_of,
-    request,
-)
+from webhook.cluster.credentials import LOGIN_TIMEOUT, Credentials, CredentialsError, Loaded
+from webhook.documents import texts
 
-log = logging.getLogger("podgate.api")
-
+T = TypeVar("T")
 Json = dict[str, Any]
-PAGE = 250
-PATIENCE = 15.0
-WATCH_SECONDS = 290
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+TIMEOUT = 15.0  # seconds of one request, from connecting to the last byte
+LONGEST_ANSWER = 4 * 1024 * 1024
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
-NOT_READ = "not read yet"
-LONGEST_LINE = 8 * 1024 * 1024
 JSON = "application/json"
 METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
-METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
-SHORT = 1.0  # seconds; a watch that ends sooner and says nothing is a failure
+CHUNK = 65536
+SILENCE = (
+    120.0  # seconds without a byte that end a long answer: a watch gets bookmarks every minute
+)
+LONGEST_LINE = 8 * 1024 * 1024
+AHEAD = 4  # chunks of a long answer that are read before the first of them is used
 
 
 class ApiError(Exception):
-    """What the API server said instead of doing it; `code` is the HTTP status, 0 without an answer."""
+    """The API server refused or did not answer.
 
-    def __init__(self, code: int, text: str, reason: str = "") -> None:
+    `code` is the HTTP status, 0 without an answer; `body` is the Status that the API server sent.
+    """
+
+    def __init__(self, code: int, text: str, body: Json | None = None) -> None:
         super().__init__(text)
         self.code = code
-        self.reason = reason
+        self.body = body or {}
+
+    @property
+    def reason(self) -> str:
+        """The reason in the Status, such as `AlreadyExists`."""
+        return str(self.body.get("reason") or "")
+
+
+class NoAnswerError(ApiError):
+    """The connection failed, or nothing came in time."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(0, text)
 
 
 class LongPageError(ApiError):
     """The answer is longer than this process reads at once: ask for fewer objects."""
 
 
-class GoneError(ApiError):
-    """The version to watch from is too old: list again."""
-
-
 @dataclass(slots=True)
 class ApiServer:
-    """One API server; every method raises ApiError, with code 0 where there was no answer."""
+    """One API server; every method raises ApiError, with code 0 where there was no answer.
+
+    `has_answered` tells an API server that is away for a moment from one that was never there.
+    """
 
     credentials: Credentials
     manager: str = "podgate"
+    has_answered: bool = False
 
     async def ask(
         self,
@@ -74,28 +81,62 @@ class ApiServer:
         body: Json | None = None,
         content: str = JSON,
         accept: str = JSON,
+        timeout: float = TIMEOUT,
     ) -> Json:
         """The object in the answer."""
-        data = b"" if body is None else orjson.dumps(body)
-        asked = name_of(method, path)
-        try:
-            async with asyncio.timeout(PATIENCE):
-                access = await asyncio.to_thread(self.credentials.current)
-                status, answer = await request(
-                    access, method, path, data, content=content, accept=accept
-                )
-        except TimeoutError:
-            text = f"{asked}: the API server did not answer in {PATIENCE:g} s"
-            raise ApiError(0, text) from None
-        except AccessError as error:
-            raise ApiError(0, str(error)) from error
-        except (OSError, ValueError, httptools.HttpParserError) as error:
-            text = f"{asked}: asking the API server failed: {reason_of(error)}"
-            made = LongPageError if isinstance(error, TooLongError) else ApiError
-            raise made(0, text) from error
+        status, answer = await self.send(method, path, body, content, accept, timeout)
         if not 200 <= status < 300:
             raise refusal(status, method, path, answer)
-        return object_in(answer, asked)
+        return object_in(answer, name_of(method, path))
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        content: str = JSON,
+        accept: str = JSON,
+        timeout: float = TIMEOUT,
+    ) -> tuple[int, bytes]:
+        """Status and body of the answer, whatever the status is."""
+        await self.log_in()
+        headers = {"Accept": accept, **({"Content-Type": content} if body is not None else {})}
+
+        ends = time.monotonic() + timeout
+
+        def call() -> tuple[int, bytes]:
+            try:
+                return exchange(self.credentials, method, path, headers, body, timeout)
+            except NoAnswerError:
+                if method != "GET" or not self.has_answered:
+                    raise
+                # The API server may have closed a connection that was kept at the same moment.
+                left = max(0.1, ends - time.monotonic())
+                return exchange(self.credentials, method, path, headers, body, left)
+
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await run_in_thread(call)
+        except TimeoutError:
+            text = f"{name_of(method, path)}: the API server did not answer in {timeout:g} s"
+            raise NoAnswerError(text) from None
+        except CredentialsError as error:
+            raise ApiError(0, str(error)) from error
+        self.has_answered = True
+        return answer
+
+    async def log_in(self) -> None:
+        """Load the credentials where that is due; a plugin has more time for it than a request."""
+        if not self.credentials.are_due():
+            return
+        try:
+            async with asyncio.timeout(LOGIN_TIMEOUT):
+                await run_in_thread(self.credentials.current)
+        except TimeoutError:
+            text = f"the program that gives the credentials took longer than {LOGIN_TIMEOUT:g} s"
+            raise ApiError(0, text) from None
+        except CredentialsError as error:
+            raise ApiError(0, str(error)) from error
 
     async def find(self, path: str) -> Json | None:
         """The object at a path, None when there is none of that name."""
@@ -106,12 +147,13 @@ class ApiServer:
                 return None
             raise
 
-    async def create(self, path: str, body: Json) -> Json:
-        """Make an object in a collection."""
-        return await self.ask("POST", f"{path}?fieldManager={self.manager}", body)
+    async def create(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
+        """Create an object in a collection."""
+        dry = "&dryRun=All" if dry_run else ""
+        return await self.ask("POST", f"{path}?fieldManager={self.manager}{dry}", body)
 
     async def apply(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Bring the object at a path to what the body says, as the owner of these fields."""
+        """Apply an object on the server's side, as the owner of its fields."""
         dry = "&dryRun=All" if dry_run else ""
         query = f"?fieldManager={self.manager}&force=true{dry}"
         return await self.ask("PATCH", path + query, body, APPLY)
@@ -128,67 +170,250 @@ class ApiServer:
             if error.code != 404:
                 raise
 
-    async def items(self, path: str, **query: str) -> tuple[list[Json], str]:
-        """All objects of a collection, read in pages, and the version of the list."""
-        found: list[Json] = []
-        newest = ""
-        async for items, version in self.pages(path, **query):
-            found += items
-            newest = version
-        return found, newest
 
-    async def pages(
-        self, path: str, accept: str = JSON, **query: str
-    ) -> AsyncIterator[tuple[list[Json], str]]:
-        """The objects of a collection page by page, each with the version of the list.
+def exchange(
+    credentials: Credentials,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: Json | None,
+    timeout: float,
+) -> tuple[int, bytes]:
+    """One request and its whole answer; TimeoutError or ApiError where there is none."""
+    ends = time.monotonic() + timeout
+    with open_answer(credentials, method, path, headers, body, timeout) as answer:
+        data = bytearray()
+        while chunk := answer.read(CHUNK):
+            data += chunk
+            if len(data) > LONGEST_ANSWER:
+                text = f"{answer.asked}: the answer is longer than {LONGEST_ANSWER} bytes"
+                raise LongPageError(0, text)
+            if time.monotonic() > ends:
+                raise TimeoutError
+        return answer.status, bytes(data)
 
-        Where objects are so large that a page is longer than is read at once, pages get smaller.
+
+@dataclass(slots=True)
+class Answer:
+    """An answer whose body is read in pieces; any thread may stop it."""
+
+    response: Any
+    asked: str
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        status: int = self.response.status
+        return status
+
+    def read(self, size: int) -> bytes:
+        """The next bytes as soon as there are some, none at the end.
+
+        Raises TimeoutError, and ApiError where the connection fails.
         """
-        token, limit = "", PAGE
-        while True:
-            more = {**query, "limit": str(limit), **({"continue": token} if token else {})}
-            try:
-                page = await self.ask("GET", f"{path}?{urlencode(more)}", accept=accept)
-            except LongPageError:
-                if limit == 1:
-                    raise
-                limit = max(1, limit // 4)
-                continue
-            items, metadata = page.get("items") or (), metadata_of(page)
-            if not isinstance(items, list | tuple):
-                raise ApiError(0, f"{name_of('GET', path)}: the API server's answer is no list")
-            token = str(metadata.get("continue") or "")
-            yield (
-                [each for each in items if isinstance(each, dict)],
-                str(metadata.get("resourceVersion") or ""),
-            )
-            if not token:
-                return
+        try:
+            data: bytes = self.response.read1(size)
+        except Exception as error:
+            raise connection_error(self.asked, error) from error
+        return data
 
-    async def events(
-        self, path: str, version: str, accept: str = JSON, **query: str
-    ) -> AsyncIterator[tuple[str, Json]]:
-        """What happens to a collection after a version, until the server ends the watch."""
-        asked = urlencode(
-            {
-                **query,
-                "watch": "1",
-                "allowWatchBookmarks": "true",
-                "resourceVersion": version,
-                "timeoutSeconds": str(WATCH_SECONDS),
-            }
+    def stop(self) -> None:
+        """End a read of another thread."""
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            self.response.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A connection whose answer was read to its end is back in the pool already.
+        self.response.close()
+
+
+def open_answer(
+    credentials: Credentials,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: Json | None,
+    timeout: float,
+) -> Answer:
+    """Send a request, and read the head of its answer; TimeoutError or ApiError where that fails.
+
+    Credentials that the API server does not accept are loaded again once. `timeout` is for every
+    wait: to connect, and for each part of the answer.
+    """
+    loaded = credentials.current()
+    answer = send(loaded, method, path, headers, body, timeout)
+    if answer.status != 401:
+        return answer
+    renewed = credentials.reload(loaded)
+    if renewed is loaded:
+        return answer
+    answer.response.close()
+    return send(renewed, method, path, headers, body, timeout)
+
+
+def send(
+    loaded: Loaded,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: Json | None,
+    timeout: float,
+) -> Answer:
+    """The same with given credentials."""
+    asked = name_of(method, path)
+    sent = {**headers, "User-Agent": "podgate"}
+    try:
+        if token := loaded.authorization:
+            sent["Authorization"] = token
+        url = loaded.client.configuration.host.rstrip("/") + path
+        made = loaded.client.call_api(
+            method, url, sent, body, _request_timeout=(min(timeout, TIMEOUT), timeout)
         )
-        access = await asyncio.to_thread(self.credentials.current)
-        async for line in lines(access, f"{path}?{asked}", accept):
-            event = object_in(line, name_of("GET", path))
-            kind, item = str(event.get("type")), event.get("object") or {}
-            if not isinstance(item, dict):
-                raise ApiError(0, f"{name_of('GET', path)}: an event has no object")
-            if kind == "ERROR":
-                number, text = item.get("code"), str(item.get("message"))
-                code = number if isinstance(number, int) else 0
-                raise (GoneError if code == 410 else ApiError)(code, text)
-            yield kind, item
+    except Exception as error:  # of urllib3 and of the package, which has many
+        raise connection_error(asked, error) from error
+    return Answer(made.response, asked)
+
+
+async def read_lines(server: ApiServer, path: str, accept: str) -> AsyncIterator[bytes]:
+    """The lines of one long answer as they come, until it ends or says nothing for SILENCE.
+
+    Raises ApiError.
+    """
+    await server.log_in()
+    reading = LineReader(server.credentials, path, accept, asyncio.get_running_loop())
+    task = asyncio.ensure_future(run_in_thread(reading.run))
+    try:
+        while batch := await reading.batches.get():
+            reading.room.release()
+            if isinstance(batch, TimeoutError):
+                if reading.answer is None:
+                    text = f"{name_of('GET', path)}: the API server did not answer"
+                    raise NoAnswerError(text)
+                return  # the connection may be dead: a new one goes on
+            if isinstance(batch, CredentialsError):
+                raise ApiError(0, str(batch)) from batch
+            if isinstance(batch, BaseException):
+                raise batch
+            for line in batch:
+                yield line
+    finally:
+        task.cancel()
+        reading.stop()
+
+
+@dataclass(slots=True)
+class LineReader:
+    """Reads one long answer in a thread, and hands its lines to an event loop in batches.
+
+    The last batch is empty, or the error that ended it.
+    """
+
+    credentials: Credentials
+    path: str
+    accept: str
+    loop: asyncio.AbstractEventLoop
+    batches: asyncio.Queue[list[bytes] | BaseException] = field(default_factory=asyncio.Queue)
+    room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AHEAD))
+    is_over: threading.Event = field(default_factory=threading.Event)
+    answer: Answer | None = None
+
+    def run(self) -> None:
+        """Read until the answer ends, or it is stopped."""
+        try:
+            self.read()
+            self.put([])
+        except BaseException as error:
+            self.put(error)
+
+    def read(self) -> None:
+        """Read one answer; raises TimeoutError, ApiError or CredentialsError."""
+        headers = {"Accept": self.accept}
+        with open_answer(self.credentials, "GET", self.path, headers, None, SILENCE) as answer:
+            self.answer = answer
+            if answer.status != 200:
+                raise refusal(answer.status, "GET", self.path, answer.read(CHUNK))
+            for lines in split_lines(answer, self.is_over):
+                self.put(lines)
+
+    def put(self, batch: list[bytes] | BaseException) -> None:
+        """Hand over a batch, once there is room for it."""
+        self.room.acquire()
+        if self.is_over.is_set() or self.loop.is_closed():
+            self.room.release()  # for the last one, which nobody makes room for
+            return
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            self.loop.call_soon_threadsafe(self.batches.put_nowait, batch)
+
+    def stop(self) -> None:
+        """End the thread, from another one."""
+        self.is_over.set()
+        self.room.release()
+        if self.answer is not None:
+            self.answer.stop()
+
+
+def split_lines(answer: Answer, is_over: threading.Event) -> Iterator[list[bytes]]:
+    """The lines of an answer, those of one read at a time; ApiError for one that is too long."""
+    rest = b""
+    while not is_over.is_set() and (data := answer.read(CHUNK)):
+        *whole, rest = (rest + data).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise ApiError(0, f"{answer.asked}: a line is longer than {LONGEST_LINE} bytes")
+        if lines := [each for each in whole if each.strip()]:
+            yield lines
+
+
+def connection_error(asked: str, error: Exception) -> Exception:
+    """The error for a request that got no answer, or not all of it."""
+    from urllib3.exceptions import NewConnectionError
+    from urllib3.exceptions import TimeoutError as TooLateError
+
+    if isinstance(error, TooLateError) and not isinstance(error, NewConnectionError):
+        return TimeoutError()
+    return NoAnswerError(f"{asked}: asking the API server failed: {reason_of(error)}")
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong with a connection, in a few words."""
+    each: BaseException | None = error
+    while each is not None:
+        for found in (each, *(arg for arg in each.args if isinstance(arg, BaseException))):
+            if isinstance(found, ssl.SSLCertVerificationError):
+                return f"its certificate does not verify ({found.verify_message})"
+            if isinstance(found, ssl.SSLError):
+                return str(found.reason or "TLS failed")
+            if isinstance(found, http.client.RemoteDisconnected):
+                return "the connection ended without an answer"
+            if isinstance(found, http.client.IncompleteRead):
+                return "the connection ended before the answer did"
+            if isinstance(found, OSError) and found.errno and found.errno > 0:
+                return os.strerror(found.errno)
+        each = each.__cause__ or each.__context__
+    return texts.clean(str(error)) or type(error).__name__
+
+
+async def run_in_thread(function: Callable[[], T]) -> T:
+    """Run a function in a thread of its own, which nothing waits for at the end of the program."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(set_result: Callable[[Any], None], value: object) -> None:
+        if not done.done():
+            set_result(value)
+
+    def run() -> None:
+        try:
+            outcome: tuple[Callable[[Any], None], object] = done.set_result, function()
+        except BaseException as error:
+            outcome = done.set_exception, error
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
 
 
 def name_of(method: str, path: str) -> str:
@@ -215,221 +440,23 @@ def metadata_of(body: Json) -> Json:
 
 
 def refusal(status: int, method: str, path: str, answer: bytes) -> ApiError:
-    """The error for an answer that is none of success."""
-    text, reason = f"HTTP {status}", ""
-    if is_status(answer):
-        found = orjson.loads(answer)
-        text, reason = str(found.get("message") or text), str(found.get("reason") or "")
-    made = GoneError if status == 410 else ApiError
-    return made(status, f"{name_of(method, path)}: {text}", reason)
+    """The error for an answer of another status than success."""
+    body = status_in(answer)
+    text = str(body.get("message") or f"HTTP {status}")
+    return ApiError(status, f"{name_of(method, path)}: {text}", body)
 
 
-async def lines(access: Access, path: str, accept: str = JSON) -> AsyncIterator[bytes]:
-    """The lines of one long answer as they come."""
-    # Not wait_for: before Python 3.12 it may swallow that somebody cancels, and this goes on for ever.
-    async with asyncio.timeout(PATIENCE):
-        reader, writer = await opened(access)
+def status_in(answer: bytes) -> Json:
+    """The Status in an answer, empty where something in between refused, such as a proxy."""
     try:
-        writer.write(head_of(access, "GET", path, accept=accept))
-        answer = Streamed()
-        parser = httptools.HttpResponseParser(answer)
-        while not answer.complete:
-            async with asyncio.timeout(WATCH_SECONDS + PATIENCE):
-                data = await reader.read(65536)
-            if not data:
-                if not answer.begun:
-                    raise ConnectionResetError("the connection ended without an answer")
-                return
-            parser.feed_data(data)
-            if answer.started and parser.get_status_code() != 200:
-                raise refusal(parser.get_status_code(), "GET", path, bytes(answer.rest))
-            for line in answer.taken():
-                yield line
-            if len(answer.rest) > LONGEST_LINE:
-                raise ValueError(f"an event is longer than {LONGEST_LINE} bytes")
-    finally:
-        writer.transport.abort()
+        found = orjson.loads(answer)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and found.get("kind") == "Status" else {}
 
 
-@dataclass(slots=True)
-class Streamed:
-    """What httptools tells of a long answer: its lines."""
-
-    rest: bytearray = field(default_factory=bytearray)
-    begun: bool = False
-    started: bool = False
-    complete: bool = False
-
-    def on_headers_complete(self) -> None:
-        """There is an answer, of whatever length."""
-        self.begun = True
-
-    def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
-        self.started = True
-        self.rest += data
-
-    def on_message_complete(self) -> None:
-        """The end of the answer."""
-        self.complete = True
-
-    def taken(self) -> list[bytes]:
-        """The whole lines so far."""
-        *whole, rest = self.rest.split(b"\n")
-        self.rest = rest
-        return [bytes(each) for each in whole if each.strip()]
-
-
-Key = tuple[str, str]
-
-
-def whole(item: Json) -> Json:
-    """All of an object."""
-    return item
-
-
-@dataclass(slots=True)
-class Collection:
-    """The objects of one resource as far as they are known, by namespace and name.
-
-    `version` is where a watch goes on, "" before the first list. `absent` says that the API server
-    has no such resource, which is no failure; `trouble` is why nothing newer is known. `heard` is
-    when the server last said anything on it, in Unix time. `query` and `only_metadata`
-    are what is asked for, and `kept` makes of each object what is remembered of it. Where `touched`
-    is a set, it gets the keys of objects that have come, changed or gone; its owner empties it.
-    """
-
-    path: str
-    only_metadata: bool = False
-    query: Mapping[str, str] = field(default_factory=dict)
-    kept: Callable[[Json], Json] = whole
-    touched: set[Key] | None = None
-    objects: dict[Key, Json] = field(default_factory=dict)
-    version: str = ""
-    was_read: bool = False
-    absent: bool = False
-    trouble: str = NOT_READ
-    heard: float = 0.0
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it was read at least once, or is known not to be there."""
-        return self.was_read or self.absent
-
-    async def listed(self, server: ApiServer) -> str:
-        """Read all objects, of which no more than one page is whole at a time; the list's version."""
-        found: dict[Key, Json] = {}
-        version = ""
-        accept = METADATA_LIST if self.only_metadata else JSON
-        async for items, newest in server.pages(self.path, accept, **self.query):
-            found |= {key_of(each): self.kept(each) for each in items}
-            version = newest
-        self.replace(found)
-        return version
-
-    def replace(self, found: dict[Key, Json]) -> None:
-        """Take these objects for those that were known."""
-        if self.touched is not None:
-            keys = found.keys() | self.objects.keys()
-            self.touched |= {key for key in keys if found.get(key) != self.objects.get(key)}
-        self.objects = found
-
-    def put(self, key: Key, body: Json | None) -> None:
-        """Take in one object, None for one that has gone."""
-        if self.touched is not None and self.objects.get(key) != body:
-            self.touched.add(key)
-        if body is None:
-            self.objects.pop(key, None)
-        else:
-            self.objects[key] = body
-
-
-def key_of(item: Json) -> Key:
-    """Namespace and name of an object."""
-    metadata = metadata_of(item)
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-
-
-async def follow(
-    server: ApiServer,
-    collection: Collection,
-    changed: Callable[[Collection], None],
-    pause: Callable[[int], float] | None = None,
-) -> None:
-    """Keep a collection up to date for ever: list, watch, and again; `changed` is told of changes.
-
-    Whatever fails leaves the objects as they were.
-    """
-    failures = 0
-    while True:
-        try:
-            if await read(server, collection, changed):
-                failures = 0
-            begun, heard = time.monotonic(), collection.heard
-            await watch(server, collection, changed)
-            if time.monotonic() - begun > SHORT or collection.heard > heard:
-                failures = 0
-                continue
-            trouble = ""
-        except GoneError:
-            collection.version = ""
-            continue
-        except ApiError as error:
-            trouble = str(error)
-            if error.code == 404:
-                gone = not collection.absent or bool(collection.objects)
-                collection.replace({})
-                collection.version = ""
-                collection.absent, trouble = True, ""
-                collection.heard = time.time()
-                collection.trouble = trouble
-                if gone:
-                    changed(collection)
-        except (OSError, ValueError, TimeoutError, httptools.HttpParserError, AccessError) as error:
-            trouble = reason_of(error) if isinstance(error, Exception) else str(error)
-        if trouble:
-            if trouble != collection.trouble:
-                log.warning("watching %s: %s", collection.path, trouble)
-            collection.trouble = trouble
-        failures += 1
-        await asyncio.sleep((pause or waiting)(failures))
-
-
-def waiting(failures: int) -> float:
-    """Seconds to wait after so many failures in a row, never the same for all who wait."""
-    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(failures, 10))
-    return random.uniform(longest / 2, longest)  # noqa: S311 - spreads load, keeps no secret
-
-
-async def read(
-    server: ApiServer, collection: Collection, changed: Callable[[Collection], None]
-) -> bool:
-    """List the collection where there is no version to watch from; whether it was listed."""
-    if collection.version:
-        return False
-    before = collection.objects if collection.is_known and not collection.absent else None
-    collection.version = await collection.listed(server)
-    same = before is not None and before == collection.objects
-    collection.was_read, collection.absent, collection.trouble = True, False, ""
-    collection.heard = time.time()
-    if not same:
-        changed(collection)
-    return True
-
-
-async def watch(
-    server: ApiServer, collection: Collection, changed: Callable[[Collection], None]
-) -> None:
-    """Take in what happens until the server ends the watch."""
-    # A server that is asked for a list here ends the watch in silence.
-    accept = METADATA if collection.only_metadata else JSON
-    asked = collection.path, collection.version, accept
-    async for kind, item in server.events(*asked, **collection.query):
-        version = str(metadata_of(item).get("resourceVersion") or "")
-        if version:
-            collection.version = version
-        collection.trouble, collection.heard = "", time.time()
-        if kind == "BOOKMARK":
-            continue
-        collection.put(key_of(item), None if kind == "DELETED" else collection.kept(item))
-        changed(collection)
+def path_of(*elements: str) -> str:
+    """The path of these elements, each quoted; ValueError for one that would name another path."""
+    if any(each in ("", ".", "..") for each in elements):
+        raise ValueError(f"{texts.show_value('/'.join(elements))} is no path of the API server")
+    return "".join(f"/{quote(each, safe=':')}" for each in elements)

@@ -17,7 +17,7 @@ AGGREGATED = ", ".join(
 )
 
 
-async def discovered(server: ApiServer) -> list[Json]:
+async def discover_resources(server: ApiServer) -> list[Json]:
     """The lists of the core group and of all others; ApiError where one cannot be had.
 
     A server that cannot aggregate answers with something of another kind.

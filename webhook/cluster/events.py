@@ -1,7 +1,7 @@
-"""Events on the owners of refused children: nobody else sees why a workload gets no pods.
+"""Events on the owners of rejected objects: nobody else sees why a workload gets no pods.
 
-A controller creates the child, so its author hears nothing of a refusal. The event is a message
-like a line of the log: nothing waits for it, nothing depends on it, and dry runs post none.
+A controller creates the object, so the author of the workload does not see the rejection. The event is
+informational: nothing waits for it or depends on it, and dry runs post none.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import httptools
-import orjson
-
 from webhook.admission import names
-from webhook.cluster.namespaces import AccessError, Credentials, path_of, reason_of, request
-from webhook.decision import messages as wording
+from webhook.cluster.client import ApiError, path_of
+from webhook.cluster.reader_connection import Sender
+from webhook.decision.messages import violation_text
 from webhook.documents import texts
 from webhook.evaluation.outcome import Denied, OwnerReference
 from webhook.evaluation.request import Request
 
 log = logging.getLogger("podgate.events")
 
-AGAIN = 600.0  # seconds before the same refusal is told to the same owner again
+AGAIN = 600.0  # seconds before the same rejection is posted on the same owner again
 REWRITING_AGAIN = 3600.0
-PATIENCE = 2.0  # seconds for one event
+REQUEST_TIMEOUT = 2.0  # seconds for one event
 BURST, PER_SECOND = 20.0, 1.0
 RUNNING = 4
 KEPT = 4096
@@ -39,36 +37,37 @@ MAY_NOT = "grant `create` on `events` in a ClusterRole, or set --owner-events fa
 
 
 def event_of(request: Request, denied: Denied, now: datetime) -> dict[str, Any] | None:
-    """The event that tells the owner of a refused child which policies refused what; None if none.
+    """The event on the owner of a rejected object, with the policies and violations; None if none.
 
-    The same refusal has the same name for a while, so that the API server keeps one for all.
+    The same rejection has the same name for a while, so that the API server keeps one event for
+    all.
     """
-    owner = denied.tell
+    owner = denied.report_to
     if owner is None or request.dry_run or not request.namespace:
         return None
-    # Anyone who reaches the port could have events written; an API server always names a user, and
-    # has checked nothing of an owner reference but that it has these texts.
+    # Any client of the port could cause events; an API server always names a user, and
+    # has checked of an owner reference only that its members are texts.
     is_real = names.is_name(owner.name) and names.is_uid(owner.uid) and names.is_kind(owner.kind)
     if not request.user or not is_real:
         return None
-    # A name may be generated, and its start then says whose it is.
+    # If the name is generated, its prefix still identifies the object.
     child = request.name or str(request.object.get("metadata", {}).get("generateName", ""))
-    lines = [wording.violation_text(each) for each in denied.violations[:10]]
+    lines = [violation_text(each) for each in denied.violations[:10]]
     if len(denied.violations) > len(lines):
         lines.append(f"and {len(denied.violations) - len(lines)} more")
     text = texts.cut(f"podgate refused {request.kind} {child}: {' '.join(lines)}", LONGEST)
-    told = "\n".join((request.kind, *lines))
+    content = "\n".join((request.kind, *lines))
     slot = int(now.timestamp() // AGAIN)
-    mark = hashlib.sha256(f"{owner.uid}\n{told}\n{slot}".encode()).hexdigest()[:16]
+    mark = hashlib.sha256(f"{owner.uid}\n{content}\n{slot}".encode()).hexdigest()[:16]
     return warning_event(owner, request.namespace, mark, "PolicyRefused", text, now)
 
 
 def rewriting_event(
     request: Request, fields: Iterable[str], now: datetime
 ) -> dict[str, Any] | None:
-    """The event on an object whose required values somebody keeps taking away; None without a name.
+    """The event on an object whose required values a user keeps removing; None without a name.
 
-    One for each user and hour, however many processes see it.
+    There is one for each user and hour, however many processes see it.
     """
     metadata = request.object.get("metadata")
     uid = str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
@@ -84,15 +83,15 @@ def rewriting_event(
         LONGEST,
     )
     slot = int(now.timestamp() // REWRITING_AGAIN)
-    told = f"{uid}\n{request.user}\n{slot}"
-    mark = hashlib.sha256(told.encode()).hexdigest()[:16]
+    content = f"{uid}\n{request.user}\n{slot}"
+    mark = hashlib.sha256(content.encode()).hexdigest()[:16]
     return warning_event(subject, request.namespace, mark, "RewritesRequired", text, now)
 
 
 def warning_event(
     subject: OwnerReference, namespace: str, mark: str, reason: str, text: str, now: datetime
 ) -> dict[str, Any]:
-    """A warning about an object; `mark` makes the name that several processes share."""
+    """A warning about an object; `mark` makes the name, which several processes share."""
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
@@ -120,13 +119,13 @@ def warning_event(
 
 @dataclass(slots=True)
 class OwnerEvents:
-    """Posts such events from one event loop; `counted` is told of each outcome.
+    """Posts such events from one event loop; `counted` gets each outcome.
 
-    `tell` may be called from any thread, never waits and never fails. Beyond a burst of 20 and one
-    a second events are dropped, which is counted.
+    `report` may be called from any thread, never waits and never fails. Beyond a burst of 20 and
+    one per second, events are dropped and counted.
     """
 
-    credentials: Credentials | None
+    server: Sender | None
     counted: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     loop: asyncio.AbstractEventLoop | None = None
@@ -136,19 +135,19 @@ class OwnerEvents:
     filled: float = 0.0
     complained: bool = False
 
-    def tell(self, request: Request, denied: Denied) -> None:
-        """Tell the owner of a refused child, if there is one and somebody to tell it through."""
-        if self.credentials is None or self.loop is None or denied.tell is None:
+    def report(self, request: Request, denied: Denied) -> None:
+        """Post an event on the owner of a rejected object, if there is an owner and an API server."""
+        if self.server is None or self.loop is None or denied.report_to is None:
             return
         self.send(event_of(request, denied, datetime.now(UTC)))
 
     def send(self, event: dict[str, Any] | None) -> None:
-        """Post an event if there is one and somebody to post it through."""
-        if event is not None and self.credentials is not None and self.loop is not None:
-            self.loop.call_soon_threadsafe(self.start, self.credentials, event)
+        """Post an event if there is one and an API server to post it to."""
+        if event is not None and self.server is not None and self.loop is not None:
+            self.loop.call_soon_threadsafe(self.start, self.server, event)
 
-    def start(self, credentials: Credentials, event: dict[str, Any]) -> None:
-        """Post it behind the back, unless it was, or too many are."""
+    def start(self, server: Sender, event: dict[str, Any]) -> None:
+        """Post it in the background, unless it was posted before or too many are running."""
         name = f"{event['metadata']['namespace']}/{event['metadata']['name']}"
         if name in self.seen:
             return
@@ -158,12 +157,12 @@ class OwnerEvents:
         while len(self.seen) >= KEPT:
             del self.seen[next(iter(self.seen))]
         self.seen[name] = self.clock()
-        task = asyncio.get_running_loop().create_task(self.post(credentials, event))
+        task = asyncio.get_running_loop().create_task(self.post(server, event))
         self.running.add(task)
         task.add_done_callback(self.running.discard)
 
     def may(self) -> bool:
-        """Whether one more may be posted now."""
+        """Whether the rate limit allows one more event now."""
         now = self.clock()
         if self.filled:
             self.left = min(BURST, self.left + (now - self.filled) * PER_SECOND)
@@ -173,17 +172,16 @@ class OwnerEvents:
         self.left -= 1
         return True
 
-    async def post(self, credentials: Credentials, event: dict[str, Any]) -> None:
-        """One POST; whatever becomes of it is counted, and the first failure logged."""
+    async def post(self, server: Sender, event: dict[str, Any]) -> None:
+        """Send one POST; count the outcome and log the first failure."""
         try:
             path = path_of("api", "v1", "namespaces", event["metadata"]["namespace"], "events")
-            async with asyncio.timeout(PATIENCE):
-                access = await asyncio.to_thread(credentials.current)
-                status, _ = await request(access, "POST", path, orjson.dumps(event))
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                status, _ = await server.send("POST", path, event, timeout=REQUEST_TIMEOUT)
         except TimeoutError:
-            outcome, why = "failed", f"the API server did not answer in {PATIENCE:g} s"
-        except (AccessError, OSError, ValueError, httptools.HttpParserError) as error:
-            outcome, why = "failed", reason_of(error)
+            outcome, why = "failed", f"the API server did not answer in {REQUEST_TIMEOUT:g} s"
+        except (ApiError, ValueError) as error:
+            outcome, why = "failed", str(error)
         else:
             outcome, why = outcome_of(status)
         self.counted(outcome)
@@ -193,7 +191,7 @@ class OwnerEvents:
 
 
 def outcome_of(status: int) -> tuple[str, str]:
-    """What came of a POST, and why nothing did."""
+    """The outcome of a POST, and the reason if it failed."""
     if status in (200, 201, 202):
         return "posted", ""
     if status == 409:

@@ -45,7 +45,7 @@ class Election:
             return "wait"
         return "take"
 
-    def written(self, found: Json | None, now: datetime) -> Json:
+    def lease_with_us(self, found: Json | None, now: datetime) -> Json:
         """The Lease with us as its holder; of the version that was read, so that two cannot win."""
         spec = dict((found or {}).get("spec") or {})
         mine = spec.get("holderIdentity") == self.identity
@@ -68,7 +68,7 @@ class Election:
             "spec": spec,
         }
 
-    def released(self, found: Json) -> Json:
+    def lease_without_holder(self, found: Json) -> Json:
         """The Lease without a holder, for whoever comes next."""
         spec = {**(found.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         return {**found, "spec": spec}

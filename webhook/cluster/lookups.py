@@ -1,7 +1,7 @@
-"""Single objects that a decision needs, such as the owner of what a controller made.
+"""Reads single objects that a decision needs, such as the owner of an object that a controller created.
 
-What is remembered may let an object pass, and never refuses one: the caller reads such an object
-again (`fresh`) before it refuses. Everything here runs on one event loop.
+A cached object may allow a request but never rejects one: before a rejection the caller reads it again
+(`fresh`). Everything here runs on one event loop.
 """
 
 from __future__ import annotations
@@ -13,25 +13,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import httptools
-import orjson
-
-from webhook.cluster.namespaces import (
-    NO_ACCESS,
-    AccessError,
-    Credentials,
-    is_status,
-    reason_of,
-    request,
-)
+from webhook.cluster.client import ApiError, object_in, status_in
+from webhook.cluster.credentials import NO_ACCESS
+from webhook.cluster.reader_connection import Sender
 from webhook.evaluation.outcome import NeededObject
 from webhook.evaluation.request import ObjectRead
 
 log = logging.getLogger("podgate.lookups")
 
-FRESH = 60.0  # seconds that an object may let others pass without being read again
-TURNS = 8  # look-ups at a time
-PATIENCE = 3.0  # seconds of one look-up in all, whoever still waits for it
+FRESH = 60.0  # seconds that a cached object may allow requests without being read again
+TURNS = 8  # concurrent lookups
+LOOKUP_TIMEOUT = 3.0  # seconds of one lookup in total
 KEPT_BYTES = 8 * 1024 * 1024
 PATH = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._:-]*)+")
 
@@ -41,7 +33,7 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a look-up: `found`, `not-found`, `forbidden`, `timeout` or `failed`, and why."""
+    """The outcome of a lookup: `found`, `not-found`, `forbidden`, `timeout` or `failed`, and why."""
 
     outcome: str
     read: ObjectRead | None = None
@@ -51,9 +43,9 @@ class Answer:
 
 @dataclass(slots=True)
 class Lookups:
-    """Reads objects one by one; `counted` is called with the outcome of each look-up."""
+    """Reads objects one by one; `counted` gets the outcome of each lookup."""
 
-    credentials: Credentials | None
+    server: Sender | None
     counted: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     kept: dict[Key, tuple[float, Answer]] = field(default_factory=dict)
@@ -62,21 +54,21 @@ class Lookups:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TURNS))
 
     def known(self, needed: NeededObject, generation: int) -> ObjectRead | None:
-        """The object where it was read a moment ago for the same catalog, else None."""
+        """The object if it was read a moment ago for the same catalog, else None."""
         held = self.kept.get((*needed, generation))
         if held is None or self.clock() - held[0] > FRESH:
             return None
         return held[1].read
 
     async def read(self, needed: NeededObject, generation: int, seconds: float) -> ObjectRead | str:
-        """What a look-up of at most `seconds` finds, or why there is no answer."""
-        if self.credentials is None:
+        """Look an object up within `seconds`; return a text with the reason if there is no answer."""
+        if self.server is None:
             return NO_ACCESS
         if PATH.fullmatch(needed.path) is None:
             return ObjectRead()  # no object can have this name
         task = self.running.get(needed)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self.look_up(self.credentials, needed))
+            task = asyncio.get_running_loop().create_task(self.look_up(self.server, needed))
             self.running[needed] = task
             task.add_done_callback(lambda _: self.running.pop(needed, None))
         try:
@@ -89,25 +81,22 @@ class Lookups:
         self.keep((*needed, generation), answer)
         return answer.read
 
-    async def look_up(self, credentials: Credentials, needed: NeededObject) -> Answer:
-        """Read once, within PATIENCE."""
+    async def look_up(self, server: Sender, needed: NeededObject) -> Answer:
+        """Read once, within LOOKUP_TIMEOUT."""
         try:
-            async with asyncio.timeout(PATIENCE), self.turns:
-                access = await asyncio.to_thread(credentials.current)
-                answer = read_answer(*await request(access, "GET", needed.path))
+            async with asyncio.timeout(LOOKUP_TIMEOUT), self.turns:
+                answer = read_answer(*await server.send("GET", needed.path, timeout=LOOKUP_TIMEOUT))
         except TimeoutError:
-            answer = Answer("timeout", why=f"the API server did not answer in {PATIENCE:g} s")
-        except AccessError as error:
+            answer = Answer("timeout", why=f"the API server did not answer in {LOOKUP_TIMEOUT:g} s")
+        except (ApiError, ValueError) as error:
             answer = Answer("failed", why=str(error))
-        except (OSError, ValueError, httptools.HttpParserError) as error:
-            answer = Answer("failed", why=f"asking the API server failed: {reason_of(error)}")
         self.counted(answer.outcome)
         if answer.outcome not in ("found", "not-found"):
             log.warning("reading %s: %s", needed.path, answer.why)
         return answer
 
     def keep(self, key: Key, answer: Answer) -> None:
-        """Remember an object that was found; the oldest give way."""
+        """Cache an object that was found; the oldest are dropped."""
         old = self.kept.pop(key, None)
         self.size -= old[1].size if old is not None else 0
         if answer.outcome != "found" or answer.size > KEPT_BYTES:
@@ -120,13 +109,13 @@ class Lookups:
 
 
 def read_answer(status: int, body: bytes) -> Answer:
-    """What an answer of the API server says of one object."""
+    """Parse an answer of the API server about one object."""
     if status == 200:
-        found = orjson.loads(body)
-        if isinstance(found, dict) and isinstance(found.get("metadata"), dict):
+        found = object_in(body, "GET object")
+        if isinstance(found.get("metadata"), dict):
             return Answer("found", ObjectRead(found), size=len(body))
         return Answer("failed", why="the API server answered with something that is no object")
-    if status == 404 and is_status(body):
+    if status == 404 and status_in(body):
         return Answer("not-found", ObjectRead())
     if status == 403:
         return Answer("forbidden", ObjectRead(forbidden=True), "the API server forbids it (403)")

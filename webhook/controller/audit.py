@@ -1,4 +1,4 @@
-"""What is already there: every governed object of a cluster, evaluated as if it came today."""
+"""Evaluates every governed object of a cluster as if it were created today."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webhook.admission import timeouts as budget
-from webhook.admission.facts import facts_of
+from webhook.admission import timeouts
+from webhook.admission.facts import decide_with_facts
 from webhook.admission.review import TOO_DEEP
 from webhook.catalog.catalog import Catalog
-from webhook.cluster.client import METADATA_LIST, ApiError, ApiServer, metadata_of
-from webhook.cluster.discovery import discovered
+from webhook.cluster.client import ApiError, ApiServer, metadata_of
+from webhook.cluster.discovery import discover_resources
+from webhook.cluster.list_and_watch import METADATA_LIST, read_all, read_pages
 from webhook.controller.served import LIST, listed_kinds
-from webhook.controller.undefined import Undefined, undefined
-from webhook.decision.decide import decide
+from webhook.controller.undefined import Undefined, find_undefined
+from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.owners import controller_of
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.evaluation.outcome import (
@@ -26,15 +27,14 @@ from webhook.evaluation.outcome import (
     NOT_EVALUATED,
     REFUSED,
     UNGOVERNED,
-    Allowed,
     Change,
     Denied,
     Violation,
 )
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage
+from webhook.evaluation.request import Request
 from webhook.interface.crd_summary import Brief, brief_of, kinds_with_pods
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
 from webhook.policy.selectors import NAME_LABEL
 from webhook.service import clock
@@ -46,14 +46,22 @@ log = logging.getLogger("podgate.audit")
 Json = dict[str, Any]
 Labels = Mapping[str, str]
 Warn = Callable[[str], None]
+Progress = Callable[[str, int, int], None]
+"""Gets a kind, how many of its objects were read, and how many there are."""
+
+RESUMED = 120.0  # seconds in which a list goes on after an API server that did not answer
+
+
+def show_nothing(kind: str, read: int, number: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One object: what breaks a rule, what policies on trial would refuse, what would be written.
+    """The result for one object: violations, those of policies in warn or audit mode, and missing defaults.
 
-    `reason` says why it is not evaluated, "" where it is. `fault` is the error where podgate itself
-    fails on the object.
+    `reason` says why the object is not evaluated, "" if it is. `fault` is the error if podgate
+    itself fails on the object.
     """
 
     api_version: str
@@ -75,11 +83,6 @@ class Finding:
         return NOT_EVALUATED if self.reason else ALLOWED
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """What tells an object from all others; every version of its API lists it."""
-        return (self.uid,) if self.uid else (self.kind, self.namespace, self.name)
-
-    @property
     def subject(self) -> dict[str, str]:
         """The object as reports name it."""
         return {
@@ -90,9 +93,19 @@ class Finding:
             "uid": self.uid,
         }
 
+    def __sub__(self, known: Finding) -> Finding:
+        """What this finding has that another one on the same object has not."""
+        written = [(each.path, each.value) for each in known.changes]
+        return replace(
+            self,
+            violations=tuple(each for each in self.violations if each not in known.violations),
+            trial=tuple(each for each in self.trial if each not in known.trial),
+            changes=tuple(each for each in self.changes if (each.path, each.value) not in written),
+        )
+
     @property
     def is_clean(self) -> bool:
-        """Whether it could come today as it is."""
+        """Whether the object could be created as it is."""
         return not (self.violations or self.trial or self.changes or self.fault)
 
 
@@ -100,10 +113,10 @@ async def governed_namespaces(
     server: ApiServer, governed: str, only: str = ""
 ) -> dict[str, Labels]:
     """The governed namespaces with their labels; `governed` is label or all."""
-    items, _ = await server.items("/api/v1/namespaces")
+    items = await read_all(server, "/api/v1/namespaces", METADATA_LIST)
     found: dict[str, Labels] = {}
     for each in items:
-        metadata = each.get("metadata") or {}
+        metadata = metadata_of(each)
         name, labels = str(metadata.get("name")), metadata.get("labels") or {}
         chosen = governed == "all" or labels.get(GOVERNED_LABEL) == "true"
         if chosen and name not in NEVER_GOVERNED and only in ("", name):
@@ -111,40 +124,45 @@ async def governed_namespaces(
     return found
 
 
-async def audited(
+async def audit_objects(
     server: ApiServer,
     catalog: Catalog,
     namespaces: Mapping[str, Labels],
+    *,
+    today: Catalog | None = None,
     skipped: Counter[str] | None = None,
     warn: Warn = log.warning,
+    progress: Progress = show_nothing,
 ) -> AsyncIterator[Finding]:
     """Every object of a governed kind in these namespaces, evaluated, kind by kind and page by page.
 
-    What controllers make of a governed object is evaluated with it. Kinds that the cluster does not
-    serve have no objects. `skipped` counts objects that are not evaluated, by reason; `warn` gets a
-    text for each kind that may not be listed. A fault of podgate is the finding on the object that
-    leads to it.
+    No more than a page of objects is in memory. With `today`, a finding is what `catalog` adds to
+    what that one finds. What controllers make of a governed object is evaluated with it. Kinds that
+    the cluster does not serve have no objects. `skipped` counts objects that are not evaluated, by
+    reason; `warn` gets a text for each kind that may not be listed. A fault of podgate is the
+    finding on the object that leads to it.
     """
     skipped = Counter() if skipped is None else skipped
     claims = await read_claims(server)
     for key, definitions in sorted(catalog.definitions.items()):
         if not catalog.policies_of(*key):
             continue
-        for definition in definitions:
-            async for body in objects_of(server, definition, warn):
-                namespace = str(metadata_of(body).get("namespace") or "")
-                if namespace not in namespaces:
-                    skipped[UNGOVERNED] += 1
+        async for definition, body in list_objects(server, definitions, warn, progress):
+            namespace = str(metadata_of(body).get("namespace") or "")
+            if namespace not in namespaces:
+                skipped[UNGOVERNED] += 1
+                continue
+            known = References({namespace: namespaces[namespace]}, claims)
+            try:
+                if is_child(body, catalog):
+                    skipped[EXEMPT_SENDER] += 1
                     continue
-                known = References({namespace: namespaces[namespace]}, claims)
-                try:
-                    if is_child(body, catalog):
-                        skipped[EXEMPT_SENDER] += 1
-                        continue
-                    found = judged(body, definition, catalog, namespace, known)
-                except Exception as error:
-                    found = faulty(finding_of(body, namespace), error)
-                yield found
+                found = evaluate_object(body, definition, catalog, namespace, known)
+                if today is not None and today.policies_of(*key) and not found.is_clean:
+                    found -= evaluate_object(body, definition, today, namespace, known)
+            except Exception as error:
+                found = faulty(finding_of(body, namespace), error)
+            yield found
 
 
 async def undefined_objects(
@@ -152,15 +170,15 @@ async def undefined_objects(
 ) -> list[tuple[Undefined, int]]:
     """Kinds with pods, and versions, that no definition covers, with their objects in these namespaces.
 
-    The schemas are those of CRDs, and of aggregated APIs what they publish. Of the objects only
-    metadata is read. Kinds without objects are left out.
+    The schemas are those of CRDs, and those that aggregated APIs publish. Only the metadata of the
+    objects is read. Kinds without objects are omitted.
     """
     briefs = await briefs_of(server, warn)
     briefs += await aggregated_briefs(server, catalog, briefs, warn)
     plurals = {(each.group, each.kind): each.plural for each in briefs}
     found: list[tuple[Undefined, int]] = []
     seen: set[tuple[str, str]] = set()
-    for each in undefined(catalog.definitions, None, briefs):
+    for each in find_undefined(catalog.definitions, None, briefs):
         key = (each.group, each.kind)
         # Every version of a kind lists all of its objects.
         if each.converted or key in seen or key not in plurals:
@@ -191,9 +209,9 @@ async def briefs_of(server: ApiServer, warn: Warn) -> list[Brief]:
 async def aggregated_briefs(
     server: ApiServer, catalog: Catalog, briefs: Sequence[Brief], warn: Warn
 ) -> list[Brief]:
-    """The kinds that discovery lists, and that neither a definition nor a CRD describes, in brief."""
+    """Summarize the kinds that discovery lists and that neither a definition nor a CRD describes."""
     try:
-        lists = await discovered(server)
+        lists = await discover_resources(server)
     except ApiError as error:
         if error.code != 404:
             warn(f"kinds of aggregated APIs are not counted: discovery failed: {error}")
@@ -237,10 +255,10 @@ def path_of_version(group: str, version: str) -> str:
 async def pages_of(
     server: ApiServer, path: str, name: str, warn: Warn
 ) -> AsyncIterator[list[Json]]:
-    """The metadata of a collection page by page; none where it is not served or may not be read."""
+    """The metadata of a collection, page by page; empty if it is not served or may not be listed."""
     try:
-        async for items, _ in server.pages(path, METADATA_LIST):
-            yield items
+        async for page in read_pages(server, path, METADATA_LIST):
+            yield page.items
     except ApiError as error:
         if error.code == 403:
             warn(f"objects of {name} cannot be listed: {error}")
@@ -253,29 +271,41 @@ def faulty(found: Finding, error: Exception) -> Finding:
     return replace(found, reason=FAULT, fault=error)
 
 
-async def objects_of(
-    server: ApiServer, definition: Definition, warn: Warn = log.warning
-) -> AsyncIterator[Json]:
-    """The objects of one kind, with their apiVersion and kind, which lists leave out."""
-    interface, resource = definition.interface, definition.profile.resource
-    if not resource:
-        return
-    group, version = interface.group, interface.version
-    api_version = f"{group}/{version}" if group else version
-    path = f"{path_of_version(group, version)}/{resource}"
-    try:
-        async for items, _ in server.pages(path):
-            for each in items:
-                yield {**each, "apiVersion": api_version, "kind": interface.kind}
-    except ApiError as error:
-        if error.code == 403:
+async def list_objects(
+    server: ApiServer,
+    definitions: Sequence[Definition],
+    warn: Warn = log.warning,
+    progress: Progress = show_nothing,
+) -> AsyncIterator[tuple[Definition, Json]]:
+    """The objects of a kind, in the first of its versions that the cluster serves.
+
+    Each comes with its apiVersion and kind, which lists leave out. A list goes on where it was when
+    the API server does not answer for RESUMED seconds at most.
+    """
+    for definition in definitions:
+        interface, resource = definition.interface, definition.profile.resource
+        if not resource:
+            continue
+        group, version = interface.group, interface.version
+        api_version = f"{group}/{version}" if group else version
+        path, count = f"{path_of_version(group, version)}/{resource}", 0
+        try:
+            async for page in read_pages(server, path, resumed=RESUMED):
+                for each in page.items:
+                    yield definition, {**each, "apiVersion": api_version, "kind": interface.kind}
+                count += len(page.items)
+                progress(interface.kind, count, count + page.remaining)
+        except ApiError as error:
+            if error.code == 404:
+                continue
+            if error.code != 403:
+                raise
             warn(f"objects of {interface.kind} cannot be listed: {error}")
-        elif error.code != 404:
-            raise
+        return
 
 
 def is_child(body: Json, catalog: Catalog) -> bool:
-    """Whether a controller of a governed kind, or of one between, made it."""
+    """Whether a controller of a governed kind, or of a kind that such a controller makes, made it."""
     owner = controller_of(body)
     if owner is None:
         return False
@@ -287,32 +317,29 @@ def is_child(body: Json, catalog: Catalog) -> bool:
     return owner in catalog.definitions or any(owner in kinds for kinds in between)
 
 
-def judged(
+def evaluate_object(
     body: Json, definition: Definition, catalog: Catalog, namespace: str, references: References
 ) -> Finding:
-    """One object as if it were made today, in both passes."""
+    """Evaluate one object as if it were created today, in both passes."""
     found = finding_of(body, namespace)
-    if budget.too_deep(body):
+    if timeouts.too_deep(body):
         return replace(found, violations=(TOO_DEEP,))
     request = request_for(body, definition, namespace, references)
-    evaluator = jq.evaluator()
-    decision = decide(request, catalog, references, facts_of(request, catalog, evaluator))
-    if isinstance(decision, Allowed):
-        final = replace(request, object=decision.object, stage=Stage.VALIDATE)
-        second = decide(final, catalog, references, facts_of(final, catalog, evaluator))
-        reason = decision.not_evaluated
-        found = replace(found, trial=decision.audit, changes=decision.changes, reason=reason)
-        decision = second if isinstance(second, Denied) else decision
+    evaluator = get_evaluator()
+    decision = decide_both_passes(
+        request, lambda asked: decide_with_facts(asked, catalog, references, evaluator)
+    )
     if isinstance(decision, Denied):
-        found = replace(found, violations=decision.violations, changes=())
-        found = replace(found, trial=found.trial or decision.audit)
-    return found
+        return replace(found, violations=decision.violations, trial=decision.audit)
+    return replace(
+        found, trial=decision.audit, changes=decision.changes, reason=decision.not_evaluated
+    )
 
 
 def request_for(
     body: Json, definition: Definition, namespace: str, references: References
 ) -> Request:
-    """The request by which an object would come today."""
+    """The request that would create the object today."""
     interface = definition.interface
     return Request(
         interface.group,
@@ -328,6 +355,6 @@ def request_for(
 
 
 def finding_of(body: Json, namespace: str) -> Finding:
-    """A finding on an object without anything found yet."""
+    """An empty finding for an object."""
     name, uid = (str(metadata_of(body).get(key) or "") for key in ("name", "uid"))
     return Finding(str(body["apiVersion"]), str(body["kind"]), namespace, name, uid)

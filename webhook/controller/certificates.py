@@ -1,4 +1,4 @@
-"""Certificates that the controller makes and exchanges: kept in two Secrets, never out of step."""
+"""Creates and rotates podgate's own certificates, which it keeps in two Secrets that always match."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Certificates:
-    """Two Secrets of one namespace: `authority` holds the keys of the CAs and is mounted nowhere,
-    `serving` the leaf that replicas serve and the bundle of CAs.
+    """Two Secrets of one namespace: `authority` with the keys of the CAs, which no Pod mounts, and
+    `serving` with the leaf that replicas serve and the bundle of CAs.
 
-    `ends` says when the leaf and the CA that signs it end, once that was looked at.
-    Since when a CA is in every published bundle is known only as long as this process lives: what
-    is not known never hurries a phase.
+    `ends` has the expiry of the leaf and of its CA, once they were read. Only this process knows
+    since when every published bundle has had a CA; without that knowledge the rotation waits
+    longer.
     """
 
     server: ApiServer
@@ -43,15 +43,16 @@ class Certificates:
     read: dict[str, Json | None] = field(default_factory=dict)
 
     async def keep(self, now: datetime, leaves: frozenset[str]) -> bytes:
-        """Bring both Secrets to what is due; the bundle of CAs to publish. Raises ApiError.
+        """Update both Secrets as the rotation requires; return the bundle of CAs to publish. Raises
+        ApiError.
 
-        `leaves` are the fingerprints of what replicas serve, "" for one that does not say.
+        `leaves` are the fingerprints that replicas serve, "" for a replica that reports none.
         """
         state = await self.state()
         observed = Observed(dict(self.since), leaves)
         plan = rotation.plan(state, now, self.names, self.policy, observed)
         if plan.changes:
-            # The keys first: a leaf whose CA is lost could never be renewed.
+            # Write the keys first: a leaf without its CA could never be renewed.
             await self.write(self.authority, "Opaque", secret.authority_data(plan.state))
             await self.write(self.serving, "kubernetes.io/tls", secret.serving_data(plan.state))
             for change in plan.changes:
@@ -59,8 +60,8 @@ class Certificates:
         self.ends = {"leaf": plan.state.leaf.not_after, "ca": plan.state.ca.not_after}
         return rotation.bundle(plan.state)
 
-    def published(self, bundle: bytes, now: datetime) -> None:
-        """Take note of what every published bundle holds from now on."""
+    def note_published(self, bundle: bytes, now: datetime) -> None:
+        """Note which CAs every published bundle has from now on."""
         try:
             held = {each.fingerprint for each in certificates_in(bundle)}
         except CertificateProblem:
@@ -68,11 +69,11 @@ class Certificates:
         self.since = {each: self.since.get(each, now) for each in held}
 
     async def state(self) -> State | None:
-        """What the Secrets hold, None where there is no CA yet."""
+        """Return the state in the Secrets, None if there is no CA yet."""
         return secret.read(await self.data(self.authority), await self.data(self.serving))
 
     async def data(self, name: str) -> Mapping[str, bytes]:
-        """The decoded data of a Secret; what cannot be decoded is absent."""
+        """The decoded data of a Secret; omits what cannot be decoded."""
         found = self.read[name] = await self.server.find(self.path(name))
         decoded = {}
         for key, text in ((found or {}).get("data") or {}).items():
@@ -83,9 +84,10 @@ class Certificates:
         return decoded
 
     async def write(self, name: str, kind: str, data: Mapping[str, bytes]) -> None:
-        """Replace the data of a Secret as it was read, which is made where it was missing.
+        """Replace the data of a Secret as it was read; create the Secret if it is missing.
 
-        Whoever wrote it meanwhile has made other keys: then this is a conflict, and nothing of ours.
+        A writer in the meantime has created other keys. Then this is a conflict, and podgate's keys
+        are dropped.
         """
         path = self.path(name)
         encoded = {key: base64.b64encode(each).decode() for key, each in data.items()}
@@ -111,7 +113,7 @@ class Certificates:
 
 
 def first_end(bundle: bytes) -> datetime | None:
-    """When the first certificate of a bundle ends; None where it holds none that can be read."""
+    """The earliest expiry in a bundle; None if it has no readable certificate."""
     try:
         return min(each.not_after for each in certificates_in(bundle)) if bundle else None
     except CertificateProblem:

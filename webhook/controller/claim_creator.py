@@ -1,4 +1,4 @@
-"""Creates the claims that policies mount and nobody has made, where the setting createClaims is on."""
+"""Creates the claims that policies mount and nobody has created, if the setting createClaims is on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.watched_documents import Key
-from webhook.cluster.client import NOT_READ, ApiError, ApiServer, Collection
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.list_and_watch import NOT_READ, Collection
 from webhook.controller.created_claims import (
     FOREIGN,
     PENDING,
@@ -31,7 +32,7 @@ from webhook.controller.created_claims import (
     unread_notes,
     wanted_claims,
 )
-from webhook.decision import messages as wording
+from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
 from webhook.evaluation.installation import GOVERNED_LABEL
 from webhook.policy.selectors import NAME_LABEL
@@ -40,19 +41,19 @@ from webhook.service.controller_metrics import ControllerMetrics
 log = logging.getLogger("podgate.claims")
 
 Json = dict[str, Any]
-AGAIN = 15.0  # seconds between two tries to create a claim: quotas, and clients that delete it
+AGAIN = 15.0  # seconds between two attempts to create a claim, in case of quotas or clients that delete it
 BUDGET = (
-    2.0  # seconds that one round spends on claims; the registration does not wait for thousands
+    2.0  # seconds that one round spends on claims, so that registration does not wait for thousands
 )
 FORBIDDEN = (400, 403, 422)
 
 
 @dataclass(slots=True)
 class ClaimCreator:
-    """Creates what is wanted and not there; it adopts, resizes and deletes nothing.
+    """Creates claims that policies need and that are missing. It never adopts, resizes or deletes a claim.
 
-    `governed` is label or all, `never` are namespaces that are not governed in any case. `changed` is
-    called when a claim or a governed namespace has come, changed or gone.
+    `governed` is label or all; namespaces in `never` are never governed. `changed` is called when a
+    claim or a governed namespace is added, changed or deleted.
     """
 
     server: ApiServer
@@ -68,31 +69,31 @@ class ClaimCreator:
     tried: dict[Name, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Of claims only those with the label are followed; others are asked for by name."""
+        """Watch only the claims with podgate's label; other claims are read by name."""
         chosen = {"labelSelector": f"{GOVERNED_LABEL}=true"} if self.governed == "label" else {}
         self.namespaces = Collection(
-            "/api/v1/namespaces", only_metadata=True, query=chosen, kept=labels_of, touched=set()
+            "/api/v1/namespaces", only_metadata=True, query=chosen, brief=labels_of, touched=set()
         )
         self.claims = Collection(
             "/api/v1/persistentvolumeclaims",
             query={"labelSelector": SELECTOR},
-            kept=brief_of,
+            brief=brief_of,
             touched=set(),
         )
 
     def note(self, collection: Collection) -> None:
-        """Have a round begin where something is new that matters here."""
+        """Start a round if a relevant claim or namespace changed."""
         if collection.touched:
             collection.touched.clear()
             self.changed()
 
     def trouble(self) -> str:
-        """Why namespaces or claims are not known, "" if they are."""
+        """Why namespaces or claims are unknown, "" if they are known."""
         several = (self.namespaces, self.claims)
         return "; ".join(f"{each.path}: {each.trouble}" for each in several if not each.is_known)
 
     async def create(self, catalog: Catalog) -> bool:
-        """Create what is wanted and not there; return whether the next round may take its time."""
+        """Create missing claims; return whether the next round may wait."""
         while NOT_READ in (self.namespaces.trouble, self.claims.trouble):
             await asyncio.sleep(0.02)
         self.catalog = catalog
@@ -104,21 +105,21 @@ class ClaimCreator:
             if not row["ends"] and name not in self.never
         }
         self.wanted = await asyncio.to_thread(wanted_claims, catalog, governed)
-        self.found = {name: self.known(name) for name in self.wanted}
+        self.found = {name: self.find_known(name) for name in self.wanted}
         self.tried = {name: at for name, at in self.tried.items() if name in self.wanted}
         done = await self.create_due()
-        self.metrics.claims_are(Counter(each.state for each in self.found.values()))
+        self.metrics.set_claims(Counter(each.state for each in self.found.values()))
         return done
 
-    def known(self, name: Name) -> Found:
-        """What is known of a claim before it is asked for."""
+    def find_known(self, name: Name) -> Found:
+        """Return what is known of a claim without reading it."""
         if (brief := self.claims.objects.get(name)) is not None:
             return found_of(brief)
         before = self.found.get(name)
         return before if before and before.state in (FOREIGN, REFUSED) else Found(PENDING)
 
     async def create_due(self) -> bool:
-        """Create what is not there, what was tried longest ago first; whether there was time for all."""
+        """Create missing claims, the longest untried first; return whether there was time for all."""
         begun = time.monotonic()
         due = [
             each
@@ -135,11 +136,11 @@ class ClaimCreator:
             if found.state != before.state:
                 problem = problem_of(name, wanted, found, None)
                 if problem is not None:
-                    log.warning("%s", wording.problem_text(problem))
+                    log.warning("%s", problem_text(problem))
         return True
 
     async def create_one(self, name: Name, wanted: Wanted) -> Found:
-        """Create one claim unless there is one of its name; it is present once the watch shows it."""
+        """Create one claim unless its name is taken; it counts as present once the watch shows it."""
         path = f"/api/v1/namespaces/{name[0]}/persistentvolumeclaims"
         try:
             there = await self.server.find(f"{path}/{name[1]}")
@@ -148,7 +149,7 @@ class ClaimCreator:
                 return Found(PENDING) if found.state == PRESENT else found
             await self.server.create(path, body_of(name, wanted))
         except ApiError as error:
-            self.metrics.refused("claims", error.code)
+            self.metrics.count_refusal("claims", error.code)
             reason = str(error).partition(": ")[2]
             return Found(REFUSED if error.code in FORBIDDEN else PENDING, reason)
         log.info("PersistentVolumeClaim %s/%s was created for %s", *name, wanted.origin)
@@ -164,7 +165,7 @@ class ClaimCreator:
 
 
 def labels_of(namespace: Json) -> Json:
-    """Return what is remembered of a namespace: its labels, and whether it is being deleted."""
+    """Return the labels of a namespace, and whether it is being deleted."""
     metadata = namespace.get("metadata") or {}
     return {
         "labels": metadata.get("labels") or {},

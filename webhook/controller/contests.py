@@ -1,4 +1,4 @@
-"""Bounds how often a webhook configuration is written over somebody else who keeps writing it too."""
+"""Limits how often podgate overwrites a webhook configuration that somebody else keeps changing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from webhook.documents.problem import Problem
 
 Json = dict[str, Any]
 FREE: Final = 5
-"""Writes over a difference that podgate makes at once."""
+"""Writes that podgate makes without a pause."""
 SHORTEST, LONGEST = 30.0, 600.0
-"""Seconds between two writes after that: each pause is twice the one before, up to the longest."""
+"""Seconds between later writes: each pause is twice as long as the one before, up to a maximum."""
 QUIET: Final = 1800.0
 """Seconds without a difference after which a contest is over."""
 UNRECORDED: Final = "something that edits it on its way into the cluster, as GKE Autopilot does,"
@@ -26,7 +26,7 @@ FIX = (
 
 @dataclass(slots=True)
 class Contest:
-    """One configuration that somebody else keeps changing: writes over it, and when the next may be."""
+    """One contested configuration: how often podgate overwrote it, and when it may do so again."""
 
     writer: str = ""
     writes: int = 0
@@ -35,7 +35,7 @@ class Contest:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether writes are spaced out by now."""
+        """Whether podgate now waits longer between writes."""
         return self.writes > FREE
 
 
@@ -57,18 +57,18 @@ class Contests:
         return True
 
     def forget(self, now: float) -> None:
-        """Drop what was as it should be for long enough."""
+        """Forget configurations that nobody has changed for a while."""
         self.known = {name: one for name, one in self.known.items() if now - one.seen < QUIET}
 
-    def bounded(self) -> dict[str, Contest]:
-        """Return the contests in which writes are spaced out, by configuration."""
+    def bounded_contests(self) -> dict[str, Contest]:
+        """Return the contests in which podgate waits longer between writes, by configuration."""
         return {name: one for name, one in self.known.items() if one.is_bounded}
 
 
 def writer_of(found: Json | None, own: str) -> str:
-    """Return who changed a configuration: the field manager beside `own` that wrote its webhooks last.
+    """Return the field manager beside `own` that last wrote the webhooks of a configuration.
 
-    Where no other is recorded, it was edited on its way into the cluster.
+    If no other field manager is recorded, an admission webhook or a proxy changed it on its way.
     """
     if found is None:
         return "another client that deletes it"

@@ -1,4 +1,4 @@
-"""The controller: one leader that registers the webhook, keeps it so, and writes what it finds."""
+"""The controller: one elected leader that registers the webhook and writes statuses and reports."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from webhook.catalog.catalog import Catalog
-from webhook.catalog.watched_documents import Key, Living, Outcome
-from webhook.cluster.client import ApiError, ApiServer, Collection, follow
+from webhook.catalog.watched_documents import Key, Outcome, WatchedDocuments
+from webhook.cluster.client import ApiError, ApiServer
 from webhook.cluster.lease import Election
+from webhook.cluster.list_and_watch import Collection, follow
 from webhook.controller import contests
 from webhook.controller.certificates import Certificates, first_end
 from webhook.controller.claim_creator import ClaimCreator
@@ -25,46 +26,55 @@ from webhook.controller.owner_access import FIX as FORBIDDEN_FIX
 from webhook.controller.owner_access import Kind, notes_on, owners_of, review_of, text_of
 from webhook.controller.registrar import Registrar
 from webhook.controller.registration import Options, Target, never_governed
-from webhook.controller.rewriting import FIX, Rewriter, notes, rewriters
+from webhook.controller.rewriting import FIX, Rewriter, find_rewriters, notes
 from webhook.controller.scan import Scanner
-from webhook.controller.status import InForce, Reach, in_force, reaches, state_of, status_of
-from webhook.decision import messages as wording
+from webhook.controller.status import (
+    Effect,
+    LoadedGenerations,
+    find_effects,
+    find_loaded,
+    state_of,
+    status_of,
+)
+from webhook.decision.messages import problem_text
 from webhook.documents.enclosed import origin_of
 from webhook.documents.problem import Problem
 from webhook.interface import names
 from webhook.pods.schema_proof import UNCOVERED
 from webhook.service import clock
 from webhook.service.controller_metrics import ControllerMetrics
-from webhook.service.processes import Said
+from webhook.service.processes import WorkerReports
 from webhook.sources.catalog_source import fixed_of
 from webhook.sources.configmaps import ConfigMaps
 from webhook.sources.crds import Known, Schemas
-from webhook.sources.last_good_store import Memory
+from webhook.sources.last_good import LastGoodStore
 from webhook.sources.load import Sources, schemas_of
 from webhook.sources.reader import collections_of, plain, version_of
 
 log = logging.getLogger("podgate.controller")
 
 Json = dict[str, Any]
-EVERY = 10.0  # seconds after which everything is looked at again, changed or not
-RIGHTS_EVERY = 300.0  # seconds after which rights are asked for again
+EVERY = 10.0  # seconds after which everything is reconciled again, changed or not
+RIGHTS_EVERY = 300.0  # seconds after which access rights are checked again
 RENEWED = 5.0  # seconds between two renewals of the lease
-SILENCE = 60.0  # seconds without a turn of the loop after which the process should be ended
-SLOW = 1.0  # seconds between two looks at what workers say while something is not in force
+SILENCE = (
+    60.0  # seconds without progress of the event loop after which the process should be restarted
+)
+SLOW = 1.0  # seconds between two rounds while some document is not in force everywhere
 OWNED_ELSEWHERE = frozenset(each.kind for each in names.INTERFACES)
 
-Acknowledged = Callable[[], Awaitable[Said]]
+AskWorkers = Callable[[], Awaitable[WorkerReports]]
 
 
 @dataclass(slots=True)
 class Controller:
-    """Everything that writes to the cluster. `acknowledged` asks the webhook's processes.
+    """Everything that writes to the cluster. `ask_workers` reads the reports of webhook processes.
 
-    `probe_namespace` is as the Registrar has it. What is already there is looked over every
-    `scan_every` seconds, never with 0; with `create_claims` it creates the claims that policies
-    mount. `certificates` are those that it makes and exchanges itself;
-    a `ca_file` that somebody else keeps is read again each time. `webhook_user` is the webhook's
-    account, "" where it is the controller's own.
+    `probe_namespace` is passed to the Registrar. Existing objects are scanned every `scan_every`
+    seconds, never if it is 0. With `create_claims` the controller creates the claims that policies
+    mount. `certificates` are set if the controller rotates them itself; a `ca_file` of somebody
+    else is read again in each round. `webhook_user` is the webhook's account, "" if it is the
+    controller's own.
     """
 
     server: ApiServer
@@ -72,7 +82,7 @@ class Controller:
     target: Target
     options: Options
     election: Election
-    acknowledged: Acknowledged
+    ask_workers: AskWorkers
     probe_namespace: str = ""
     scan_every: float = 0.0
     create_claims: bool = False
@@ -80,19 +90,19 @@ class Controller:
     ca_file: Path | None = None
     metrics: ControllerMetrics = field(default_factory=ControllerMetrics.new)
     collections: dict[str, Collection] = field(init=False)
-    living: Living = field(default_factory=Living)
+    watched: WatchedDocuments = field(default_factory=WatchedDocuments)
     configmaps: ConfigMaps = field(default_factory=ConfigMaps)
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     leads: bool = False
     generation: int = 0
     catalog: Catalog | None = None
     ends: dict[str, datetime] = field(default_factory=dict)
-    reaches: dict[str, Reach] = field(default_factory=dict)
+    effects: dict[str, Effect] = field(default_factory=dict)
     beaten: float = field(default_factory=time.monotonic)
     crds: Known = field(init=False)
     schemas: Schemas = field(init=False)
     registrar: Registrar = field(init=False)
-    memory: Memory = field(init=False)
+    last_good: LastGoodStore = field(init=False)
     scanner: Scanner = field(init=False)
     creator: ClaimCreator | None = field(init=False, default=None)
     uncovered: set[Problem] = field(default_factory=set)
@@ -101,12 +111,12 @@ class Controller:
     unreadable: frozenset[Kind] = frozenset()
 
     def __post_init__(self) -> None:
-        """What watches, registers and looks over shares the connection and the metrics."""
+        """Create the watchers, the registrar and the scanner with the shared connection and metrics."""
         self.collections = collections_of(self.election.namespace)
         self.crds = Known(self.server, self.dirty.set)
         self.schemas = Schemas(self.crds.bodies.__getitem__)
         self.registrar = Registrar(self.server, self.options, self.metrics, self.probe_namespace)
-        self.memory = Memory(self.server, self.election.namespace)
+        self.last_good = LastGoodStore(self.server, self.election.namespace)
         governed = self.options.governed
         self.scanner = Scanner(self.server, governed, self.metrics, lambda: self.leads)
         if self.create_claims:
@@ -115,7 +125,7 @@ class Controller:
             self.creator = ClaimCreator(self.server, *given)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop; then the lease is given back."""
+        """Run until `stop` is set, then release the lease."""
         async with asyncio.TaskGroup() as tasks:
             working = [
                 tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
@@ -132,68 +142,68 @@ class Controller:
             if self.scan_every:
                 working.append(tasks.create_task(self.scan_all()))
             await stop.wait()
-            await ended(working)
+            await end_tasks(working)
         with contextlib.suppress(ApiError):
             await self.release()
 
-    # Seen from outside, from any thread
+    # Status of the controller, for any thread
 
     async def beat(self) -> None:
-        """Note once a second that the loop turns, and how old what is known of the cluster is."""
+        """Note each second that the event loop runs, and how old the data of the cluster is."""
         while True:
             self.beaten = time.monotonic()
             self.metrics.heard.set(min(each.heard for each in self.collections.values()))
             await asyncio.sleep(1.0)
 
     def stuck(self) -> list[str]:
-        """Why this process should be ended; nothing while it works."""
+        """Why this process should be restarted; empty while it works."""
         silent = time.monotonic() - self.beaten
         return [f"nothing was done for {silent:.0f} s"] if silent > SILENCE else []
 
     def unready(self) -> list[str]:
-        """Why it cannot lead; nothing once it knows the cluster's documents."""
+        """Why it is not ready to lead; empty once it has read the cluster's documents."""
         unknown = [each for each in self.collections.values() if not each.is_known]
         return [f"{each.path}: {each.trouble}" for each in unknown]
 
     def certificate_days(self) -> Json:
-        """How long leaf, CA and the published bundle are good for, as the last round saw them."""
+        """Days until leaf, CA and published bundle expire, as of the last round."""
         now = datetime.now(UTC)
         days = {part: (end - now).total_seconds() / 86_400 for part, end in self.ends.items()}
         return {"certificate_days": {part: round(each, 1) for part, each in days.items()}}
 
-    # Leading
+    # Leader election
 
     async def elect(self) -> None:
-        """Become the leader when nobody is, and stay it while the lease can be renewed."""
+        """Become the leader if there is none, and renew the lease while possible."""
         failures = 0.0
         while True:
             try:
-                leads = await self.elected()
+                leads = await self.try_election()
                 failures = 0.0
             except ApiError as error:
                 failures += RENEWED
                 log.warning("the lease cannot be read or renewed: %s", error)
-                self.metrics.refused("lease", error.code)
-                # Others may lead by now; what is half done stays as it is.
+                self.metrics.count_refusal("lease", error.code)
+                # Another process may be the leader now, so unfinished work stays as it is.
                 leads = self.leads and failures < self.election.seconds
             if leads != self.leads:
                 log.info("%s leads", self.election.identity if leads else "somebody else")
                 self.leads = leads
                 self.registrar.forget()
-                self.living = Living()
+                self.watched = WatchedDocuments()
                 self.metrics.leads(leads)
                 self.dirty.set()
             await asyncio.sleep(RENEWED)
 
-    async def elected(self) -> bool:
-        """One look at the lease, and a try to have it."""
+    async def try_election(self) -> bool:
+        """Read the lease and try to take it."""
         election = self.election
         found = await self.server.find(election.path)
         now = datetime.now(UTC)
         step = election.step(found, now)
         if step == "wait":
             return False
-        body = election.written(found, now)
+        body = election.lease_with_us(found, now)
         try:
             if step == "create":
                 await self.server.create(election.collection, body)
@@ -206,15 +216,17 @@ class Controller:
         return True
 
     async def release(self) -> None:
-        """Give the lease back, so that the next one need not wait."""
+        """Release the lease, so that the next leader need not wait."""
         found = await self.server.find(self.election.path)
         if self.leads and found is not None:
-            await self.server.ask("PUT", self.election.path, self.election.released(found))
+            await self.server.ask(
+                "PUT", self.election.path, self.election.lease_without_holder(found)
+            )
 
     # Reconciling
 
     async def reconcile_all(self) -> None:
-        """Bring the cluster to what it should be, whenever something has changed and now and then."""
+        """Reconcile the cluster at every change, and after a while without one."""
         while not all(each.is_known for each in self.collections.values()):
             await asyncio.sleep(0.05)
         while True:
@@ -225,54 +237,54 @@ class Controller:
                     pause = EVERY if await self.reconcile() else SLOW
                 except ApiError as error:
                     log.warning("bringing the cluster up to date failed: %s", error)
-                    self.metrics.refused("reconcile", error.code)
+                    self.metrics.count_refusal("reconcile", error.code)
                 except Exception:
                     log.exception("bringing the cluster up to date failed")
-                    self.metrics.faulty("reconcile")
+                    self.metrics.count_fault("reconcile")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self.dirty.wait()
 
     async def reconcile(self) -> bool:
-        """One round; whether everything is as it should be."""
-        remembered = {} if self.living.started else await self.memory.recalled()
+        """Run one round; return whether everything is up to date."""
+        remembered = {} if self.watched.started else await self.last_good.recall()
         outcome = self.take(remembered)
         if outcome is None:
             return True
-        if self.living.started:
-            await self.memory.keep(self.living.in_force())
-        said = await self.acknowledged()
+        if self.watched.started:
+            await self.last_good.keep(self.watched.in_force())
+        reports = await self.ask_workers()
         if self.certificates is not None:
-            ca = await self.certificates.keep(datetime.now(UTC), said.leaves)
+            ca = await self.certificates.keep(datetime.now(UTC), reports.leaves)
             self.target = replace(self.target, ca=ca)
         elif self.ca_file is not None:
             self.target = replace(
                 self.target, ca=await asyncio.to_thread(self.read_ca, self.ca_file)
             )
-        force = in_force(said.workers)
-        self.note_rewriters(rewriters(said.workers))
-        current = force.workers > 0 and all(
-            force.lowest.get(key, 0) == each.in_force for key, each in outcome.standings.items()
+        loaded = find_loaded(reports.workers)
+        self.note_rewriters(find_rewriters(reports.workers))
+        current = loaded.workers > 0 and all(
+            loaded.lowest.get(key, 0) == each.in_force for key, each in outcome.statuses.items()
         )
         registered = await self.register(current=current)
         if self.certificates is not None:
-            self.certificates.published(self.target.ca, datetime.now(UTC))
+            self.certificates.note_published(self.target.ca, datetime.now(UTC))
         created = True
         if self.creator is not None and self.catalog is not None:
             created = await self.creator.create(self.catalog)
-        await self.write_statuses(outcome, force)
-        self.tell(outcome, force)
+        await self.write_statuses(outcome, loaded)
+        self.report_metrics(outcome, loaded)
         return registered and current and created
 
     async def register(self, *, current: bool) -> bool:
-        """Bring the registration up to date; whether it is as it should be."""
+        """Update the registration; return whether it is up to date."""
         if self.catalog is None:
             return False
         briefs = (each.brief for each in self.crds.found.values())
         return await self.registrar.register(self.catalog, self.target, briefs, current=current)
 
     def note_rewriters(self, found: tuple[Rewriter, ...]) -> None:
-        """Log who is new among those that take away what podgate writes."""
+        """Log new users that keep removing values that podgate writes."""
         known = {(each.user, each.object) for each in self.rewriters}
         for each in found:
             if (each.user, each.object) not in known:
@@ -280,15 +292,15 @@ class Controller:
         self.rewriters = found
 
     def read_ca(self, file: Path) -> bytes:
-        """The CA as it is now, the one before while there is none to read."""
+        """Read the CA file; return the previous CA if it cannot be read."""
         try:
             return file.read_bytes() or self.target.ca
         except OSError as error:
             log.warning("the CA cannot be read again: %s: %s", file, error.strerror)
             return self.target.ca
 
-    def tell(self, outcome: Outcome, force: InForce) -> None:
-        """Put what a round has found into metrics, unless somebody else leads by now."""
+    def report_metrics(self, outcome: Outcome, loaded: LoadedGenerations) -> None:
+        """Set the metrics of a round, unless another process is the leader now."""
         if not self.leads:
             return
         self.ends = dict(self.certificates.ends) if self.certificates is not None else {}
@@ -296,18 +308,18 @@ class Controller:
         if end is not None:
             self.ends["bundle"] = end
         self.metrics.certificates(self.ends)
-        self.metrics.documents_are(
-            (key[0], state_of(standing, force, key, ended=self.has_ended(key)))
-            for key, standing in outcome.standings.items()
+        self.metrics.set_documents(
+            (key[0], state_of(document_status, loaded, key, ended=self.has_ended(key)))
+            for key, document_status in outcome.statuses.items()
         )
-        self.metrics.round_done(force.workers)
+        self.metrics.note_round(loaded.workers)
 
     def has_ended(self, key: Key) -> bool:
-        """Whether a document is an exception that holds no more."""
-        return self.reaches.get(origin_of(key), Reach()).has_ended(clock.moment())
+        """Whether a document is an exception that has expired."""
+        return self.effects.get(origin_of(key), Effect()).has_ended(clock.moment())
 
     def take(self, remembered: Mapping[Key, Any]) -> Outcome | None:
-        """The documents as they are now; None while those of files are wrong."""
+        """Take the current documents; None if those in files have errors."""
         fixed, problems = fixed_of(self.sources)
         if fixed is None:
             log.error("documents of files are wrong: %d problems", len(problems))
@@ -315,30 +327,30 @@ class Controller:
         beside, _ = schemas_of(self.sources.crds)
         schemas = partial(self.schemas.of, self.crds.found, beside)
         self.generation += 1
-        objects = self.configmaps.opened({key: body for key, body, _ in self.objects()})
-        if self.living.started:
-            outcome = self.living.take(objects, fixed, schemas, self.generation)
+        objects = self.configmaps.unpack({key: body for key, body, _ in self.objects()})
+        if self.watched.started:
+            outcome = self.watched.take(objects, fixed, schemas, self.generation)
         else:
             given = objects, remembered, fixed, schemas, self.generation
-            outcome = self.living.begin(*given)
+            outcome = self.watched.begin(*given)
         self.catalog = outcome.catalog or self.catalog
         found = {each for each in outcome.problems if each.reason == UNCOVERED}
         for each in found - self.uncovered:
-            log.warning("%s", wording.problem_text(each))
+            log.warning("%s", problem_text(each))
         self.uncovered = found
         return outcome
 
     def objects(self) -> Iterator[tuple[Key, Json, Json]]:
-        """Every document by its key, as its author wrote it and as it is."""
+        """Every document by its key, as its author wrote it and as the cluster stores it."""
         for kind, collection in self.collections.items():
             version = version_of(collection.path)
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind), body
 
-    # Rights
+    # Access rights
 
     async def ask_rights(self) -> None:
-        """Ask which owners the webhook may read, when kinds come or go and every five minutes."""
+        """Check which owners the webhook may read: when kinds come or go, and every five minutes."""
         known, asked = dict[Kind, str](), -math.inf
         while True:
             owners = owners_of(self.catalog) if self.leads and self.catalog is not None else {}
@@ -348,14 +360,14 @@ class Controller:
                     self.note_unreadable(await self.forbidden_of(owners))
                 except ApiError as error:
                     log.warning("which owners the webhook may read is not known: %s", error)
-                    self.metrics.refused("rights", error.code)
+                    self.metrics.count_refusal("rights", error.code)
             elif not owners and self.unreadable:
                 known = {}
                 self.note_unreadable(frozenset())
             await asyncio.sleep(RENEWED)
 
     async def forbidden_of(self, owners: Mapping[Kind, str]) -> frozenset[Kind]:
-        """The kinds that the webhook may not get; one question each, one after the other."""
+        """The kinds that the webhook may not get; sends one access review after the other."""
         found = set()
         for (group, kind), resource in owners.items():
             answer = await self.server.ask("POST", *review_of(group, resource, self.webhook_user))
@@ -364,7 +376,7 @@ class Controller:
         return frozenset(found)
 
     def note_unreadable(self, found: frozenset[Kind]) -> None:
-        """Log what is new among owners that may not be read, and have statuses written."""
+        """Log owners that the webhook can no longer read, and schedule new statuses."""
         for each in sorted(found - self.unreadable):
             log.warning("%s; %s", text_of(each), FORBIDDEN_FIX)
         if found != self.unreadable:
@@ -374,49 +386,49 @@ class Controller:
     # Reports
 
     async def scan_all(self) -> None:
-        """Look over what is already there, now and then; it never competes with a review."""
+        """Scan existing objects at intervals, at low priority."""
         while True:
             if self.leads and self.catalog is not None:
                 try:
                     await self.scanner.look(self.catalog)
                 except ApiError as error:
                     log.warning("looking over what is there failed: %s", error)
-                    self.metrics.refused("scan", error.code)
+                    self.metrics.count_refusal("scan", error.code)
                 except Exception:
                     log.exception("looking over what is there failed")
-                    self.metrics.faulty("scan")
+                    self.metrics.count_fault("scan")
             await asyncio.sleep(self.scan_every)
 
     # Status
 
-    async def write_statuses(self, outcome: Outcome, force: InForce) -> None:
+    async def write_statuses(self, outcome: Outcome, loaded: LoadedGenerations) -> None:
         """Write the status of every document whose status has changed."""
         now, noted = clock.moment(), dict(notes(self.rewriters))
         if self.catalog is not None:
-            self.reaches = reaches(self.catalog, self.registrar.undefined)
-            noted |= notes_on(self.unreadable, self.catalog, outcome.standings)
-        contested = contests.notes(self.registrar.contests.bounded(), outcome.standings)
-        uncreated = self.creator.notes(outcome.standings) if self.creator is not None else {}
+            self.effects = find_effects(self.catalog, self.registrar.undefined)
+            noted |= notes_on(self.unreadable, self.catalog, outcome.statuses)
+        contested = contests.notes(self.registrar.contests.bounded_contests(), outcome.statuses)
+        uncreated = self.creator.notes(outcome.statuses) if self.creator is not None else {}
         for key, several in (*contested.items(), *uncreated.items()):
             noted[key] = (*noted.get(key, ()), *several)
         for key, _, body in self.objects():
-            standing = outcome.standings.get(key)
-            if standing is None:
+            document_status = outcome.statuses.get(key)
+            if document_status is None:
                 continue
             known = body.get("status") or {}
-            reach = self.reaches.get(origin_of(key), Reach())
+            effect = self.effects.get(origin_of(key), Effect())
             spread = self.registrar.is_spread
             status = status_of(
-                standing, force, key, reach, known, now, noted.get(key, ()), spread=spread
+                document_status, loaded, key, effect, known, now, noted.get(key, ()), spread=spread
             )
             if key[0] in OWNED_ELSEWHERE:
-                # Their owner's schema has conditions and drops the rest.
+                # The schema of the owning project has only conditions and drops other members.
                 status = {"conditions": status["conditions"]}
             if any(known.get(name) != each for name, each in status.items()):
                 await self.write_status(key, body, status)
 
     async def write_status(self, key: Key, body: Json, status: Json) -> None:
-        """Write one status; what went away meanwhile needs none."""
+        """Write one status, unless the document was deleted in the meantime."""
         kind, namespace, name = key
         path = self.collections[kind].path
         if namespace:
@@ -431,8 +443,8 @@ class Controller:
             body["status"] = status
 
 
-async def ended(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel tasks until all have ended: one may miss the first call while it gets its answer."""
+async def end_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel tasks until all have ended: a task may miss the first cancellation while it gets its answer."""
     while left := [each for each in tasks if not each.done()]:
         for each in left:
             each.cancel()

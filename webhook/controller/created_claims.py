@@ -11,7 +11,7 @@ from webhook.catalog.plan import component_roles
 from webhook.catalog.watched_documents import Key
 from webhook.documents.enclosed import origin_of
 from webhook.documents.problem import Problem
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.fields.storage.claims import ClaimStore
 from webhook.objects import quantity
 from webhook.policy.checks.settings import claims_of
@@ -28,17 +28,17 @@ LABEL: Final = "podgate.dev/created-claim"
 SELECTOR: Final = f"{LABEL}=true"
 COMPARED: Final = ("accessModes", "storageClassName", "volumeMode")
 FOREIGN_SOURCES: Final = ("dataSource", "dataSourceRef", "selector")
-"""What podgate never writes: a labelled claim with one of them has somebody else's data."""
-STORE: Final = ClaimStore(items_of(TABLE.fields[PVC]), Vocabulary())
+"""Members that podgate never writes: a labelled claim with one of them has data of somebody else."""
+STORE: Final = ClaimStore(items_of(TABLE.fields[PVC]), InstallationConfig())
 EPHEMERAL: Final = {"ephemeral": Default(True, True)}
 PRESENT, FOREIGN, REFUSED, PENDING = "present", "foreign", "refused", "pending"
 UNMET: Final = "error"
-"""The severity of a note that keeps a document from being Ready."""
+"""The severity of a problem that keeps a document from becoming Ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One claim as a policy wants it; `origin` names the policy."""
+    """One claim that a policy wants; `origin` names the policy."""
 
     origin: str
     spec: Json
@@ -46,7 +46,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is known of a claim: its state, and the API server's reason where it was refused."""
+    """The state of a claim, and the API server's reason if it refused the claim."""
 
     state: str
     reason: str = ""
@@ -57,9 +57,9 @@ Labels = Mapping[str, str]
 
 
 def wanted_claims(catalog: Catalog, namespaces: Mapping[str, Labels]) -> Claims:
-    """Return the claims that policies in force mount in these namespaces and nobody brings along.
+    """Return the claims that policies in force mount in these namespaces and nobody provides.
 
-    Several policies may want one claim: the first is created, and the others are compared with it.
+    If several policies want a claim, the first one counts, and the others are compared with it.
     """
     enforced = [each for each in catalog.policies if each.enforcement == "Enforce"]
     own: dict[str, list[Policy]] = {}
@@ -84,7 +84,7 @@ def wanted_claims(catalog: Catalog, namespaces: Mapping[str, Labels]) -> Claims:
 
 
 def wants_claim(policy: Policy, catalog: Catalog) -> bool:
-    """Whether a policy has a claim that is to be created."""
+    """Whether a policy has a claim to create."""
     return any(is_to_be_created(each) for _, _, each in claims_of(policy, catalog.assets))
 
 
@@ -128,7 +128,7 @@ def claims_by_name(
 def levels_of(
     policies: Iterable[Policy], definitions: Iterable[Any]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The components and roles of a kind, without those that the policies name nowhere."""
+    """The components and roles of a kind that the policies name."""
     bodies = [each.body for each in policies]
     tables = [(each.defaults, each.items, each.rules, each.imposed) for each in bodies]
     named = {level for several in tables for table in several for level in table}
@@ -140,8 +140,8 @@ def levels_of(
 
 
 def spec_of(attributes: Mapping[str, Default]) -> Json:
-    """Return the spec of a claim; as with ephemeral ones, one without access modes has one writer."""
-    return STORE.claim_spec(STORE.meant({**attributes, **EPHEMERAL}))
+    """Return the spec of a claim. Without access modes it is ReadWriteOnce, as for ephemeral claims."""
+    return STORE.claim_spec(STORE.complete_attributes({**attributes, **EPHEMERAL}))
 
 
 def body_of(name: Name, wanted: Wanted) -> Json:
@@ -160,7 +160,7 @@ def body_of(name: Name, wanted: Wanted) -> Json:
 
 
 def brief_of(claim: Json) -> Json:
-    """Return what is remembered of a claim in the cluster."""
+    """Summarize a claim in the cluster."""
     metadata, spec = claim.get("metadata") or {}, claim.get("spec") or {}
     labels = metadata.get("labels") or {}
     found = {name: spec.get(name) for name in COMPARED}
@@ -171,30 +171,30 @@ def brief_of(claim: Json) -> Json:
 
 
 def found_of(brief: Json) -> Found:
-    """Return what a claim that is there counts as."""
+    """Return the state of an existing claim."""
     if not brief["ours"]:
         return Found(FOREIGN)
     return Found(PENDING, "it is being deleted") if brief["ends"] else Found(PRESENT)
 
 
 def differences(spec: Json, brief: Json) -> str:
-    """Return in what a claim of podgate differs from what a policy wants, "" for nothing."""
+    """Return how a claim of podgate differs from what a policy wants, "" if it does not."""
     held = brief["spec"]
-    told = [
+    texts = [
         f"{name} is {held[name] or 'none'}, not {spec[name] or 'none'}"
         for name in COMPARED
         if name in spec and (held[name] or "") != (spec[name] or "")
     ]
     size = spec["resources"]["requests"]["storage"]
     if held["size"] is None or quantity.parse(held["size"]) < quantity.parse(size):
-        told.append(f"size is {held['size']}, not {size}")
-    return ", ".join(told)
+        texts.append(f"size is {held['size']}, not {size}")
+    return ", ".join(texts)
 
 
 def notes_on(
     wanted: Claims, found: Mapping[Name, Found], briefs: Mapping[Name, Json], keys: Iterable[Key]
 ) -> dict[Key, tuple[Problem, ...]]:
-    """Return what to add to the status of each policy; with severity UNMET it is not Ready."""
+    """Return the problems for the status of each policy; with severity UNMET a policy is not Ready."""
     by_origin = {origin_of(key): key for key in keys}
     notes: dict[Key, list[Problem]] = {}
     for name, several in sorted(wanted.items(), key=lambda each: each[0]):
@@ -207,14 +207,14 @@ def notes_on(
 
 
 def problem_of(name: Name, wanted: Wanted, found: Found, brief: Json | None) -> Problem | None:
-    """Return what is wrong with a claim, with what to do; None for nothing."""
+    """Return the problem of a claim, with its fix; None if there is none."""
     namespace, claim = name
     where = f"not Ready in namespace {namespace}: PersistentVolumeClaim {claim}"
     if found.state == PRESENT:
-        told = differences(wanted.spec, brief) if brief is not None else ""
-        text = f"PersistentVolumeClaim {claim} in namespace {namespace} differs: {told}"
+        difference = differences(wanted.spec, brief) if brief is not None else ""
+        text = f"PersistentVolumeClaim {claim} in namespace {namespace} differs: {difference}"
         fix = "podgate neither resizes nor deletes claims: change it, or the policy"
-        row = ("claim-differs", text, fix, "warning") if told else None
+        row = ("claim-differs", text, fix, "warning") if difference else None
     elif found.state == FOREIGN:
         fix = (
             "check its data; then delete it, and podgate creates it, or give it the label"
@@ -238,7 +238,7 @@ def problem_of(name: Name, wanted: Wanted, found: Found, brief: Json | None) -> 
 
 
 def unread_notes(catalog: Catalog, why: str, keys: Iterable[Key]) -> dict[Key, tuple[Problem, ...]]:
-    """Return the note on each policy with claims while namespaces or claims cannot be read."""
+    """Return the problem for each policy with claims while namespaces or claims cannot be read."""
     by_origin = {origin_of(key): key for key in keys}
     fix = "give the controller the rights of the ClusterRole podgate-claims"
     text = f"no claim is created: {why}"

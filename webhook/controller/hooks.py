@@ -1,4 +1,4 @@
-"""What to do about one webhook configuration, given what the cluster has under its name."""
+"""Decides what to do about one webhook configuration, given the one in the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook.controller.platforms import additions, injected_ca
 
 Json = dict[str, Any]
 SWITCHED_OFF = "podgate.dev/switched-off"
-"""The annotation by which everything fails open until it is taken away."""
+"""The annotation that makes everything fail open until it is removed."""
 SELECTOR = "namespaceSelector"
 FILLED_IN: Mapping[str, Any] = {
     "namespaceSelector": {},
@@ -20,13 +20,13 @@ FILLED_IN: Mapping[str, Any] = {
     "matchPolicy": "Equivalent",
     "reinvocationPolicy": "Never",
 }
-"""What the API server writes into an entry that does not say it."""
+"""The defaults that the API server sets in an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One configuration as it should be. It begins to fail closed only once it was `proven` to work,
-    and to leave out more requests only once every process is `current`.
+    """The configuration that should be applied. It fails closed only after it was `proven` to work,
+    and skips more requests only after every process is `current`.
     """
 
     body: Json
@@ -45,11 +45,10 @@ class Wanted:
         return f"/apis/{self.body['apiVersion']}/{plural}"
 
 
-def desired(wanted: Wanted, found: Json | None) -> Json:
-    """The configuration to apply: open while it is not proven or somebody has switched it off.
+def desired_configuration(wanted: Wanted, found: Json | None) -> Json:
+    """The configuration to apply. It fails open if it is not proven, or if somebody switched it off.
 
-    What fails closed already stays so: a leader that is new has proven nothing yet, and in doubt
-    nothing is opened.
+    A configuration that already fails closed stays so: a new leader has proven nothing yet.
     """
     body = copy.deepcopy(wanted.body)
     if not wanted.current:
@@ -63,9 +62,9 @@ def desired(wanted: Wanted, found: Json | None) -> Json:
 
 
 def widen(body: Json, found: Json | None) -> None:
-    """Leave out the match conditions that the cluster does not have yet and that definitions give.
+    """Remove the match conditions that the cluster does not have yet.
 
-    A condition is an exact text: one that changes is sent without it first, and added later.
+    The API server compares conditions as text: a changed one is removed first, and added later.
     """
     known = {entry.get("name"): entry.get("matchConditions") or () for entry in entries_of(found)}
     for entry in body["webhooks"]:
@@ -79,15 +78,15 @@ def widen(body: Json, found: Json | None) -> None:
 
 
 def is_switched_off(found: Json | None) -> bool:
-    """Whether an administrator has turned a configuration to failing open."""
+    """Whether an administrator made a configuration fail open."""
     annotations = ((found or {}).get("metadata") or {}).get("annotations") or {}
     return bool(annotations.get(SWITCHED_OFF))
 
 
 def differs(wanted: Json, found: Json | None) -> bool:
-    """Whether the cluster's configuration is not as it should be.
+    """Whether the cluster's configuration differs from the wanted one.
 
-    What the API server fills in is no difference, nor what a platform adds that podgate recognises.
+    Values that the API server sets, and additions of a platform that podgate knows, do not count.
     """
     if found is None:
         return True
@@ -104,7 +103,7 @@ def differs(wanted: Json, found: Json | None) -> bool:
 
 
 def entry_differs(wanted: Json, found: Json) -> bool:
-    """Whether one entry differs; keys that only the server writes may have its values."""
+    """Whether one entry differs; members that only the server sets do not count."""
     for key in {*wanted, *found}:
         if key == SELECTOR and additions(wanted.get(key) or {}, found.get(key) or {}) is not None:
             continue
@@ -118,7 +117,7 @@ def entry_differs(wanted: Json, found: Json) -> bool:
     return False
 
 
-def narrowed(wanted: Json, found: Json | None) -> tuple[str, ...]:
+def platform_selectors(wanted: Json, found: Json | None) -> tuple[str, ...]:
     """Return what a platform added to the namespace selectors of a configuration, sorted."""
     of_entry = {each.get("name"): each.get(SELECTOR) or {} for each in entries_of(found)}
     added = (
@@ -129,7 +128,7 @@ def narrowed(wanted: Json, found: Json | None) -> tuple[str, ...]:
 
 
 def fails_closed(found: Json | None) -> bool:
-    """Whether some entry of a configuration refuses when nobody answers."""
+    """Whether some entry of a configuration rejects requests if podgate does not answer."""
     return any(map(is_closed, entries_of(found)))
 
 
@@ -139,12 +138,12 @@ def entries_of(found: Json | None) -> list[Json]:
 
 
 def is_closed(entry: Json) -> bool:
-    """Whether one webhook refuses when nobody answers."""
+    """Whether one webhook rejects requests if podgate does not answer."""
     return bool(entry.get("failurePolicy") == "Fail")
 
 
-def switched(found: Json, *, off: bool) -> Json:
-    """The change that turns a configuration off, or lets it be mended again."""
+def switch_change(found: Json, *, off: bool) -> Json:
+    """The change that switches a configuration off, or on again."""
     change: Json = {"metadata": {"annotations": {SWITCHED_OFF: "true" if off else None}}}
     if off:
         entries = copy.deepcopy(found.get("webhooks") or [])

@@ -1,4 +1,4 @@
-"""What other webhooks added to objects that controllers made, and what would excuse it."""
+"""Finds what other webhooks added to objects that controllers made, and drafts entries that exempt it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.admission.facts import facts_of_all
+from webhook.admission.facts import find_facts
 from webhook.admission.request_class import is_made_verbatim
 from webhook.catalog.catalog import Catalog
 from webhook.cluster.client import ApiError, ApiServer, metadata_of
 from webhook.cluster.lookups import PATH
-from webhook.controller.audit import Finding, faulty, finding_of, objects_of, request_for
+from webhook.controller.audit import Finding, faulty, finding_of, list_objects, request_for
 from webhook.decision.decide import decide
 from webhook.decision.owners import owner_reference
 from webhook.decision.suggested import Entry, suggest
 from webhook.evaluation.outcome import Decision, Denied, NeededObject, OwnerReference, Violation
 from webhook.evaluation.references import References
-from webhook.evaluation.request import ObjectRead, Request, Stage, Treatment
-from webhook.libjq import evaluator as jq
+from webhook.evaluation.request import ObjectRead, Request, RequestClass, Stage
+from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
 from webhook.sources.claims import read_claims
 
@@ -31,9 +31,9 @@ OWNERS_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One object that a controller made, and what the list of injected content lacks for it.
+    """One object that a controller made, and the entries that the list of injected content lacks for it.
 
-    No entry excuses the violations that are `left`.
+    No entry can exempt the violations in `left`.
     """
 
     found: Finding
@@ -44,14 +44,14 @@ class Injection:
 
 @dataclass(slots=True)
 class Owners:
-    """Reads owners and their revisions; the last ones are kept, as their objects come together."""
+    """Reads owners and their revisions; caches the last ones, as objects of one owner come together."""
 
     server: ApiServer
     kept: dict[str, ObjectRead] = field(default_factory=dict)
     forbidden: set[str] = field(default_factory=set)
 
     async def read(self, needed: NeededObject) -> ObjectRead:
-        """An object as it is; ApiError where the API server does not answer."""
+        """Read an object; ApiError if the API server does not answer."""
         known = self.kept.get(needed.path)
         if known is not None:
             return known
@@ -70,7 +70,7 @@ class Owners:
         return found
 
     def warn(self, resource: str, error: ApiError) -> None:
-        """Log once for each kind of owner that it may not be read."""
+        """Log once for each kind of owner that podgate may not read it."""
         if resource not in self.forbidden:
             self.forbidden.add(resource)
             log.warning("%s are not compared with what was made of them: %s", resource, error)
@@ -79,41 +79,37 @@ class Owners:
 async def injections(
     server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Mapping[str, str]]
 ) -> AsyncIterator[Injection]:
-    """Every object that a controller made of evaluated pods, with what the list lacks for it.
+    """Every object that a controller made of evaluated pods, with the entries that the list lacks for it.
 
-    Each is evaluated as the validating pass would if it were made again. One whose owner is gone
-    will not be.
+    Each object is evaluated as if it were created again, as in the validating pass. Objects without
+    an owner are omitted, since no controller creates them again.
     """
     claims, owners = await read_claims(server), Owners(server)
     for _, definitions in sorted(catalog.definitions.items()):
-        seen: set[str] = set()
-        for definition in definitions:
-            async for body in objects_of(server, definition):
-                namespace = str(metadata_of(body).get("namespace") or "")
-                owner = owner_reference(body)
-                if owner is None or namespace not in namespaces:
+        async for definition, body in list_objects(server, definitions):
+            namespace = str(metadata_of(body).get("namespace") or "")
+            owner = owner_reference(body)
+            if owner is None or namespace not in namespaces:
+                continue
+            known = References({namespace: namespaces[namespace]}, claims)
+            found = finding_of(body, namespace)
+            try:
+                request = as_created(request_for(body, definition, namespace, known))
+                if not is_made_verbatim(request, catalog):
                     continue
-                known = References({namespace: namespaces[namespace]}, claims)
-                found = finding_of(body, namespace)
-                try:
-                    request = as_created(request_for(body, definition, namespace, known))
-                    if found.uid in seen or not is_made_verbatim(request, catalog):
-                        continue
-                    if len(definitions) > 1:
-                        seen.add(found.uid)  # each version lists the same objects
-                    one = await injection(owners, request, definition, catalog, known)
-                except ApiError:
-                    raise
-                except Exception as error:
-                    yield Injection(faulty(found, error), owner)
-                    continue
-                if one is not None:
-                    violations, entries, left = one
-                    yield Injection(replace(found, violations=violations), owner, entries, left)
+                one = await injection(owners, request, definition, catalog, known)
+            except ApiError:
+                raise
+            except Exception as error:
+                yield Injection(faulty(found, error), owner)
+                continue
+            if one is not None:
+                violations, entries, left = one
+                yield Injection(replace(found, violations=violations), owner, entries, left)
 
 
 Lacking = tuple[tuple[Violation, ...], tuple[Entry, ...], tuple[Violation, ...]]
-"""Violations, entries that excuse them, and those that none excuses."""
+"""Violations, the entries that exempt them, and the violations that no entry exempts."""
 
 
 async def injection(
@@ -123,10 +119,10 @@ async def injection(
     catalog: Catalog,
     references: References,
 ) -> Lacking | None:
-    """What the list lacks for one object; None where its owner is gone."""
-    evaluator = jq.evaluator()
+    """The entries that the list lacks for one object; None if its owner is gone."""
+    evaluator = get_evaluator()
     while True:
-        facts = facts_of_all(request, catalog, evaluator)
+        facts = find_facts(request, catalog, evaluator)
         decision: Decision = decide(request, catalog, references, facts)
         if not isinstance(decision, Denied):
             return (), (), ()
@@ -143,10 +139,10 @@ async def injection(
 
 
 def as_created(request: Request) -> Request:
-    """The request of a controller that makes the object; debug containers came to it later."""
+    """The request with which a controller created the object; debug containers came later."""
     body = request.object
     spec = body.get("spec")
     if (request.group, request.kind) == ("", "Pod") and isinstance(spec, dict):
         kept = {key: each for key, each in spec.items() if key != "ephemeralContainers"}
         body = {**body, "spec": kept}
-    return replace(request, object=body, stage=Stage.VALIDATE, treatment=Treatment.DERIVED)
+    return replace(request, object=body, stage=Stage.VALIDATE, request_class=RequestClass.DERIVED)

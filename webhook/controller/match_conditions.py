@@ -1,7 +1,7 @@
 """The match conditions of the webhooks: which requests the API server need not send.
 
-They follow from definitions, never from policies (docs/decisions/0028). An error in an expression
-rejects or skips the request, so each expression is total: it reads what may be absent by `?`.
+They follow from definitions, never from policies (docs/decisions/0028). An error in an expression rejects or
+skips the request, so each expression is total: it reads optional members by `?`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = tuple[str, str]
 UNCHANGED, UNCHANGED_POD, CHILD = "changes-something", "changes-something-of-a-pod", "not-a-child"
 ROLLOUT = "not-a-rollout"
 FROM_DEFINITIONS: Final = frozenset({UNCHANGED, CHILD, ROLLOUT})
-"""The conditions that may only be added once every process evaluates by the same definitions."""
+"""The conditions that may be added only when every process uses the same definitions."""
 PROBE_LABEL = "podgate.dev/probe"
 
 IS_UPDATE = (
@@ -53,15 +53,15 @@ NOT_FOR_VALIDATION = (
     "!(request.?dryRun.orValue(false) && request.operation == 'CREATE'"
     f" && object.?metadata.?labels[?'{PROBE_LABEL}'].orValue('') == 'validate')"
 )
-"""False for a dry run that is meant for validation alone: nothing comes of it, so that whoever
-else writes the label escapes nothing."""
+"""False for a dry run that tests validation alone. A dry run stores nothing, so other users cannot
+bypass podgate with this label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skips:
-    """What is not sent: updates that change nothing, unless not `unchanged`; children of `senders`.
+    """The requests to skip: updates that change nothing, if `unchanged`; children of `senders`.
 
-    `read` are paths outside the body that definitions read, by kind.
+    `read` has, by kind, the paths outside the body that definitions read.
     """
 
     unchanged: bool = True
@@ -70,10 +70,10 @@ class Skips:
 
 
 def skips_of(definitions: Definitions, *, strict: bool = False) -> Skips:
-    """Return what need not be sent with these definitions.
+    """Return which requests these definitions allow to skip.
 
-    `strict`: a policy has `existing: strict`. Then updates that change nothing are sent, too, but
-    for those of Pods, which could not be deleted otherwise while nobody answers.
+    `strict`: a policy has `existing: strict`. Then updates that change nothing are sent too, except
+    those of Pods: otherwise nobody could delete a Pod while podgate is down.
     """
     read = {
         kind: frozenset().union(*map(members_read, found)) for kind, found in definitions.items()
@@ -84,7 +84,7 @@ def skips_of(definitions: Definitions, *, strict: bool = False) -> Skips:
 
 
 def senders_of(definitions: Definitions) -> dict[str, frozenset[Kind]]:
-    """Return the kinds whose children each listed controller makes, by its user name."""
+    """Return, by the user name of each listed controller, the kinds whose children it makes."""
     catalog = Catalog(definitions=definitions)
     owners = set(definitions)
     for found in definitions.values():
@@ -123,10 +123,10 @@ def conditions(
 
 
 def changes(read: Mapping[Kind, frozenset[tuple[str, str]]], kinds: list[Kind]) -> str:
-    """Return the expression that is false for an update in which no path differs that is read.
+    """Return the expression that is false for an update without a change at any path that is read.
 
-    Paths that rules, coverage and steering labels can read are the whole body, labels, annotations,
-    and what a definition reads beside.
+    Rules, coverage and steering labels can read the whole body, labels, annotations, and other
+    paths that a definition names.
     """
     parts = [
         IS_UPDATE,
@@ -156,10 +156,10 @@ def is_kind(kind: Kind) -> str:
 
 
 def child(senders: Mapping[str, frozenset[Kind]]) -> str:
-    """Return the expression that is true for what a listed controller makes or keeps up to date.
+    """Return the expression that is true for objects that a listed controller makes or updates.
 
-    podgate never patches it. The validating webhook evaluates it, but for a rollout. A controller's
-    update of a Pod's body is nothing that it made.
+    podgate never patches these. The validating webhook evaluates them, except in a rollout. A
+    controller's update of a Pod's spec does not count.
     """
     rows = (
         f"{json.dumps(user)}: [{', '.join(json.dumps(owner_key(*kind)) for kind in sorted(kinds))}]"

@@ -1,4 +1,4 @@
-"""Which owners of injected content the webhook may not read, asked of the API server by access reviews."""
+"""Checks by access reviews which owners of injected content the webhook may not read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FIX: Final = (
 
 
 def owners_of(catalog: Catalog) -> dict[Kind, str]:
-    """The kinds whose objects podgate reads as owners, with their plural names; at most MOST_KINDS.
+    """The kinds that podgate reads as owners, with their plural names; at most MOST_KINDS.
 
-    None where the settings let pass what cannot be compared.
+    Empty if the settings allow what cannot be compared.
     """
-    if catalog.vocabulary.unreadable_owner != "deny":
+    if catalog.config.unreadable_owner != "deny":
         return {}
-    listed = {kind for each in catalog.vocabulary.controllers.entries for kind in each.kinds}
+    listed = {kind for each in catalog.config.controllers.entries for kind in each.kinds}
     found = {
         kind: each.profile.resource
         for kind, several in sorted(catalog.definitions.items())
@@ -39,9 +39,9 @@ def owners_of(catalog: Catalog) -> dict[Kind, str]:
 
 
 def review_of(group: str, resource: str, user: str) -> tuple[str, Json]:
-    """Where to ask whether the webhook's user may get a resource, and what to ask.
+    """Return the path and body of an access review for a resource.
 
-    Without a user, it is asked of the account that asks.
+    Without a user, the review is about the account that sends it.
     """
     spec: Json = {"resourceAttributes": {"verb": "get", "group": group, "resource": resource}}
     kind = "SelfSubjectAccessReview"
@@ -52,7 +52,7 @@ def review_of(group: str, resource: str, user: str) -> tuple[str, Json]:
 
 
 def groups_of(user: str) -> list[str]:
-    """The groups that the API server gives such a user."""
+    """The groups that the API server adds to such a user."""
     own = []
     if user.startswith(ACCOUNT):
         namespace = user.removeprefix(ACCOUNT).partition(":")[0]
@@ -61,7 +61,7 @@ def groups_of(user: str) -> list[str]:
 
 
 def text_of(kind: Kind) -> str:
-    """The line of the status and of the log."""
+    """The message for the status and the log."""
     group, name = kind
     return (
         f"podgate may not read {name}{f'.{group}' if group else ''}: what violates a policy in objects"
@@ -72,10 +72,10 @@ def text_of(kind: Kind) -> str:
 def notes_on(
     unreadable: Iterable[Kind], catalog: Catalog, keys: Iterable[Key]
 ) -> Mapping[Key, tuple[Problem, ...]]:
-    """What to add to the status of each document that defines such a kind."""
+    """The problems for the status of each document that defines such a kind."""
     by_origin = {origin_of(key): key for key in keys}
     kinds, found = set(unreadable), dict[Key, tuple[Problem, ...]]()
-    for each in catalog.standings:
+    for each in catalog.statuses:
         stated = each.document
         key = by_origin.get(stated.document.origin)
         if key is not None and stated.key in kinds:

@@ -1,7 +1,7 @@
-"""What hosting platforms add to the webhook configurations of everybody, and what others may fill in.
+"""Known changes that hosting platforms make to all webhook configurations, and CAs that others set.
 
-podgate leaves it there: whoever removes it is overruled within seconds, for ever. Only exact content that
-is documented or was reported is recognised, since each addition takes namespaces away from podgate.
+podgate keeps them: a platform would restore them within seconds. Only exact, documented or reported content
+is recognised, since each addition excludes namespaces from podgate.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Final
 Json = dict[str, Any]
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 OPT_OUT: Final = {"admissions.enforcer/disabled": "true"}
-"""The annotation by which the Admissions Enforcer of AKS leaves a configuration alone."""
+"""With this annotation the Admissions Enforcer of AKS does not change a configuration."""
 AKS: Final = (
     {"key": "control-plane", "operator": "DoesNotExist"},
     {"key": "control-plane", "operator": "NotIn", "values": ["true"]},
     {"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]},
 )
 PLATFORM_NAMESPACES: Final = ("kube-", "gke-", "gmp-")
-"""How the names of namespaces begin that Kubernetes and GKE Autopilot keep for themselves."""
+"""Prefixes of the namespaces of Kubernetes and GKE Autopilot."""
 
 
 def additions(wanted: Json, found: Json) -> tuple[str, ...] | None:
@@ -39,7 +39,7 @@ def additions(wanted: Json, found: Json) -> tuple[str, ...] | None:
 
 
 def injected_ca(wanted: Json, found: Json) -> bool:
-    """Whether two clientConfigs differ by a CA alone that podgate leaves to others: it names none."""
+    """Whether two clientConfigs differ only by a CA that podgate leaves to others: it sets none."""
     return "caBundle" not in wanted and wanted == {
         k: v for k, v in found.items() if k != "caBundle"
     }
@@ -49,7 +49,7 @@ EXPRESSIONS: Final = "matchExpressions"
 
 
 def beyond(wanted: Json, found: Json) -> tuple[str, ...] | None:
-    """Return the platform's namespaces that one expression leaves out beyond another, else None."""
+    """Return the platform's namespaces that one expression excludes and another does not, else None."""
     if wanted == found:
         return ()
     if (wanted["key"], wanted["operator"]) != (NAME_LABEL, "NotIn") or any(

@@ -41,10 +41,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an installer chooses: which namespaces, how long to wait, what happens on failure.
+    """The settings of the registration: namespaces, timeout and failure policy.
 
-    Namespaces in `exempt` are never governed, as the cluster needs them to boot; members of the
-    groups in `break_glass` are never asked about.
+    Namespaces in `exempt` are never governed, since the cluster needs them to start. Requests of
+    members of the groups in `break_glass` are not sent.
     """
 
     governed: str = "label"
@@ -58,10 +58,10 @@ class Options:
 def rules_of(
     definitions: Definitions, *, subresources: bool, served: Served | None = None
 ) -> list[dict[str, Any]]:
-    """One rule per group and set of versions, sorted, with exactly the versions that are defined.
+    """One rule per group and set of versions, sorted, with exactly the defined versions.
 
-    Where it is known what is `served`, nothing else is named. Kinds without a namespace are in
-    none: what they bring is held on the pods that come of them.
+    If `served` is known, only served versions are listed. Cluster-scoped kinds are omitted: podgate
+    checks the pods that they create.
     """
     grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for each in (d for found in definitions.values() for d in found):
@@ -89,7 +89,7 @@ def rules_of(
 
 
 def subresources_of(definition: Definition) -> tuple[str, ...]:
-    """The subresources by which an object of a kind can be changed past its own reviews."""
+    """The subresources that can change an object of a kind without a review of the object itself."""
     interface, profile = definition.interface, definition.profile
     found = [f"{profile.resource}/scale"] if profile.scale_subresource is not None else []
     pods = POD_SUBRESOURCES if (interface.group, interface.kind) == ("", "Pod") else ()
@@ -97,13 +97,13 @@ def subresources_of(definition: Definition) -> tuple[str, ...]:
 
 
 def never_governed(target: Target) -> frozenset[str]:
-    """The cluster's own namespaces and the webhook's, which it could not start in otherwise."""
+    """The cluster's own namespaces and the webhook's own, where podgate could not start otherwise."""
     own = () if target.service is None else (target.service[0],)
     return frozenset((*NEVER_GOVERNED, *own))
 
 
 def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> dict[str, Any]:
-    """Governed namespaces: by label, or all; the cluster's own and ours never."""
+    """The namespaces to govern, by label or all; never the cluster's own nor podgate's."""
     expressions: list[dict[str, Any]] = [
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": sorted(never)}
     ]
@@ -114,7 +114,7 @@ def namespace_selector(governed: str, never: Iterable[str] = NEVER_GOVERNED) -> 
 
 
 def metadata(name: str) -> dict[str, Any]:
-    """The metadata of a configuration, which asks platforms to leave it alone."""
+    """The metadata of a configuration, which asks platforms not to change it."""
     return {
         "name": name,
         "labels": {"app.kubernetes.io/name": NAME},
@@ -142,7 +142,7 @@ def webhook(
         ),
         **({"matchConditions": matching} if matching else {}),
         "matchPolicy": "Equivalent",
-        # Either pass may refuse what a controller makes, and then posts an event on the owner.
+        # Either pass may reject what a controller makes; podgate then posts an event on the owner.
         "sideEffects": "NoneOnDryRun",
         "failurePolicy": failure,
         "timeoutSeconds": options.timeout_seconds,
@@ -161,8 +161,8 @@ def configurations(
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, ready to apply.
 
-    Subresources are only validated, since nothing is written there. `skips` say what the API server
-    need not send; they follow from these definitions where they are not given.
+    Subresources are only validated, since podgate writes nothing there. `skips` are the requests
+    that the API server need not send; by default they follow from the definitions.
     """
     options, skips = options or Options(), skips or skips_of(definitions)
     found = []
@@ -184,9 +184,10 @@ def configurations(
 
 
 def documents_configuration(target: Target, options: Options) -> dict[str, Any]:
-    """Our own kinds are judged when they are written.
+    """The configuration that validates podgate's own kinds.
 
-    It fails open: what is broken replaces no good version, and nobody is locked out of mending.
+    It fails open: a broken document replaces no good version, and everybody can still repair
+    documents.
     """
     plurals: dict[str, list[str]] = {}
     for each in names.ALL:

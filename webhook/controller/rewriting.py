@@ -1,4 +1,4 @@
-"""Sums up what webhook processes report of users who keep taking away what podgate writes."""
+"""Adds up what webhook processes report on users who keep removing values that podgate writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIX = (
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """A user, the object that it rewrites, how often in all processes, and whose values it takes."""
+    """A user, the object that it changes, how often in all processes, and which policies are affected."""
 
     user: str
     object: str
@@ -30,15 +30,15 @@ class Rewriter:
 
     @property
     def text(self) -> str:
-        """The line of the status and of the log."""
+        """The message for the status and the log."""
         return (
             f"{self.user} took {', '.join(self.fields)} out of {self.object} {self.count} times, and"
             " podgate wrote it again"
         )
 
 
-def rewriters(workers: Iterable[Json]) -> tuple[Rewriter, ...]:
-    """Who does so often, summed over all processes; rows that cannot be read are left out."""
+def find_rewriters(workers: Iterable[Json]) -> tuple[Rewriter, ...]:
+    """Find the users who do so often, over all processes; unreadable rows are skipped."""
     sums: dict[tuple[str, str], tuple[int, set[str], set[Key]]] = {}
     for row in (row for each in workers for row in each.get("rewriting") or ()):
         try:
@@ -55,28 +55,28 @@ def rewriters(workers: Iterable[Json]) -> tuple[Rewriter, ...]:
         except (KeyError, TypeError, ValueError):
             continue
     return tuple(
-        Rewriter(user, told, count, tuple(sorted(fields)), frozenset(policies))
-        for (user, told), (count, fields, policies) in sorted(sums.items())
+        Rewriter(user, object_name, count, tuple(sorted(fields)), frozenset(policies))
+        for (user, object_name), (count, fields, policies) in sorted(sums.items())
         if count >= OFTEN
     )
 
 
 def document_of(namespace: str, name: str) -> Key:
-    """The document of the cluster that a policy of this name is."""
+    """The key of a policy's document."""
     kind = "WorkloadPolicy" if namespace else "ClusterWorkloadPolicy"
     return kind, namespace, name
 
 
 def notes(found: Iterable[Rewriter]) -> Mapping[Key, tuple[Problem, ...]]:
-    """What to add to the status of each policy."""
+    """The problems to add to the status of each policy."""
     result: dict[Key, tuple[Problem, ...]] = {}
-    for key, problem in noted(found):
+    for key, problem in policy_warnings(found):
         result[key] = (*result.get(key, ()), problem)
     return result
 
 
-def noted(found: Iterable[Rewriter]) -> Iterator[tuple[Key, Problem]]:
-    """Each warning with the policy that it belongs to."""
+def policy_warnings(found: Iterable[Rewriter]) -> Iterator[tuple[Key, Problem]]:
+    """Each warning with the policy that it is about."""
     for each in found:
         for key in each.policies:
             yield key, Problem(key[2], "spec", each.text, FIX, REASON, severity="warning")

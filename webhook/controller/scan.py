@@ -1,18 +1,19 @@
-"""Looks over what is already there, now and then, and writes what it finds where a report API is."""
+"""Scans existing objects at intervals, and writes reports if the cluster has a report API."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.catalog.catalog import Catalog
 from webhook.cluster.client import ApiError, ApiServer
 from webhook.controller import reports
-from webhook.controller.audit import Finding, audited, governed_namespaces
+from webhook.controller.audit import Finding, audit_objects, governed_namespaces
 from webhook.service.controller_metrics import ControllerMetrics
 from webhook.service.metric_rows import SCAN_RESULTS
 
@@ -23,15 +24,16 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Found:
-    """What a look finds: results and numbers of faultless objects by namespace, objects by verdict."""
+    """The result of a scan: results and numbers of clean objects by namespace, objects by outcome."""
 
     api: str
     results: dict[str, list[Json]]
     passed: dict[str, int]
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     verdicts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SCAN_RESULTS, 0))
 
     def add(self, each: Finding) -> None:
-        """Take in one object; on one that podgate fails on it logs the fault."""
+        """Add one object; log the error if podgate failed on it."""
         if each.fault:
             log.error(
                 "%s %s/%s is not evaluated",
@@ -42,24 +44,32 @@ class Found:
             )
             self.verdicts["error"] += 1
             if self.api:
-                self.results[each.namespace].append(reports.fault_of(self.api, each.subject))
+                self.list_results(each.namespace, [reports.fault_of(self.api, each.subject)])
             return
         self.verdicts["fail" if each.violations else "warn" if each.trial else "pass"] += 1
         clean = not each.violations and not each.trial
         self.passed[each.namespace] += clean
         if self.api:
-            own = self.results[each.namespace]
-            own += reports.results_of(self.api, each.subject, each.violations, trial=False)
-            own += reports.results_of(self.api, each.subject, each.trial, trial=True)
+            for broken, warn in ((each.violations, False), (each.trial, True)):
+                results = reports.results_of(self.api, each.subject, broken, warn=warn)
+                self.list_results(each.namespace, results)
+
+    def list_results(self, namespace: str, results: Iterable[Json]) -> None:
+        """Count results, and keep those that a report lists."""
+        own, counts = self.results[namespace], self.counts[namespace]
+        for each in results:
+            counts[each["result"]] += 1
+            if len(own) < reports.MOST:
+                own.append(each)
 
 
 @dataclass(slots=True)
 class Scanner:
-    """One look at everything, as often as it is asked for.
+    """Scans all objects.
 
-    `governed` is label or all. Which API takes reports is found out at each look, as one may be
-    installed, or removed, meanwhile; without one a look still counts. Whether this controller still
-    `leads` is asked at its end.
+    `governed` is label or all. Each scan checks which report API is installed, as that may change;
+    without one it only counts. At its end it calls `leads`, whether this controller is still the
+    leader.
     """
 
     server: ApiServer
@@ -69,23 +79,24 @@ class Scanner:
     api: str | None = None
 
     async def look(self, catalog: Catalog) -> None:
-        """Judge everything once and write one report for each governed namespace."""
+        """Evaluate everything once and write one report for each governed namespace."""
         api = await api_of_reports(self.server)
-        self.tell(api)
+        self.note_api(api)
         begun = time.monotonic()
         spaces = await governed_namespaces(self.server, self.governed)
         found = Found(api, {name: [] for name in spaces}, dict.fromkeys(spaces, 0))
-        async for each in audited(self.server, catalog, spaces):
-            await asyncio.sleep(0)  # the lease and the registration come first
+        async for each in audit_objects(self.server, catalog, spaces):
+            await asyncio.sleep(0)  # yield to the lease and the registration
             found.add(each)
         for name, results in found.results.items() if api else ():
-            await self.write(api, name, results, found.passed[name])
-        if self.leads():  # else somebody else tells by now
-            self.metrics.looked_over(time.monotonic() - begun, found.verdicts)
+            counts = Counter(found.counts[name], **{"pass": found.passed[name]})
+            await self.write(api, name, results, counts)
+        if self.leads():  # else another leader sets the metric now
+            self.metrics.note_scan(time.monotonic() - begun, found.verdicts)
 
-    def tell(self, api: str) -> None:
-        """Say where reports go, whenever that changes."""
-        self.metrics.reports_go_to(api)
+    def note_api(self, api: str) -> None:
+        """Log the API that reports are written in, whenever it changes."""
+        self.metrics.set_report_api(api)
         if api == self.api:
             return
         self.api = api
@@ -99,12 +110,12 @@ class Scanner:
                 reports.NONE_OF_THEM,
             )
 
-    async def write(self, api: str, name: str, found: list[Json], passed: int) -> None:
-        """Write the report of a namespace unless it says the same already."""
+    async def write(self, api: str, name: str, found: list[Json], counts: Counter[str]) -> None:
+        """Write the report of a namespace unless its content is the same."""
         path = reports.path_of(api, name)
         try:
             known = await self.server.find(path)
-            body = reports.report(api, name, found, passed, int(time.time()))
+            body = reports.report(api, name, found, counts, int(time.time()))
             if known is None or reports.essence(known) != reports.essence(body):
                 await self.server.apply(path, body)
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""What a cluster serves, by its discovery and its CRDs; what is in doubt counts as served."""
+"""The resources that a cluster serves, by its discovery and its CRDs; doubtful ones count as served."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Resources with their subresources; of groups `in_doubt` more may be served than is known."""
+    """Resources with their subresources; the groups in `in_doubt` may serve more."""
 
     resources: Mapping[Resource, frozenset[str]]
     in_doubt: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class Served:
         return tuple(sorted(v for g, v, p in self.resources if (g, p) == (group, plural)))
 
     def with_crds(self, briefs: Iterable[Brief]) -> Served:
-        """The same and what CRDs serve: discovery learns of a new one only some time later."""
+        """Add the resources of CRDs: discovery lists a new CRD only some time later."""
         found = dict(self.resources)
         for each in briefs:
             for version, scales in each.versions.items():
@@ -54,7 +54,7 @@ class Served:
 
 
 def served_of(lists: Iterable[Json]) -> Served | None:
-    """What the aggregated lists of discovery say; None where one is something else."""
+    """Parse the aggregated lists of discovery; None if one has another format."""
     found: dict[Resource, frozenset[str]] = {}
     in_doubt: set[str] = set()
     for body in lists:

@@ -1,7 +1,7 @@
 """The registration as files that API servers read from disk: manifest-based admission configuration.
 
-Kubernetes 1.37 and newer take it in at start, before anything is served, and nobody can change it through
-the API: docs/decisions/0036.
+Kubernetes 1.37 and newer read it at start, before they serve anything, and nobody can change it through the
+API: docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 SUFFIX: Final = ".static.k8s.io"
-"""How the names of such configurations end; the API refuses these names."""
+"""The suffix of the names of such configurations; the API rejects these names."""
 FOLDERS: Final = {
     "MutatingWebhookConfiguration": "mutating",
     "ValidatingWebhookConfiguration": "validating",
@@ -23,13 +23,13 @@ PLUGINS: Final = {
     "MutatingWebhookConfiguration": "MutatingAdmissionWebhook",
     "ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
-"""The admission plugins, each of which reads a folder of its own and refuses every other kind."""
+"""The admission plugins; each reads its own folder and rejects other kinds."""
 
 
 def static(configurations: Iterable[Json]) -> list[Json]:
-    """Return the same configurations under names for files, entries included.
+    """Return the same configurations with names for files, entries included.
 
-    Another name of an entry shows in refusals, logs and metrics which registration was at work.
+    With different entry names, messages, logs and metrics show which registration was called.
     """
     found = copy.deepcopy(list(configurations))
     for body in found:

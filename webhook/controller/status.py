@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.precedence import HIDDEN
-from webhook.catalog.watched_documents import Key, Standing
+from webhook.catalog.watched_documents import DocumentStatus, Key
 from webhook.controller.undefined import Undefined
 from webhook.documents.enclosed import is_enclosed
 from webhook.documents.problem import Problem
@@ -21,17 +21,17 @@ LONGEST_MESSAGE = 400
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
-    """What webhook processes say: how many there are, and the lowest generation by document."""
+class LoadedGenerations:
+    """How many webhook processes report, and the lowest generation of each document that they use."""
 
     workers: int
     lowest: Mapping[Key, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """What a document comes to: the names of the kinds that a policy governs, and of those it would,
-    if somebody had defined them; its scope and enforcement in force; until when an exception holds.
+class Effect:
+    """What a document does: the kinds that a policy governs, and kinds without a definition that it
+    would govern; its scope and enforcement in force; until when an exception applies.
     """
 
     kinds: tuple[str, ...] = ()
@@ -41,20 +41,20 @@ class Reach:
     until: str = ""
 
     def has_ended(self, now: str) -> bool:
-        """Whether it is an exception that holds no more; `now` as Kubernetes writes moments."""
+        """Whether it is an exception that has expired; `now` in the time format of Kubernetes."""
         return bool(self.until) and self.until <= now
 
 
-def reaches(catalog: Catalog, undefined: Sequence[Undefined]) -> dict[str, Reach]:
-    """What each policy and each exception comes to, by their origins."""
-    found = {each.origin: reach_of(each, catalog, undefined) for each in catalog.policies}
+def find_effects(catalog: Catalog, undefined: Sequence[Undefined]) -> dict[str, Effect]:
+    """The effects of policies and exceptions, by their origins."""
+    found = {each.origin: find_effect(each, catalog, undefined) for each in catalog.policies}
     for several in catalog.exceptions.values():
-        found |= {each.origin: Reach(until=each.until) for each in several}
+        found |= {each.origin: Effect(until=each.until) for each in several}
     return found
 
 
-def reach_of(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -> Reach:
-    """What a policy reaches by its kinds and types."""
+def find_effect(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -> Effect:
+    """The kinds and types that a policy governs."""
 
     def governs(group: str, kind: str) -> bool:
         return policy.governs_kind(group, kind, catalog.workload_type(group, kind))
@@ -65,60 +65,63 @@ def reach_of(policy: Policy, catalog: Catalog, undefined: Iterable[Undefined]) -
         if governs(group, kind)
     )
     lacking = (each.text for each in undefined if governs(each.group, each.kind))
-    return Reach(tuple(sorted(kinds)), tuple(lacking), policy.scope, policy.enforcement)
+    return Effect(tuple(sorted(kinds)), tuple(lacking), policy.scope, policy.enforcement)
 
 
-def in_force(acknowledged: Iterable[Json]) -> InForce:
-    """What all workers together say."""
+def find_loaded(acknowledged: Iterable[Json]) -> LoadedGenerations:
+    """Combine the reports of all workers."""
     several = [
         {(kind, space, name): int(number) for kind, space, name, number in each["in_force"]}
         for each in acknowledged
     ]
     keys = {key for each in several for key in each}
-    # A document that one of them does not know is in force nowhere.
+    # A document that one worker does not know is not in force anywhere.
     lowest = {key: lowest_of(key, {each.get(key, 0) for each in several}) for key in keys}
-    return InForce(len(several), lowest)
+    return LoadedGenerations(len(several), lowest)
 
 
 def lowest_of(key: Key, numbers: Collection[int]) -> int:
-    """The lowest of a document's generations; those of texts have no order, only differ."""
+    """The lowest generation of a document; generations that are hashes have no order, so 0 if they differ."""
     return 0 if is_enclosed(key) and len(numbers) > 1 else min(numbers)
 
 
-def state_of(standing: Standing, force: InForce, key: Key, *, ended: bool = False) -> str:
+def state_of(
+    document: DocumentStatus, loaded: LoadedGenerations, key: Key, *, ended: bool = False
+) -> str:
     """One word for a document: `in-force`, `waiting`, `last-good`, `faulty` or `ended`."""
     if ended:
         return "ended"
-    if not standing.is_accepted:
-        return "last-good" if standing.in_force else "faulty"
-    everywhere = force.workers > 0 and force.lowest.get(key, 0) == standing.seen
+    if not document.is_accepted:
+        return "last-good" if document.in_force else "faulty"
+    everywhere = loaded.workers > 0 and loaded.lowest.get(key, 0) == document.observed
     return "in-force" if everywhere else "waiting"
 
 
 def status_of(
-    standing: Standing,
-    force: InForce,
+    document: DocumentStatus,
+    loaded: LoadedGenerations,
     key: Key,
-    reach: Reach,
+    effect: Effect,
     found: Json,
     now: str,
     notes: Sequence[Problem] = (),
     *,
     spread: bool = True,
 ) -> Json:
-    """The whole status, with times of transition kept where nothing changed.
+    """The whole status; transition times stay if nothing changed.
 
-    `notes` come of the document's use and not of its text; with one of severity error it is not
-    Ready. Until the webhook configurations are `spread` to all API servers, nothing becomes Ready.
+    `notes` are problems of the document's use, not of its text; with one of severity error the
+    document is not Ready. Until all API servers have the webhook configurations (`spread`), no
+    document becomes Ready.
     """
-    number = force.lowest.get(key, 0)
-    errors = [each for each in standing.problems if each.severity == "error"]
-    warnings = [each for each in (*standing.problems, *notes) if each.severity == "warning"]
+    number = loaded.lowest.get(key, 0)
+    errors = [each for each in document.problems if each.severity == "error"]
+    warnings = [each for each in (*document.problems, *notes) if each.severity == "warning"]
     accepted = not errors
     before = {each.get("type"): each for each in found.get("conditions") or ()}
-    ended = reach.has_ended(now)
-    ready = accepted and force.workers > 0 and number == standing.seen and not ended
-    because = ready_because(standing, force, number)
+    ended = effect.has_ended(now)
+    ready = accepted and loaded.workers > 0 and number == document.observed and not ended
+    because = ready_because(document, loaded, number)
     was = before.get("Ready") or {}
     if (
         ready
@@ -130,21 +133,28 @@ def status_of(
     if ready and unmet:
         ready, because = False, ("ClaimsMissing", first_of(f"{e.found}; {e.fix}" for e in unmet))
     if ended:
-        because = "Ended", f"it has ended at {reach.until}; delete it, or give it another date"
+        because = "Ended", f"it has ended at {effect.until}; delete it, or give it another date"
     conditions = [
         condition(
-            "Accepted", accepted, *accepted_because(errors, warnings), before, standing.seen, now
+            "Accepted",
+            accepted,
+            *accepted_because(errors, warnings),
+            before,
+            document.observed,
+            now,
         ),
-        condition("Ready", ready, *because, before, standing.seen, now),
+        condition("Ready", ready, *because, before, document.observed, now),
     ]
-    effective = {"scope": reach.scope, "enforcement": reach.enforcement} if reach.scope else {}
+    policy_members = (
+        {"scope": effect.scope, "enforcement": effect.enforcement} if effect.scope else {}
+    )
     return {
-        **effective,
-        "observedGeneration": standing.seen,
+        **policy_members,
+        "observedGeneration": document.observed,
         "generationInForce": number,
-        "workers": force.workers,
-        "kinds": list(reach.kinds[:MOST_KINDS]),
-        "withoutDefinition": list(reach.undefined[:MOST_KINDS]),
+        "workers": loaded.workers,
+        "kinds": list(effect.kinds[:MOST_KINDS]),
+        "withoutDefinition": list(effect.undefined[:MOST_KINDS]),
         "problems": [
             {
                 "path": each.path,
@@ -153,7 +163,7 @@ def status_of(
                 "reason": each.reason,
                 "severity": each.severity,
             }
-            for each in (*standing.problems, *notes)[:MOST_PROBLEMS]
+            for each in (*document.problems, *notes)[:MOST_PROBLEMS]
         ],
         "conditions": conditions,
     }
@@ -162,10 +172,10 @@ def status_of(
 def accepted_because(
     errors: Sequence[Problem], warnings: Sequence[Problem] = ()
 ) -> tuple[str, str]:
-    """Reason and sentence of the condition Accepted.
+    """Reason and message of the condition Accepted.
 
-    Warnings are in it too: the status of a definition whose kind belongs to somebody else has
-    conditions and nothing beside.
+    It includes warnings, because the status of a definition from another project has only
+    conditions.
     """
     listed = errors or warnings
     if not listed:
@@ -178,21 +188,23 @@ def accepted_because(
 
 
 def first_of(texts: Iterable[str]) -> str:
-    """Return the first text, cut to what a condition takes, and how many there are beside it."""
+    """Return the first text, cut to the length of a condition message, and the number of other texts."""
     first, *more = texts
     return cut(first, LONGEST_MESSAGE) + (f", and {len(more)} more" if more else "")
 
 
-def ready_because(standing: Standing, force: InForce, number: int) -> tuple[str, str]:
-    """Reason and sentence of the condition Ready."""
-    if not force.workers:
+def ready_because(
+    document: DocumentStatus, loaded: LoadedGenerations, number: int
+) -> tuple[str, str]:
+    """Reason and message of the condition Ready."""
+    if not loaded.workers:
         return "NoWorkers", "no webhook process has reported what it uses"
-    if number == standing.seen:
-        return "InForce", f"all {force.workers} webhook processes use it"
-    if not standing.is_accepted and standing.in_force:
-        return "LastGood", f"generation {standing.in_force} stays in force"
-    if not standing.is_accepted:
-        errors = [each for each in standing.problems if each.severity == "error"]
+    if number == document.observed:
+        return "InForce", f"all {loaded.workers} webhook processes use it"
+    if not document.is_accepted and document.in_force:
+        return "LastGood", f"generation {document.in_force} stays in force"
+    if not document.is_accepted:
+        errors = [each for each in document.problems if each.severity == "error"]
         return accepted_because(errors)[0], "it is not in force"
     return "Waiting", f"generation {number or 'none'} is in force in some process"
 
@@ -206,7 +218,7 @@ def condition(
     generation: int,
     now: str,
 ) -> Json:
-    """One condition; its time changes with its status only."""
+    """One condition; its transition time changes only with its status."""
     status = "True" if holds else "False"
     known = before.get(kind) or {}
     since = known.get("lastTransitionTime") if known.get("status") == status else None

@@ -1,4 +1,4 @@
-"""What the cluster serves and nobody has defined: kinds with pods, and versions of governed kinds."""
+"""Finds what the cluster serves without a definition: kinds with pods, and versions of governed kinds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from webhook.interface.crd_summary import Brief
 
 @dataclass(frozen=True, slots=True, order=True)
 class Undefined:
-    """One version of a kind without a definition. Where it is `converted`, the API server shows its
-
-    objects in a version that has one; else they are not evaluated at all.
+    """One version of a kind without a definition. If it is `converted`, the API server sends its
+    objects in a version that has one; otherwise they are not evaluated.
     """
 
     group: str
@@ -24,15 +23,15 @@ class Undefined:
 
     @property
     def text(self) -> str:
-        """The version as people write it."""
+        """The version as text."""
         name = f"{self.kind}.{self.group}" if self.group else self.kind
         return f"{name}/{self.version}"
 
 
-def undefined(
+def find_undefined(
     definitions: Definitions, served: Served | None, briefs: Iterable[Brief]
 ) -> tuple[Undefined, ...]:
-    """All of them, sorted; without knowledge of what is `served`, what the CRDs say."""
+    """Find them all, sorted; if it is unknown what is `served`, use the CRDs."""
     known = list(briefs)
     seen = (served or Served({})).with_crds(known)
     kinds = (
@@ -45,7 +44,7 @@ def undefined(
 
 
 def versions(definitions: Definitions, served: Served) -> Iterator[Undefined]:
-    """The served versions of defined kinds that no definition is for."""
+    """The served versions of defined kinds that have no definition."""
     for (group, kind), found in definitions.items():
         plurals = {each.profile.resource for each in found if each.profile.resource}
         covered = {version for each in found for version in each.versions}

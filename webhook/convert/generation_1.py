@@ -1,4 +1,4 @@
-"""Converts a policy of the first generation; what cannot be expressed is told with its place."""
+"""Converts a policy of the first generation. Members that cannot be expressed are reported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from webhook.convert.document import Sheet, restored
+from webhook.convert.document import DraftDocument, restore_texts
 from webhook.convert.generation_1_fields import (
     ATTRIBUTES,
     GPU,
@@ -41,9 +41,9 @@ NFS, HOST_PATH = "storage.nfs", "storage.hostPath"
 WHOLE_GPUS, PART_OF_GPU = "compute.gpuDevicesRequest", "compute.gpuPortionRequest"
 
 
-def converted(report: Report) -> Sheet:
-    """The policy of today that an old one means, as far as it can be said."""
-    sheet, data = Sheet(), report.document.data
+def convert_policy(report: Report) -> DraftDocument:
+    """Convert an old policy, as far as it can be expressed."""
+    draft_document, data = DraftDocument(), report.document.data
     metadata = report.mapping(data.get("metadata"), ("metadata",))
     namespace = str(metadata.get("namespace") or GLOBAL_NAMESPACE)
     if not metadata.get("namespace"):
@@ -51,26 +51,26 @@ def converted(report: Report) -> Sheet:
         report.warn(("metadata",), "converted-choice", found, fix)
     is_global = namespace == GLOBAL_NAMESPACE
     name = str(metadata.get("name") or "policy")
-    write_head(sheet, name, "" if is_global else namespace, ("metadata",))
+    write_head(draft_document, name, "" if is_global else namespace, ("metadata",))
     if is_global:
-        sheet.put(("spec", "scope"), "cluster", ("metadata", "namespace"))
+        draft_document.put(("spec", "scope"), "cluster", ("metadata", "namespace"))
     else:
         fix = "exclude this namespace from the global policy if only one of them should apply"
         found = "a policy of a project replaced the global one as a whole; now both apply"
         report.warn(("metadata", "namespace"), "converted-choice", found, fix)
-    sheet.put(("spec", "workloadTypes"), [TYPES[data["kind"]]], ("kind",))
+    draft_document.put(("spec", "workloadTypes"), [TYPES[data["kind"]]], ("kind",))
     if data["kind"] == "DeploymentPolicy":
         found = "workloads of the kind DeploymentWorkload, which served inference"
         report.warn(("kind",), "converted-choice", found, "correct spec.workloadTypes if need be")
     spec = report.mapping(data.get("spec"), ("spec",))
     if data.get("spec") is None:
         report.error((), "missing-value", "no spec", "write spec: with fields below")
-    Converter(report, sheet, nested=data["apiVersion"] == NESTED_VERSION).fields(spec)
-    return sheet
+    Converter(report, draft_document, nested=data["apiVersion"] == NESTED_VERSION).fields(spec)
+    return draft_document
 
 
 def simple(raw: Any) -> Any:
-    """A value of v1alpha1, which nests once more: {value: {value: 1}}."""
+    """Return a value of v1alpha1, which has one more level: {value: {value: 1}}."""
     if isinstance(raw, dict):
         if set(raw) == {"value"}:
             return simple(raw["value"])
@@ -79,24 +79,24 @@ def simple(raw: Any) -> Any:
 
 
 class Converter:
-    """Reads the spec field by field and writes what each has become."""
+    """Reads the spec field by field and writes the successor of each."""
 
-    def __init__(self, report: Report, sheet: Sheet, *, nested: bool) -> None:
+    def __init__(self, report: Report, draft_document: DraftDocument, *, nested: bool) -> None:
         self.report = report
-        self.sheet = sheet
+        self.draft_document = draft_document
         self.nested = nested
 
     def lost(self, path: Path, what: str, why: str, reason: str = "not-expressed") -> None:
-        """Something that the language of today has no words for, or not the same ones."""
+        """Report something that policies cannot express today, or not exactly."""
         self.report.error(path, reason, what, why)
 
     def raw(self, raw: Any, path: Path) -> Any:
-        """Raw data with the author's texts, one level of nesting less where there is one more."""
-        plain = restored(self.report.document, raw, path)
+        """Return raw data with source texts, without the extra level of nesting."""
+        plain = restore_texts(self.report.document, raw, path)
         return simple(plain) if self.nested else plain
 
     def fields(self, spec: Mapping[Any, Any], level: str = EVERYWHERE, path: Path = SPEC) -> None:
-        """Every field of the spec, or of what is said for one role."""
+        """Convert every field of the spec, or of one role."""
         for key, raw in spec.items():
             here = (*path, key)
             if raw is None:
@@ -114,7 +114,7 @@ class Converter:
                 self.field(key, raw, level, here)
 
     def field(self, key: Any, raw: dict[Any, Any], level: str, path: Path) -> None:
-        """One field, by its row or by a name that is the same today."""
+        """Convert one field, by its row or by a name that still exists."""
         row = TABLE.get(key) or same_name(key)
         if row is None:
             meant = closest(str(key), (*TABLE, *SPECIAL, *ROLES))
@@ -126,12 +126,12 @@ class Converter:
             why = f"it is {row.to} today, which this version does not know"
             self.lost(path, label(key), why, "field-not-known")
         elif FIELDS.fields[row.to].items is not None:
-            self.itemized(row.to, raw, row.level or level, path)
+            self.convert_items(row.to, raw, row.level or level, path)
         else:
             self.scalar(row.to, raw, row.level or level, path, row.rewrite)
 
     def unknown(self, raw: Mapping[Any, Any], path: Path, known: tuple[str, ...]) -> None:
-        """Members that nobody knows."""
+        """Report unknown members."""
         for key in raw:
             if key not in known:
                 self.lost((*path, key), label(key), f"known here: {', '.join(known)}")
@@ -141,7 +141,7 @@ class Converter:
     def scalar(
         self, field: str, raw: dict[Any, Any], level: str, path: Path, rewrite: Rewrite = None
     ) -> None:
-        """`value` becomes the default, `rules` the rules."""
+        """Convert `value` to the default, `rules` to rules."""
         self.unknown(raw, path, ("value", "rules"))
         leaf = leaf_type(field)
         if raw.get("value") is not None:
@@ -151,20 +151,20 @@ class Converter:
         self.rules(leaf, given, (*path, "rules"), at, rewrite)
 
     def at(self, section: str, level: str, field: str, *more: str) -> Path:
-        """The place of a field in the result."""
+        """Return the path of a field in the result."""
         return ("spec", section, *level_path(level), *field.split("."), *more)
 
     def default(
         self, leaf: LeafType, raw: Any, level: str, path: Path, rewrite: Rewrite = None
     ) -> None:
-        """One default value."""
+        """Convert one default value."""
         value = self.value(leaf, self.raw(raw, path), rewrite)
-        self.sheet.put(self.at("defaults", level, leaf.path), value, path)
+        self.draft_document.put(self.at("defaults", level, leaf.path), value, path)
 
     def value(self, leaf: LeafType, raw: Any, rewrite: Rewrite = None) -> Any:
-        """A value in the notation of today: quoted numbers become numbers."""
+        """Return a value in today's notation: quoted numbers become numbers."""
         raw = rewrite(raw) if rewrite else raw
-        return number(leaf, raw) if leaf.value in ("integer", "number") else typed(leaf, raw)
+        return number(leaf, raw) if leaf.value in ("integer", "number") else type_value(leaf, raw)
 
     def rules(
         self,
@@ -174,7 +174,7 @@ class Converter:
         at: Path,
         rewrite: Rewrite = None,
     ) -> None:
-        """The rules of one value."""
+        """Convert the rules of one value."""
         for key, raw in given.items():
             name, here = rule_word(key), (*path, key)
             if raw is None:
@@ -186,10 +186,12 @@ class Converter:
                     here, what, f"it takes {f'only {allowed}' if allowed else 'no rules'} today"
                 )
                 continue
-            self.sheet.put((*at, name), self.argument(leaf, name, raw, here, rewrite), here)
+            self.draft_document.put(
+                (*at, name), self.argument(leaf, name, raw, here, rewrite), here
+            )
 
     def argument(self, leaf: LeafType, name: str, raw: Any, path: Path, rewrite: Rewrite) -> Any:
-        """The argument of a rule."""
+        """Return the argument of a rule."""
         plain = self.raw(raw, path)
         if rules.TABLE[name].argument == "boolean":
             return plain == "true" if isinstance(plain, str) else plain
@@ -198,7 +200,7 @@ class Converter:
         return [self.option(leaf, each, rewrite) for each in plain]
 
     def option(self, leaf: LeafType, raw: Any, rewrite: Rewrite) -> Any:
-        """One allowed value."""
+        """Return one allowed value."""
         given = raw if isinstance(raw, dict) else {"value": raw}
         value = given.get("value")
         if rewrite and leaf.is_array:
@@ -209,10 +211,10 @@ class Converter:
         shown = {key: each for key, each in given.items() if key == "displayed"}
         return {"value": value, **shown}
 
-    # GPUs: whole ones and a part of one are two fields today
+    # GPUs: whole GPUs and fractions are two fields today
 
     def gpu(self, raw: dict[Any, Any], level: str, path: Path) -> None:
-        """`gpu` with fractions is the portion, with whole numbers the devices."""
+        """Convert `gpu`: fractions to the portion, whole numbers to the devices."""
         self.unknown(raw, path, ("value", "rules"))
         given = self.report.mapping(raw.get("rules"), (*path, "rules"))
         default = self.amount(raw.get("value"), (*path, "value"))
@@ -243,26 +245,26 @@ class Converter:
             self.gpu_rule(field, {key: bound}, level, (*path, "rules"), name)
 
     def amount(self, raw: Any, path: Path) -> Fraction | None:
-        """A number of GPUs, exact."""
+        """Return a number of GPUs, exactly."""
         try:
             return Fraction(quantity.parse_decimal(self.raw(raw, path))) / quantity.NANO
         except ValueError:
             return None
 
     def gpu_default(self, field: str, raw: Any, level: str, path: Path) -> None:
-        """The default number of GPUs."""
-        if self.known(field, "value of gpu", path):
+        """Convert the default number of GPUs."""
+        if self.check_field(field, "value of gpu", path):
             self.default(leaf_type(field), raw, level, path)
 
     def gpu_rule(
         self, field: str, given: Mapping[Any, Any], level: str, path: Path, name: str | None
     ) -> None:
-        """One rule on the number of GPUs."""
-        if self.known(field, f"{name} of gpu", (*path, *given)):
+        """Convert one rule on the number of GPUs."""
+        if self.check_field(field, f"{name} of gpu", (*path, *given)):
             self.rules(leaf_type(field), given, path, self.at("rules", level, field))
 
-    def known(self, field: str, what: str, path: Path) -> bool:
-        """Whether a field exists; it is told when not."""
+    def check_field(self, field: str, what: str, path: Path) -> bool:
+        """Whether a field exists. A missing one is reported."""
         if field not in FIELDS.fields:
             why = f"it is {field} today, which this version does not know"
             self.lost(path, what, why, "field-not-known")
@@ -271,68 +273,71 @@ class Converter:
     # Volumes: NFS and host paths are two fields today
 
     def volumes(self, raw: dict[Any, Any], level: str, path: Path) -> None:
-        """An item with `nfsServer` is an NFS export, one without is a host path."""
+        """Convert volumes. An item with `nfsServer` is an NFS export, any other a host path."""
         self.unknown(raw, path, ITEM_MEMBERS)
         for field in (NFS, HOST_PATH):
-            self.itemized(field, {"rules": raw.get("rules")}, level, path, tell=field == NFS)
+            is_first = field == NFS
+            self.convert_items(field, {"rules": raw.get("rules")}, level, path, reports=is_first)
         items = self.report.mapping(raw.get("items"), (*path, "items"))
         for name, item in items.items():
             body = item.get("value") if isinstance(item, dict) else None
             is_nfs = isinstance(body, dict) and bool(simple(body.get("nfsServer")))
             if name == "DEFAULTS" and not is_nfs and isinstance(body, dict):
-                for field, own in self.shared(body):
-                    self.itemized(field, {"items": {name: {"value": own}}}, level, path)
+                for field, own in self.volume_attributes(body):
+                    self.convert_items(field, {"items": {name: {"value": own}}}, level, path)
             else:
                 field = NFS if is_nfs else HOST_PATH
-                self.itemized(field, {"items": {name: item}}, level, path)
+                self.convert_items(field, {"items": {name: item}}, level, path)
         attributes = self.report.mapping(raw.get("itemRules"), (*path, "itemRules"))
-        for name, said in attributes.items():
-            if name == "nfsServer" and isinstance(said, dict) and said.get("required"):
+        for name, own_rules in attributes.items():
+            if name == "nfsServer" and isinstance(own_rules, dict) and own_rules.get("required"):
                 why = "it applies to NFS only now; forbid storage.hostPath too"
                 place = (*path, "itemRules", name, "required")
                 self.lost(place, "nfsServer required of every volume", why, "converted-inexactly")
-            for field, own in self.shared({name: said}):
-                self.itemized(field, {"itemRules": own}, level, path)
+            for field, own in self.volume_attributes({name: own_rules}):
+                self.convert_items(field, {"itemRules": own}, level, path)
 
-    def shared(self, given: Mapping[Any, Any]) -> list[tuple[str, dict[Any, Any]]]:
-        """What is said of all volumes, as far as each of the two fields has it."""
-        parts: dict[str, dict[Any, Any]] = {NFS: {}, HOST_PATH: {}}
-        for name, said in given.items():
-            holders = [field for field in parts if attribute(field, name)] or [NFS]
+    def volume_attributes(self, given: Mapping[Any, Any]) -> list[tuple[str, dict[Any, Any]]]:
+        """Split the attributes of all volumes by the two fields that can have them."""
+        by_field: dict[str, dict[Any, Any]] = {NFS: {}, HOST_PATH: {}}
+        for name, raw in given.items():
+            holders = [field for field in by_field if attribute(field, name)] or [NFS]
             for field in holders:
-                parts[field][name] = said
-        return [(field, own) for field, own in parts.items() if own]
+                by_field[field][name] = raw
+        return [(field, own) for field, own in by_field.items() if own]
 
     # Items
 
-    def itemized(
-        self, field: str, raw: Mapping[Any, Any], level: str, path: Path, *, tell: bool = True
+    def convert_items(
+        self, field: str, raw: Mapping[Any, Any], level: str, path: Path, *, reports: bool = True
     ) -> None:
-        """`rules`, `itemRules` and `items` of a field with items."""
-        mute = None if tell else Report(self.report.document)
+        """Convert `rules`, `itemRules` and `items` of a field with items."""
+        mute = None if reports else Report(self.report.document)
         kept, self.report = self.report, mute or self.report
         self.unknown(raw, path, ITEM_MEMBERS)
         self.item_list_rules(field, raw.get("rules"), level, (*path, "rules"))
         given = self.report.mapping(raw.get("itemRules"), (*path, "itemRules"))
-        for key, said in given.items():
-            self.attribute_rules(field, key, said, level, (*path, "itemRules", key))
+        for key, own_rules in given.items():
+            self.attribute_rules(field, key, own_rules, level, (*path, "itemRules", key))
         items = self.report.mapping(raw.get("items"), (*path, "items"))
         for key, item in items.items():
             self.item(field, str(key), item, level, (*path, "items", key))
         self.report = kept
 
     def item_list_rules(self, field: str, raw: Any, level: str, path: Path) -> None:
-        """Rules of the list as a whole: of them only canAdd still exists."""
-        for key, said in self.report.mapping(raw, path).items():
+        """Convert rules of the list as a whole. Only canAdd still exists."""
+        for key, argument in self.report.mapping(raw, path).items():
             name, here = rule_word(key), (*path, key)
-            if name in ITEM_RULES and isinstance(said, bool):
-                self.sheet.put(self.at("rules", level, field, "instances", name), said, here)
-            elif said is not None:
+            if name in ITEM_RULES and isinstance(argument, bool):
+                self.draft_document.put(
+                    self.at("rules", level, field, "instances", name), argument, here
+                )
+            elif argument is not None:
                 what = f"{label(key)} of all {field}"
                 self.lost(here, what, "a list of items takes only canAdd today")
 
     def attribute_rules(self, field: str, key: Any, raw: Any, level: str, path: Path) -> None:
-        """Rules of one attribute of the items."""
+        """Convert the rules of one attribute of the items."""
         name = attribute(field, key)
         if name is None or not (legal := leaf_type(join(field, name)).legal):
             why = "no such attribute is known" if name is None else "this attribute takes no rules"
@@ -344,7 +349,7 @@ class Converter:
         self.rules(leaf, self.report.mapping(raw, path), path, at)
 
     def item(self, field: str, key: str, raw: Any, level: str, path: Path) -> None:
-        """A default item, or under the name DEFAULTS the defaults of attributes."""
+        """Convert a default item, or the attribute defaults, which are named DEFAULTS."""
         body = self.report.mapping(raw, path)
         self.unknown(body, path, ("value", "rules"))
         row = FIELDS.fields[field]
@@ -355,18 +360,20 @@ class Converter:
                 return
             for name, (value, here) in given.items():
                 at = self.at("defaults", level, field, "attributes", *name.split("."))
-                self.sheet.put(at, value, here)
+                self.draft_document.put(at, value, here)
             return
-        item = Sheet()
+        item = DraftDocument()
         item.put((items_of(row).key,), key, path)
         for name, (value, here) in given.items():
             item.put(tuple(name.split(".")), value, here)
         if body.get("value") is not None:
-            self.sheet.append(self.at("defaults", level, field, "instances"), item.data, path)
+            self.draft_document.append(
+                self.at("defaults", level, field, "instances"), item.data, path
+            )
         self.lock(field, key, body.get("rules"), level, (*path, "rules"))
 
     def lock(self, field: str, key: str, raw: Any, level: str, path: Path) -> None:
-        """An item that may be neither changed nor removed is locked."""
+        """Lock an item that can be neither changed nor removed."""
         given = self.report.mapping(raw, path)
         self.unknown(given, path, ("canRemove", "canEdit", "required"))
         closed = [name for name in ("canRemove", "canEdit") if given.get(name) is False]
@@ -374,14 +381,14 @@ class Converter:
             self.lost((*path, "required"), f"required of item {key}", "lock the item instead")
         if not closed:
             return
-        self.sheet.append(self.at("rules", level, field, "instances", "locked"), key, path)
+        self.draft_document.append(self.at("rules", level, field, "instances", "locked"), key, path)
         if len(closed) == 1:
             other = "changing" if closed == ["canRemove"] else "removing"
             why = f"locked forbids {other} it as well; remove the lock if that is too much"
             self.lost(path, f"{closed[0]}: false alone of item {key}", why, "converted-inexactly")
 
     def attributes(self, field: str, raw: Any, path: Path) -> dict[str, tuple[Any, Path]]:
-        """The attributes of an item by their names of today, with their places."""
+        """Return the attributes of an item by today's names, with their paths."""
         if raw is None:
             return {}
         plain = self.raw(raw, path)
@@ -405,7 +412,7 @@ class Converter:
     def scalar_item(
         self, field: str, name: str, plain: Any, path: Path
     ) -> dict[str, tuple[Any, Path]]:
-        """An item that is one value; of environment variables it can name a secret."""
+        """Convert an item that is one value. For environment variables it can name a secret."""
         text = values.plain_text(plain, None) if not isinstance(plain, list) else ""
         secret = attribute(field, "secret")
         if secret and text.startswith(SECRET):
@@ -418,7 +425,7 @@ class Converter:
 
 
 def same_name(key: Any) -> Successor | None:
-    """A field of today of the same name, at the root or in one section."""
+    """Return today's field with the same name, at the root or in one section."""
     if not isinstance(key, str):
         return None
     leaf, _ = FIELD_NAMES.resolve("", key)
@@ -428,7 +435,7 @@ def same_name(key: Any) -> Successor | None:
 
 
 def attribute(field: str, key: Any) -> str | None:
-    """The attribute of today that a member of an item is."""
+    """Return today's attribute for a member of an item."""
     names = attribute_names(field)
     leaf, _ = names.resolve("", key)
     renamed = ATTRIBUTES.get(key) if isinstance(key, str) else None
@@ -436,7 +443,7 @@ def attribute(field: str, key: Any) -> str | None:
 
 
 def number(leaf: LeafType, raw: Any) -> Any:
-    """Numbers stood as text, of CPU also with a suffix: the plain number, or what stood there."""
+    """Convert a number that was written as text, for CPU also with a suffix. Else return the text."""
     if not isinstance(raw, str):
         return raw
     read = quantity.parse if leaf.codec is values.CORES else quantity.parse_decimal
@@ -449,8 +456,8 @@ def number(leaf: LeafType, raw: Any) -> Any:
     return float(exact) if Fraction(str(float(exact))) == exact else raw
 
 
-def typed(leaf: LeafType, raw: Any) -> Any:
-    """Text is text."""
+def type_value(leaf: LeafType, raw: Any) -> Any:
+    """Return the text of a scalar."""
     if leaf.value == "string" and isinstance(raw, bool | int | float):
         return values.plain_text(raw, None)
     return raw

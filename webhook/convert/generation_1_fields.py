@@ -1,4 +1,4 @@
-"""TABLE of the fields of the first generation: what each has become, or why it became nothing."""
+"""TABLE of the fields of the first generation: their successors, or why there is none."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ TYPES: Mapping[str, str] = {
 
 
 def seconds(raw: Any) -> Any:
-    """A duration such as 1h30m as seconds; plain numbers are seconds already."""
+    """Convert a duration such as 1h30m to seconds. Plain numbers are seconds already."""
     match = DURATION.fullmatch(raw) if isinstance(raw, str) else None
     if match is None or not any(match.groups()):
         return raw
-    hours, minutes, rest = (int(part or 0) for part in match.groups())
+    hours, minutes, rest = (int(number or 0) for number in match.groups())
     return hours * 3600 + minutes * 60 + rest
 
 
 def words(raw: Any) -> Any:
-    """A text of several words as a list."""
+    """Convert a text of several words to a list."""
     return [each for each in re.split(r"[\s,;]+", raw) if each] if isinstance(raw, str) else raw
 
 
 def is_true(raw: Any) -> bool:
-    """A boolean, also as text."""
+    """Convert a boolean, also as text."""
     return raw in (True, "true")
 
 
 def preemptibility(raw: Any) -> Any:
-    """Whether it may be preempted, as a word."""
+    """Convert whether a workload can be preempted."""
     return "preemptible" if is_true(raw) else "non-preemptible"
 
 
 def not_preemptible(raw: Any) -> Any:
-    """Whether it may not be preempted, as a word."""
+    """Convert whether a workload cannot be preempted."""
     return "non-preemptible" if is_true(raw) else "preemptible"
 
 
 def affinity(raw: Any) -> Any:
-    """hard and soft are called Required and Preferred."""
+    """Convert hard and soft to Required and Preferred."""
     known = {"hard": "Required", "required": "Required", "soft": "Preferred"}
     return known.get(str(raw).lower(), "Preferred" if str(raw).lower() == "preferred" else raw)
 
 
 def source_of_ids(raw: Any) -> Any:
-    """Whether the submitter's ids are used, as the word for where ids come from."""
+    """Convert whether the submitter's ids are used to the source of ids."""
     return "fromIdpToken" if is_true(raw) else "fromTheImage"
 
 
 def framework(raw: Any) -> Any:
-    """The framework of a distributed job in today's letter case."""
+    """Return the framework of a distributed job in today's letter case."""
     known = {"mpi": "MPI", "pytorch": "PyTorch", "tf": "TF", "xgboost": "XGBoost", "jax": "JAX"}
     return known.get(str(raw).lower().removesuffix("job"), raw)
 
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """One row: the field of today, its level, how values are rewritten; or `why` it has none."""
+    """One row: today's field, its level, the conversion of values; or `why` there is none."""
 
     name: str
     to: str = ""
@@ -164,7 +164,7 @@ ROWS = (
 TABLE: dict[str, Successor] = {row.name: row for row in ROWS}
 GPU, VOLUMES = "gpu", "volumes"
 SPECIAL = (GPU, VOLUMES)
-"""Fields that became several, by what they say."""
+"""Fields with several successors, which depend on the value."""
 ROLES = ("master", "worker")
 
 ATTRIBUTES: Mapping[str, str] = {
@@ -179,11 +179,11 @@ ATTRIBUTES: Mapping[str, str] = {
     "readWriteMany": "claimInfo.accessModes.readWriteMany",
     "secret": "secretRef.name",
 }
-"""Attributes of items that are called otherwise today."""
+"""Attributes of items that have another name today."""
 SCALAR_ATTRIBUTES: Mapping[str, str] = {
     "environmentVariables": "value",
     "labels": "value",
     "annotations": "value",
     "compute.extendedResources": "quantity",
 }
-"""What an item's value is when it is no map."""
+"""The attribute of an item's value that is not a map."""

@@ -1,4 +1,4 @@
-"""Carries what a decision changed from the defaulted object back to the manifest as it was written."""
+"""Applies the changes of a decision on the defaulted object to the manifest as it was written."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from webhook.objects.lookup import frozen
 
 
 def carry(raw: Any, defaulted: Any, final: Any) -> Any:
-    """The raw manifest with the changes from `defaulted` to `final`, and nothing the server filled in.
+    """Return the raw manifest with the changes from `defaulted` to `final`, without server defaults.
 
-    `defaulted` has raw's list items at the same indices, `final` shares its unchanged parts.
+    `defaulted` has the list items of `raw` at the same indices. `final` shares the values that did
+    not change with `defaulted`.
     """
     if final is defaulted:
         return raw
@@ -24,7 +25,7 @@ def carry(raw: Any, defaulted: Any, final: Any) -> Any:
 def carry_map(
     raw: dict[str, Any], defaulted: dict[str, Any], final: dict[str, Any]
 ) -> dict[str, Any]:
-    """A map: raw's keys in raw's order, then those that the decision added."""
+    """Return the map with the keys of `raw` in their order, then the keys that the decision added."""
     result: dict[str, Any] = {}
     for key in (*(k for k in raw if k in final), *(k for k in final if k not in raw)):
         value = final[key]
@@ -39,7 +40,7 @@ def carry_map(
 
 
 def carry_list(raw: list[Any], defaulted: list[Any], final: list[Any]) -> list[Any]:
-    """A list: elements known by identity or position keep raw's form, added ones stand as they are."""
+    """Return the list. Elements found by identity or position keep the form of `raw`."""
     index_of = {id(element): index for index, element in enumerate(defaulted)}
     named = {
         frozen(element.get("name")): index

@@ -1,48 +1,77 @@
-"""Compares the violations of what a controller made with those of its owner."""
+"""Compares the violations of an object that a controller made with those of its owner."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.evaluation.outcome import Violation
 from webhook.objects import quantity
-from webhook.objects.draft import same
-from webhook.objects.path import ABSENT, Path, read, real
+from webhook.objects.lookup import frozen
+from webhook.objects.path import ABSENT, Path, read
 from webhook.pods.pod_view import Container, PodView
 from webhook.policy.row import Binding
 from webhook.policy.table import TABLE
 
 WHOLE: Final = object()
-"""Stands for the content of a whole container or pod: it is about what is missing in there."""
+"""The content of a violation of a whole container or pod, which reports something missing in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A violation with what tells it from others wherever its pod is, and what the object has there."""
+class ComparableViolation:
+    """A violation in a form that can be compared between pods at different paths.
+
+    `key` is equal for violations of one rule at one path of a pod. `content` is the value at that
+    path. `pod_path` is the path in the pod, with names instead of list indices.
+    """
 
     violation: Violation
     key: tuple[Any, ...]
     content: Any
-    place: tuple[Any, ...]
+    pod_path: tuple[Any, ...]
 
-    def is_no_further(self, other: Seen) -> bool:
-        """Whether it breaks the same rule in the same place, and no further than the other does."""
-        if self.key != other.key:
-            return False
-        if self.violation.rule in ("max", "min"):
-            mine, bound = amount(self.violation), amount(other.violation)
-            if mine is not None and bound is not None:
-                return mine <= bound if self.violation.rule == "max" else mine >= bound
-        if self.violation.value != other.violation.value:
-            return False
-        return is_of_pod(self.violation) or same(self.content, other.content)
+    @property
+    def amount(self) -> float | int | None:
+        """The amount that a rule with an order bounds; None for any other violation."""
+        rule = self.violation.rule_type
+        return amount(self.violation) if rule is not None and rule.is_ordered else None
+
+    @property
+    def compared(self) -> Hashable:
+        """The value and content: equal for equal violations of a rule without an amount."""
+        content = None if is_of_pod(self.violation) else frozen(self.content)
+        return self.violation.value, content
+
+
+class KnownViolations:
+    """The violations of an owner that break one rule at one path of a pod."""
+
+    __slots__ = ("bounds", "compared", "without_amount")
+
+    def __init__(self, violations: Iterable[ComparableViolation]) -> None:
+        amounts = [(each.amount, each.compared) for each in violations]
+        self.bounds = [found for found, _ in amounts if found is not None]
+        self.compared = {compared for _, compared in amounts}
+        self.without_amount = {compared for found, compared in amounts if found is None}
+        if self.bounds:
+            # Only the extremes matter, and users choose how many violations there are.
+            self.bounds = [min(self.bounds), max(self.bounds)]
+
+    def cover(self, violation: ComparableViolation) -> bool:
+        """Return whether one of them goes at least as far as this one."""
+        rule, mine = violation.violation.rule_type, violation.amount
+        if mine is None:
+            return violation.compared in self.compared
+        assert rule is not None
+        if any(rule.is_no_further(mine, bound) for bound in self.bounds):
+            return True
+        return violation.compared in self.without_amount
 
 
 def amount(violation: Violation) -> float | int | None:
-    """The amount that a violation reports; infinite without a bound, None for what is no amount."""
+    """Return the amount that a violation reports: infinite without a bound, None for no amount."""
     if violation.reason == "unbounded":
         return math.inf
     try:
@@ -52,7 +81,7 @@ def amount(violation: Violation) -> float | int | None:
 
 
 def is_of_pod(violation: Violation) -> bool:
-    """Whether a violation is about the total of a pod, wherever its path points."""
+    """Return whether a violation is about the total of a pod, wherever its path points."""
     row = TABLE.owner(violation.field)
     return row.binding is Binding.AMOUNT
 
@@ -60,47 +89,50 @@ def is_of_pod(violation: Violation) -> bool:
 Containers = Mapping[Path, Container]
 
 
-def seen_in(view: PodView, document: Any, violations: Iterable[Violation]) -> list[Seen]:
-    """The violations of one pod, ready to be compared."""
-    containers = {real(each.path): each for each in view.everyone}
-    return [seen(view, containers, document, each) for each in violations]
+def describe_violations(
+    view: PodView, document: Any, violations: Iterable[Violation]
+) -> list[ComparableViolation]:
+    """Describe the violations of one pod for a comparison."""
+    containers = {view.at(each.path).report: each for each in view.everyone}
+    return [describe_violation(view, containers, document, each) for each in violations]
 
 
-def without_known(found: Iterable[Seen], known: Iterable[Seen]) -> list[Seen]:
-    """The violations that go further than those that are known."""
-    before: dict[Any, list[Seen]] = {}
+def find_new_violations(
+    found: Iterable[ComparableViolation], known: Iterable[ComparableViolation]
+) -> list[ComparableViolation]:
+    """Return the violations that go further than the known ones."""
+    grouped: dict[Any, list[ComparableViolation]] = {}
     for each in known:
-        before.setdefault(each.key, []).append(each)
-    return [
-        each
-        for each in found
-        if not any(each.is_no_further(other) for other in before.get(each.key, ()))
-    ]
+        grouped.setdefault(each.key, []).append(each)
+    before = {key: KnownViolations(several) for key, several in grouped.items()}
+    return [each for each in found if each.key not in before or not before[each.key].cover(each)]
 
 
-def seen(view: PodView, containers: Containers, document: Any, violation: Violation) -> Seen:
-    """One violation, ready to be compared."""
-    place, content = place_of(view, containers, document, violation.path)
-    shared = () if violation.field and is_of_pod(violation) else place
+def describe_violation(
+    view: PodView, containers: Containers, document: Any, violation: Violation
+) -> ComparableViolation:
+    """Describe one violation for a comparison."""
+    pod_path, content = locate_in_pod(view, containers, document, violation.path)
+    shared = () if violation.field and is_of_pod(violation) else pod_path
     source = violation.source
     origin = (source.policy, source.scope, source.namespace) if source else ()
-    # What has no bound is compared by itself, whichever of it a violation names.
+    # An unbounded value is compared as such, whichever of its keys the violation names.
     name = "" if violation.reason == "unbounded" else violation.key
     key = (violation.field, violation.rule, origin, name, shared)
-    return Seen(violation, key, content, place)
+    return ComparableViolation(violation, key, content, pod_path)
 
 
-def place_of(
+def locate_in_pod(
     view: PodView, containers: Containers, document: Any, path: Path
 ) -> tuple[tuple[Any, ...], Any]:
-    """Where a path is in its pod, list items by their names, and what the object has there."""
+    """Return a path relative to its pod, with the names of list items, and the object's value."""
     content = read(document, path)
     container = container_at(containers, path)
     if container is not None:
-        own = real(container.path)
+        own = view.at(container.path).report
         rest = names_along(container.body, path[len(own) :])
         return (container.list, container.name, *rest), content if rest else WHOLE
-    spec_path = real(view.spec_path)
+    spec_path = view.at(view.spec_path).report
     if path[: len(spec_path)] == spec_path:
         rest = names_along(view.spec, path[len(spec_path) :])
         return ("spec", *rest), content if rest else WHOLE
@@ -111,13 +143,13 @@ def place_of(
 
 
 def container_at(containers: Containers, path: Path) -> Container | None:
-    """The container that a path leads to or into."""
+    """Return the container that a path leads to or into."""
     prefixes = (path[:length] for length in range(1, len(path) + 1))
     return next((containers[each] for each in prefixes if each in containers), None)
 
 
 def names_along(node: Any, path: Path) -> tuple[Any, ...]:
-    """The steps of a path with the names of list items instead of their numbers."""
+    """Return the steps of a path with the names of list items instead of their indices."""
     found: list[Any] = []
     for step in path:
         node = read(node, (step,))

@@ -1,4 +1,4 @@
-"""Makes the decision that the findings on one object amount to."""
+"""Turns the findings on one object into a decision."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from webhook.evaluation.state import Evaluation
 from webhook.objects.draft import diff
 
 
-def concluded(ev: Evaluation) -> Decision:
-    """The decision that the findings amount to."""
+def conclude(ev: Evaluation) -> Decision:
+    """Return Denied with sorted violations, or Allowed with the patch that the draft needs."""
     findings = ev.findings
     excused = ev.excuse()
     warnings = tuple(findings.warnings)
     if len(warnings) > 1:
         warnings = tuple(dict.fromkeys(warnings))
     if findings.violations:
-        told = tuple(sorted(dict.fromkeys(findings.violations), key=sort_key))
-        return Denied(told, warnings, excused=excused)
+        violations = tuple(sorted(dict.fromkeys(findings.violations), key=sort_key))
+        return Denied(violations, warnings, excused=excused)
     if not ev.writes or not findings.changes:
         return Allowed(ev.request.object, warnings=warnings, excused=excused)
     patch = diff(ev.request.object, ev.draft.document)

@@ -1,7 +1,8 @@
-"""Decides on what a controller made of evaluated pods: what its owner does not violate was injected.
+"""Decides on objects that a controller made from evaluated pods.
 
-Other webhooks may add to such objects on a tenant's wish. The owner is needed only where something
-is violated. A violation that the owner has too is older than the policy, and is dropped.
+Other webhooks may inject content into such objects because a tenant asked for it. A violation that
+the owner does not have was injected, and is refused. A violation that the owner has too is older
+than the policy, and is dropped. The owner is looked up only if the object violates something.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.plan import Plan, component_roles
-from webhook.decision.comparison import seen_in, without_known
+from webhook.decision.comparison import describe_violations, find_new_violations
 from webhook.decision.derived_pods import DerivedPods, with_main
 from webhook.decision.gains import Gains
 from webhook.decision.origins import (
@@ -47,7 +48,7 @@ from webhook.evaluation.references import References
 from webhook.evaluation.request import Request
 from webhook.evaluation.server_defaults import KindDefaults
 from webhook.interface.injected_items import Injected
-from webhook.jq.external import Facts, given
+from webhook.jq.external import Facts
 from webhook.objects.path import read
 from webhook.pods.definition import Definition
 from webhook.pods.location import LocationError
@@ -75,14 +76,14 @@ UNDEFINED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Policies that may apply to a made object: the plan of its kind, and what its pods may be.
+    """Policies that may apply to a controller-made object, and the plan of its kind under them.
 
-    `parts` are components with roles of the owner's kind, one for each set of rules.
+    `pod_roles` are pairs of component and roles of the owner's kind, one for each set of rules.
     """
 
     policies: tuple[Policy, ...]
     plan: Plan
-    parts: tuple[tuple[str, tuple[str, ...]], ...]
+    pod_roles: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def decide_derived(
@@ -92,7 +93,7 @@ def decide_derived(
     definition: Definition,
     facts: Facts | None,
 ) -> Decision:
-    """The decision on one object that a controller made; it may need its owner to be looked up."""
+    """Decide on one object that a controller made. The decision may ask for its owner (`needs`)."""
     owner = owner_reference(request.object)
     if owner is None:
         return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
@@ -103,13 +104,13 @@ def decide_derived(
     except (LocationError, MalformedPod) as error:
         reason = error.reason if isinstance(error, LocationError) else "wrong-type"
         found = [Violation("", error.path, None, str(error), reason, reason, None)]
-        return made.refused(found, "")
-    return made.compared(found) if found else Allowed(request.object)
+        return made.refuse(found, "")
+    return made.compare_with_owner(found) if found else Allowed(request.object)
 
 
 @dataclass(slots=True)
 class Made:
-    """One object that a controller made, and what it is evaluated with."""
+    """One object that a controller made, and the inputs of its evaluation."""
 
     request: Request
     catalog: Catalog
@@ -125,14 +126,14 @@ class Made:
         return kind_of(self.owner)
 
     def violations(self) -> list[Violation]:
-        """What the object violates by any policies that may apply; no owner is needed for that."""
+        """Return the violations under any policy that may apply. This needs no owner."""
         makers = self.catalog.makers_of(*self.kind)
-        # Who controls the owner shows only in the owner: its operator's additions count then.
+        # Only the owner names its own controller, so additions of that operator apply later.
         pods = self.pods(self.request, self.added_by((self.kind,)))
         found: dict[Violation, None] = {}
         for variant in self.variants(makers):
-            for part in variant.parts:
-                steps = variant.plan.pod(*part)
+            for pod_role in variant.pod_roles:
+                steps = variant.plan.pod(*pod_role)
                 for view in pods.views:
                     found |= dict.fromkeys(pods.violations(variant.plan, steps, view))
         return self.without_excused(found)
@@ -140,38 +141,39 @@ class Made:
     def pods(
         self, request: Request, injected: Injected, server: KindDefaults | None = None
     ) -> DerivedPods:
-        """The pods of the object, without what the API server has filled in.
+        """Return the pods of the object without the defaults of the API server.
 
-        With `server` they are completed first, as an owner's are: custom resources come as they are.
+        With `server` the pods are completed first, because a custom resource that owns pods has no
+        server defaults in its templates.
         """
         whole = without_filled_in(request, self.definition, server)
-        return DerivedPods(whole, self.references, self.definition, injected)
+        return DerivedPods(whole, self.references, self.definition, injected, self.facts)
 
     def added_by(self, kinds: tuple[Kind, ...]) -> Injected:
-        """What may be added: by the settings' list, and by the operators of these kinds."""
+        """Return the content that the settings and the operators of these kinds may inject."""
         return self.catalog.injected_for(kinds).made_of(self.owner.name)
 
     def without_excused(self, violations: Iterable[Violation]) -> list[Violation]:
-        """The violations that no exception covers."""
+        """Return the violations that no exception covers."""
         by = self.request.excused_by
         return [each for each in violations if not any(one.covers(each) for one in by)]
 
     def variants(self, makers: Iterable[Kind]) -> tuple[Variant, ...]:
-        """The policies of the owner's kind alone, and with those of each kind that may control it."""
+        """Return the policies of the owner's kind, alone and with those of each kind above it."""
         interface = self.definition.interface
         labels = frozenset(self.labels.items())
         key = (interface.group, interface.kind, self.definition.versions, self.kind)
         whole = (*key, self.request.namespace, labels, tuple(makers))
         known = self.catalog.variants.get(whole)
         if known is None:
-            known = tuple(self.made_variants(makers))
+            known = tuple(self.build_variants(makers))
             if len(self.catalog.variants) >= KEPT:
                 self.catalog.variants.clear()
             self.catalog.variants[whole] = known
         return known
 
-    def made_variants(self, makers: Iterable[Kind]) -> Iterator[Variant]:
-        """What `variants` gives; sets of policies that are the same come once."""
+    def build_variants(self, makers: Iterable[Kind]) -> Iterator[Variant]:
+        """Yield the variants, one for each distinct set of policies."""
         catalog, namespace = self.catalog, self.request.namespace
         own: tuple[Kind, ...] = catalog.governed_kinds(*self.kind)
         found: dict[Any, tuple[tuple[Policy, ...], list[Kind]]] = {}
@@ -182,51 +184,59 @@ class Made:
             found.setdefault(digests, (enforced, []))[1].extend(kinds)
         for policies, governed in found.values():
             plan = catalog.plan(self.definition, policies)
-            yield Variant(policies, plan, parts_of(catalog, plan, governed))
+            yield Variant(policies, plan, find_pod_roles(catalog, plan, governed))
 
-    def compared(self, found: list[Violation]) -> Decision:
-        """The decision by what the owner violates too, once it has been looked up."""
+    def compare_with_owner(self, found: list[Violation]) -> Decision:
+        """Decide by the violations that the owner does not have.
+
+        Asks for the next owner, or for the ControllerRevision, that the request does not have yet.
+        """
         origins: list[Origin] = []
         makers: list[Kind] = []
         owner: OwnerReference | None = self.owner
         while (each := owner) is not None and len(makers) < MOST_OWNERS:
             definition = self.catalog.any_definition(*kind_of(each), version_of(each))
             if definition is None:
-                return self.refused(found, NOT_OF_OWNER if origins else UNDEFINED, each)
+                return self.refuse(found, NOT_OF_OWNER if origins else UNDEFINED, each)
             path = self.path_of(definition, each)
             looked_up = self.request.objects.get(path)
             if looked_up is None:
                 needed = NeededObject(path, each.uid)
-                return replace(self.refused(found, NOT_OF_OWNER, each), needs=needed)
+                return replace(self.refuse(found, NOT_OF_OWNER, each), needs=needed)
             if looked_up.forbidden:
                 return self.unreadable(found, each)
             document = looked_up.object
             if not is_same(document, each):
-                return self.refused(found, GONE, each)
+                return self.refuse(found, GONE, each)
             owner = owner_reference(document)
             makers += [kind_of(owner)] if owner is not None else []
-            # A Pod that controls others is no template of them: what it is made of has that.
+            # A Pod that controls other objects is not their template, but its own owner may be.
             if not origins or self.kind == POD:
                 origins.append(Origin(kind_of(each), definition, document))
             if self.kind != POD:
-                found = self.left(origins, makers)
-                # An operator further up may have added it: whether one controls this shows there.
+                found = self.violations_of_its_own(origins, makers)
+                # An operator further up may have injected it: look up the next owner to find out.
                 above = self.catalog.makers_of(*makers[-1]) if owner is not None and found else ()
-                if not above or len(self.left(origins, [*makers, *above])) == len(found):
+                if not above or len(self.violations_of_its_own(origins, [*makers, *above])) == len(
+                    found
+                ):
                     break
-        left = self.left(origins, makers) if self.kind == POD else found
+        left = self.violations_of_its_own(origins, makers) if self.kind == POD else found
         if not left:
             return Allowed(self.request.object)
         revision = self.revision_path()
-        if revision and (seen := self.request.objects.get(revision)) is None:
-            return replace(self.refused(left, NOT_OF_OWNER), needs=NeededObject(revision))
+        if revision and (revision_read := self.request.objects.get(revision)) is None:
+            return replace(self.refuse(left, NOT_OF_OWNER), needs=NeededObject(revision))
         first = origins[0]
-        if revision and (older := with_revision(first.document, seen, self.owner)) is not None:
-            left = self.left([*origins, replace(first, document=older)], makers)
-        return self.refused(left, NOT_OF_OWNER) if left else Allowed(self.request.object)
+        if (
+            revision
+            and (older := with_revision(first.document, revision_read, self.owner)) is not None
+        ):
+            left = self.violations_of_its_own([*origins, replace(first, document=older)], makers)
+        return self.refuse(left, NOT_OF_OWNER) if left else Allowed(self.request.object)
 
     def path_of(self, definition: Definition, owner: OwnerReference) -> str:
-        """The path of an owner in the API server, in a version that a definition covers."""
+        """Return the API path of an owner, in a version that the definition covers."""
         group, version = definition.interface.group, version_of(owner)
         if version not in definition.versions:
             version = definition.versions[0]
@@ -234,7 +244,7 @@ class Made:
         return object_path(group, version, self.request.namespace, resource, owner.name)
 
     def revision_path(self) -> str:
-        """The path of the ControllerRevision that a Pod's label names; "" where there is none."""
+        """Return the API path of the ControllerRevision that a Pod's label names, "" without one."""
         group, kind = self.kind
         if group != "apps" or kind not in REVISED:
             return ""
@@ -247,39 +257,39 @@ class Made:
         return object_path("apps", "v1", namespace, "controllerrevisions", name)
 
     def unreadable(self, found: list[Violation], owner: OwnerReference) -> Decision:
-        """The decision where the owner may not be read: by the installation's setting."""
-        if self.catalog.vocabulary.unreadable_owner == "deny":
-            return self.refused(found, FORBIDDEN, owner)
-        told = tuple(
+        """Deny, or allow with warnings, if podgate may not read the owner (`unreadableOwner`)."""
+        if self.catalog.config.unreadable_owner == "deny":
+            return self.refuse(found, FORBIDDEN, owner)
+        reported = tuple(
             Caution("owner-unreadable", each.field, each.path, (), each.source, each)
             for each in found
         )
-        return Allowed(self.request.object, warnings=told)
+        return Allowed(self.request.object, warnings=reported)
 
-    def refused(
+    def refuse(
         self, violations: Iterable[Violation], why: str, owner: OwnerReference | None = None
     ) -> Denied:
-        """The refusal, with what to do about each violation; the owner's author is told too."""
+        """Return the refusal, with a fix for each violation, to be reported on the owner too."""
         named = owner or self.owner
         fix = why.format(owner=f"{named.kind} {named.name}")
-        told = {replace(each, fix=fix) if fix else each: None for each in violations}
-        return Denied(tuple(sorted(told, key=sort_key)), tell=self.owner)
+        reported = {replace(each, fix=fix) if fix else each: None for each in violations}
+        return Denied(tuple(sorted(reported, key=sort_key)), report_to=self.owner)
 
-    def left(self, origins: list[Origin], makers: list[Kind]) -> list[Violation]:
-        """The violations that none of the objects has that this one was made of.
+    def violations_of_its_own(self, origins: list[Origin], makers: list[Kind]) -> list[Violation]:
+        """Return the violations that no object in `origins` has.
 
-        `makers` are the kinds that control these objects, and those above them.
+        `makers` are the kinds that control these objects, and the kinds above them.
         """
         injected = self.added_by((self.kind, *makers))
         owners = Owners(pods for each in origins for pods in self.owner_pods(each, injected))
         made = self.pods(self.request, injected, self.catalog.pod_defaults())
         found: dict[Violation, None] = {}
         for variant in self.variants(makers[:1] if self.kind != POD else makers):
-            found |= dict.fromkeys(self.left_by(variant, owners, made, injected))
+            found |= dict.fromkeys(self.compare_pods(variant, owners, made, injected))
         return self.without_excused(found)
 
     def owner_pods(self, origin: Origin, injected: Injected) -> Iterator[DerivedPods]:
-        """The pods of an owner, and of objects that it wraps; none where they cannot be located."""
+        """Yield the pods of an owner and of the objects that it wraps. Unreadable ones are skipped."""
         definition, document = origin.definition, origin.document
         group, kind = origin.kind
         asked = replace(
@@ -293,49 +303,48 @@ class Made:
             excused_by=(),
         )
         server = self.catalog.pod_defaults()
-        context = given(self.facts or Facts(), document)
-        with context:
-            try:
-                whole = without_filled_in(asked, definition, server)
-                yield DerivedPods(whole, self.references, definition, injected)
-                for each in wrapped_objects(asked, definition, self.catalog):
-                    own = each.request and self.catalog.definition(
-                        each.request.group, each.request.kind, each.request.version
-                    )
-                    if each.request is not None and own:
-                        whole = without_filled_in(each.request, own, server)
-                        yield DerivedPods(whole, self.references, own, injected)
-            except (LocationError, MalformedPod):
-                return
+        facts = self.facts
+        try:
+            whole = without_filled_in(asked, definition, server)
+            yield DerivedPods(whole, self.references, definition, injected, facts)
+            for each in wrapped_objects(asked, definition, self.catalog):
+                own = each.request and self.catalog.definition(
+                    each.request.group, each.request.kind, each.request.version
+                )
+                if each.request is not None and own:
+                    whole = without_filled_in(each.request, own, server)
+                    yield DerivedPods(whole, self.references, own, injected, facts)
+        except (LocationError, MalformedPod):
+            return
 
-    def left_by(
+    def compare_pods(
         self, variant: Variant, owners: Owners, made: DerivedPods, injected: Injected
     ) -> Iterator[Violation]:
-        """The same by one set of policies."""
+        """Yield the violations under one set of policies that no matching owner's pod has."""
         for index, view in enumerate(made.views):
             candidates = owners.nearest(view)
             if not candidates:
-                for part in variant.parts:
-                    steps = variant.plan.pod(*part)
+                for pod_role in variant.pod_roles:
+                    steps = variant.plan.pod(*pod_role)
                     yield from made.violations(variant.plan, steps, view)
                 continue
             best: list[Violation] | None = None
             for owner, origin in candidates:
                 pods = self.without_scc(made, injected, owner, origin)
-                rest = self.rest(variant, pods, index, owner, origin)
-                if best is None or len(rest) < len(best):
-                    best = rest
-                if not rest:
+                remaining = self.find_remaining(variant, pods, index, owner, origin)
+                if best is None or len(remaining) < len(best):
+                    best = remaining
+                if not remaining:
                     break
             yield from best or ()
 
     def without_scc(
         self, made: DerivedPods, injected: Injected, owner: DerivedPods, origin: PodView
     ) -> DerivedPods:
-        """A Pod without what OpenShift's SCC plugin wrote.
+        """Return a Pod without the values that OpenShift's SCC plugin wrote.
 
-        Its annotation counts only where the owner does not have it: anybody can write it into a
-        template. The plugin changes nothing but Pods, so that there is one pod to be read again.
+        The plugin's annotation is trusted only if the owner does not have it, because anybody can
+        write it into a template. The plugin changes only Pods, so there is one pod to read again.
         """
         request = self.request
         metadata = (origin.metadata, read(owner.document, ("metadata",)))
@@ -343,24 +352,26 @@ class Made:
         if not is_pod or not is_of_scc(made.views[0].metadata) or any(map(is_of_scc, metadata)):
             return made
         whole = without_filled_in(request, self.definition, owner=origin.spec)
-        return DerivedPods(whole, self.references, self.definition, injected)
+        return DerivedPods(whole, self.references, self.definition, injected, self.facts)
 
-    def rest(
+    def find_remaining(
         self, variant: Variant, made: DerivedPods, index: int, owner: DerivedPods, origin: PodView
     ) -> list[Violation]:
-        """What one pod violates, and the owner's pod that it was made of does not."""
+        """Return the violations of one pod that the owner's pod in `origin` does not have."""
         view = with_main(made.views[index], [each.name for each in origin.mains])
-        part = (origin.location.component, origin.location.roles)
-        known = made.violations(variant.plan, variant.plan.pod(*part), view)
+        pod_role = (origin.location.component, origin.location.roles)
+        known = made.violations(variant.plan, variant.plan.pod(*pod_role), view)
         if not known:
             return []
         plan = self.catalog.plan(owner.definition, variant.policies)
-        steps = plan.pod(*part)
+        steps = plan.pod(*pod_role)
         theirs = owner.violations(plan, steps, origin)
-        found = seen_in(view, made.document, known)
-        new = set(map(id, without_known(found, seen_in(origin, owner.document, theirs))))
+        found = describe_violations(view, made.document, known)
+        new = set(
+            map(id, find_new_violations(found, describe_violations(origin, owner.document, theirs)))
+        )
         claims = claimed_volumes(view, origin, self.owner.name)
-        gains = Gains((made, view), (owner, origin), self.catalog.vocabulary)
+        gains = Gains((made, view), (owner, origin), self.catalog.config)
         return [
             each.violation
             for each in found
@@ -370,18 +381,18 @@ class Made:
         ]
 
 
-def parts_of(
+def find_pod_roles(
     catalog: Catalog, plan: Plan, kinds: Iterable[Kind]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Components with roles of these kinds, one for each set of rules that a policy gives them."""
+    """Return pairs of component and roles of these kinds, one for each set of effective rules."""
     found: list[tuple[str, tuple[str, ...]]] = []
     rules: list[Any] = []
     for kind in dict.fromkeys(kinds):
         for definition in catalog.definitions.get(kind, ()):
             for each in definition.everyone:
-                for part in component_roles(each):
-                    effective = plan.effective(*part)
+                for pod_role in component_roles(each):
+                    effective = plan.effective(*pod_role)
                     if effective not in rules:
                         rules.append(effective)
-                        found.append(part)
+                        found.append(pod_role)
     return tuple(found) or (("", ("worker",)),)

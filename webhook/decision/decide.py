@@ -2,7 +2,7 @@
 
 The order is that of semantics §3: find pod locations, read intent and effective values, intent
 rules, defaults and computed defaults, final rules, one diff. The mutating pass writes; the
-validating pass judges the final object and writes nothing.
+validating pass evaluates the final object and writes nothing.
 """
 
 from __future__ import annotations
@@ -12,25 +12,28 @@ from dataclasses import replace
 
 from webhook.catalog.catalog import Catalog, Plans
 from webhook.catalog.plan import Plan
-from webhook.decision.conclusion import concluded
+from webhook.decision.conclusion import conclude
 from webhook.decision.controller_made import decide_derived
-from webhook.decision.external_pods import tell_elsewhere
 from webhook.decision.fill import fill
-from webhook.decision.missing_defaults import judge_unwritten, must_be_complete
+from webhook.decision.missing_defaults import check_locked_defaults, must_be_complete
 from webhook.decision.origins import kind_of
-from webhook.decision.outcome_merge import joined, stricter, with_trial
+from webhook.decision.outcome_merge import add_would_be_violations, merge_outcomes, stricter
 from webhook.decision.owners import names_of, others_of, owner_reference
 from webhook.decision.pods import refuse_unreadable, views_of
 from webhook.decision.replicas import decide_scale
-from webhook.decision.reserved_paths import judge_reserved
-from webhook.decision.rules import judge_child, judge_final, judge_intent, judged_pods
+from webhook.decision.rules import check_child, check_final, check_intent, find_evaluated_pods
 from webhook.decision.unchanged import body_changed, compare_with_before, is_unchanged
-from webhook.decision.uncovered import judge_coverage, undefined
+from webhook.decision.uncovered import (
+    allow_undefined,
+    check_coverage,
+    check_reserved_paths,
+    warn_about_external_pods,
+)
 from webhook.decision.wrapped import (
     facts_for,
     fault_at,
+    locate_pod_sets,
     over_budget,
-    with_pod_sets,
     wrapped_objects,
 )
 from webhook.evaluation.outcome import (
@@ -42,11 +45,11 @@ from webhook.evaluation.outcome import (
     Denied,
 )
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request, Stage, Treatment
+from webhook.evaluation.request import Request, RequestClass, Stage
 from webhook.evaluation.state import Evaluation
 from webhook.fields.exclude import excluded_items
 from webhook.interface.injected_items import Injected
-from webhook.jq.external import Facts, given
+from webhook.jq.external import Facts
 from webhook.objects.draft import PatchError
 from webhook.pods.definition import Definition
 from webhook.pods.location import LocationError
@@ -59,41 +62,34 @@ def decide(
     references: References,
     facts: Facts | None = None,
 ) -> Decision:
-    """Judge one object; pure: the same arguments give the same decision.
+    """Decide on one object: a scale, a child of a workload, or a workload.
 
-    `facts` are the results of paths that only jq can evaluate, None where there are no such paths.
+    Pure: the same arguments give the same decision. `facts` are the results of paths that only jq
+    can evaluate, None if there are no such paths.
     """
-    if facts is None:
-        return decided(request, catalog, references, None)
-    with given(facts_for(request, facts), request.object, request.old):
-        return decided(request, catalog, references, facts)
-
-
-def decided(
-    request: Request, catalog: Catalog, references: References, facts: Facts | None
-) -> Decision:
-    """The decision by what is to be judged: a scale, a child, or the object itself."""
+    if facts is not None:
+        facts = facts_for(request, facts)
     if catalog.exceptions:
         request = replace(
             request, excused_by=catalog.exceptions_for(request, names_of(request, catalog))
         )
     if request.operation not in ("CREATE", "UPDATE"):
         return Allowed(request.object, not_evaluated=OTHER_OPERATION)
-    if request.treatment is Treatment.EXEMPT:
+    if request.request_class is RequestClass.EXEMPT:
         return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
     if request.subresource == "scale":
-        decision, trial = decide_scale(request, catalog, references)
-        if trial is None or request.stage is Stage.VALIDATE:
+        decision, with_warn = decide_scale(request, catalog, references)
+        if with_warn is None or request.stage is Stage.VALIDATE:
             return decision
-        return with_trial(decision, trial)
+        return add_would_be_violations(decision, with_warn)
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
-        return undefined(request, catalog)
-    if request.treatment is Treatment.DERIVED:
+        return allow_undefined(request, catalog)
+    if request.request_class is RequestClass.DERIVED:
         return decide_derived(request, catalog, references, definition, facts)
     if definition.embedded:
         return decide_with_wrapped(request, catalog, references, definition, facts)
-    return decide_alone(request, catalog, references, definition)
+    return decide_alone(request, catalog, references, definition, facts)
 
 
 def decide_with_wrapped(
@@ -103,15 +99,15 @@ def decide_with_wrapped(
     definition: Definition,
     facts: Facts | None,
 ) -> Decision:
-    """An object and those that it wraps, in one answer; each of them is decided as its own kind."""
-    if request.within is None and (fault := over_budget(request, definition, catalog)):
+    """Decide on an object and on each object that it wraps, and merge the decisions."""
+    if request.within is None and (fault := over_budget(request, definition, catalog, facts)):
         return Denied((fault,))
-    own = decide_alone(request, catalog, references, definition)
+    own = decide_alone(request, catalog, references, definition, facts)
     try:
         found = wrapped_objects(request, definition, catalog)
     except LocationError as error:
-        return joined(request, own, [], fault_at(error))
-    return joined(
+        return merge_outcomes(request, own, [], fault_at(error))
+    return merge_outcomes(
         request,
         own,
         [
@@ -122,25 +118,33 @@ def decide_with_wrapped(
 
 
 def decide_alone(
-    request: Request, catalog: Catalog, references: References, definition: Definition
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    definition: Definition,
+    facts: Facts | None,
 ) -> Decision:
-    """One object without what it wraps."""
-    if request.treatment is Treatment.CHILD:
-        return decide_child(request, catalog, references, definition)
+    """Decide on one object without the objects that it wraps."""
+    if request.request_class is RequestClass.CHILD:
+        return decide_child(request, catalog, references, definition, facts)
     labels, others = request.namespace_labels or None, others_of(request)
     plans = catalog.plans_for(definition, request.namespace, references, labels, others)
-    decision = judge(request, plans.enforced, references)
+    decision = evaluate_plan(request, plans.enforced, references, facts)
     if others:
         own = catalog.plans_for(definition, request.namespace, references, labels).enforced
         if own is not plans.enforced:
-            decision = stricter(decision, judge(request, own, references))
-    return tried(request, plans, decision, references)
+            decision = stricter(decision, evaluate_plan(request, own, references, facts))
+    return add_warn_policies(request, plans, decision, references, facts)
 
 
 def decide_child(
-    request: Request, catalog: Catalog, references: References, definition: Definition
+    request: Request,
+    catalog: Catalog,
+    references: References,
+    definition: Definition,
+    facts: Facts | None,
 ) -> Decision:
-    """What a controller made of a workload that leaves something of its pods to it."""
+    """Decide on a child: an object in which a controller may set more than its workload does."""
     reference = owner_reference(request.outermost.object)
     if reference is None:
         return Allowed(request.object, not_evaluated=EXEMPT_SENDER)
@@ -150,70 +154,79 @@ def decide_child(
         references = replace(references, namespaces=namespaces)
     plans = catalog.plans_for_child(definition, request.namespace, references, owner)
     adds = catalog.injected_for((owner,)).made_of(reference.name)
-    decision = judge(request, plans.enforced, references, adds)
-    decision = tried(request, plans, decision, references, adds)
+    decision = evaluate_plan(request, plans.enforced, references, facts, adds)
+    decision = add_warn_policies(request, plans, decision, references, facts, adds)
     if isinstance(decision, Denied):
-        return replace(decision, tell=reference)
+        return replace(decision, report_to=reference)
     return decision
 
 
-def tried(
+def add_warn_policies(
     request: Request,
     plans: Plans,
     decision: Decision,
     references: References,
+    facts: Facts | None,
     adds: Injected | None = None,
 ) -> Decision:
-    """The decision with what policies in warn or audit mode add, reported once.
+    """Return the decision with the findings of policies in warn or audit mode, reported once.
 
-    The mutating pass reports it, but for children of controllers, which only the validating pass sees.
+    The mutating pass reports them. Children reach only the validating pass, which reports theirs.
     """
-    reporting = Stage.VALIDATE if request.treatment is Treatment.CHILD else Stage.MUTATE
-    if plans.trial is None and not plans.enforced.policies and isinstance(decision, Allowed):
+    reporting = Stage.VALIDATE if request.request_class is RequestClass.CHILD else Stage.MUTATE
+    if plans.with_warn is None and not plans.enforced.policies and isinstance(decision, Allowed):
         return replace(decision, not_evaluated=NO_POLICY)
-    if plans.trial is None or request.stage is not reporting:
+    if plans.with_warn is None or request.stage is not reporting:
         return decision
-    return with_trial(decision, judge(request, plans.trial, references, adds))
+    return add_would_be_violations(
+        decision, evaluate_plan(request, plans.with_warn, references, facts, adds)
+    )
 
 
-def judge(
-    request: Request, plan: Plan, references: References, adds: Injected | None = None
+def evaluate_plan(
+    request: Request,
+    plan: Plan,
+    references: References,
+    facts: Facts | None,
+    adds: Injected | None = None,
 ) -> Decision:
-    """One pass over one object under one plan; `adds` are the settings' list and its operator's."""
+    """Run one pass over one object under one plan.
+
+    `adds` is the content that the settings and the owner's operator may inject.
+    """
     request.go_on()
-    injected = plan.vocabulary.injected if adds is None else adds
-    ev = Evaluation(request, references, plan.definition, injected)
+    injected = plan.config.injected if adds is None else adds
+    ev = Evaluation(request, references, plan.definition, injected, facts=facts)
     try:
         if ev.updating and is_unchanged(request, plan):
             return Allowed(request.object)
-        plan = with_pod_sets(plan, request)
-        ev.definition = plan.definition
+        locate_pod_sets(ev)
         views, before = views_of(ev)
         ev.excluded = excluded_items(ev)
         if ev.updating:
             compare_with_before(ev, plan, views, before)
         if ev.differs or (plan.strict and body_changed(request.outermost)):
             apply_rules(ev, plan, views)
-        if request.treatment is not Treatment.CHILD:
-            judge_coverage(ev, [view.location for view in views])
-            judge_reserved(ev)
+        if request.request_class is not RequestClass.CHILD:
+            check_coverage(ev, [view.location for view in views])
+            check_reserved_paths(ev)
             if plan.policies and ev.definition.pods_elsewhere:
-                tell_elsewhere(ev, views)
+                warn_about_external_pods(ev, views)
     except (LocationError, MalformedPod, PatchError) as error:
         refuse_unreadable(ev, error)
-    return concluded(ev)
+    return conclude(ev)
 
 
 def apply_rules(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> None:
-    """Intent rules, defaults, final rules: on the pods that are judged, then the workload."""
-    pods = judged_pods(ev, plan, views)
-    if ev.request.treatment is Treatment.CHILD:
-        judge_child(ev, pods)
+    """Apply intent rules, defaults and final rules, to the evaluated pods, then the workload."""
+    pods = find_evaluated_pods(ev, plan, views)
+    if ev.request.request_class is RequestClass.CHILD:
+        check_child(ev, pods)
         return
-    if ev.judges_intent:
-        judge_intent(ev, plan, pods, views)
+    if ev.checks_intent:
+        check_intent(ev, plan, pods, views)
     if ev.writes:
         fill(ev, plan, pods, views)
     if must_be_complete(ev):
-        judge_unwritten(ev, plan, pods, views)
-    judge_final(ev, plan, pods, views)
+        check_locked_defaults(ev, plan, pods, views)
+    check_final(ev, plan, pods, views)

@@ -1,4 +1,4 @@
-"""Evaluates the pods of what a controller made verbatim: only fields that injected content can abuse."""
+"""Evaluates pods of controller-made objects: only the fields that injected content can abuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from webhook.catalog.plan import Plan
-from webhook.decision.missing_defaults import judge_missing
+from webhook.decision.missing_defaults import check_missing
 from webhook.decision.pods import views_of
 from webhook.evaluation.outcome import Violation
 from webhook.evaluation.references import References
@@ -15,16 +15,16 @@ from webhook.evaluation.request import Request
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.use import sees_devices
 from webhook.fields.host_ports import host_ports
-from webhook.fields.items.field import ItemsField
 from webhook.fields.steps import Steps
 from webhook.interface.injected_items import Injected
+from webhook.jq.external import Facts
 from webhook.pods.definition import Definition
-from webhook.pods.pod_view import Container, PodView, main_container
+from webhook.pods.pod_view import Container, MalformedPod, PodView, main_container
 from webhook.policy.row import AMOUNT, Binding, Field
 
 
 def is_evaluated(row: Field) -> bool:
-    """Whether all rules of a field apply: safety, images and devices, but not cpu and memory."""
+    """Return whether all rules of a field apply: safety, images and devices, not cpu and memory."""
     devices = row.binding is Binding.AMOUNT and row.shape != AMOUNT
     return row.safety or row.binding is Binding.SAFETY or devices
 
@@ -32,8 +32,8 @@ def is_evaluated(row: Field) -> bool:
 class DerivedPods:
     """The pods of one object that a controller made, or of its owner, ready to be evaluated.
 
-    Raises LocationError or MalformedPod when they cannot be located. Containers that `injected`
-    lists excuse are not there, so that no rule and no total sees them.
+    Raises LocationError or MalformedPod if the pods cannot be located. Containers that `injected`
+    allows are left out, so no rule and no total counts them.
     """
 
     __slots__ = ("before", "definition", "ev", "views")
@@ -44,9 +44,10 @@ class DerivedPods:
         references: References,
         definition: Definition,
         injected: Injected,
+        facts: Facts | None,
     ) -> None:
         self.definition = definition
-        self.ev = Evaluation(request, references, definition, injected)
+        self.ev = Evaluation(request, references, definition, injected, facts=facts)
         views, _ = views_of(self.ev)
         self.views = [without_excused(view, injected) for view in views]
 
@@ -56,38 +57,46 @@ class DerivedPods:
         return self.ev.request.object
 
     @property
-    def unmapped(self) -> frozenset[str]:
-        """The fields that the object has no place for, of those that were evaluated."""
+    def unmapped_fields(self) -> frozenset[str]:
+        """The evaluated fields that the object has no path for."""
         warned = self.ev.findings.warnings
         return frozenset(each.field for each in warned if each.reason == "unmapped-rule")
 
-    def violations(self, plan: Plan, steps: Steps, view: PodView) -> tuple[Violation, ...]:
-        """What one pod violates by the rules of one component."""
+    def violations(self, plan: Plan, steps: Steps[PodView], view: PodView) -> tuple[Violation, ...]:
+        """Return the violations of one pod by the rules of one component. Raises MalformedPod."""
         if view.old is not None and view.old.spec == view.spec:
             return ()
+        try:
+            return self.evaluate(steps, view)
+        except MalformedPod as error:
+            error.path = self.ev.report(error.path)
+            raise
+
+    def evaluate(self, steps: Steps[PodView], view: PodView) -> tuple[Violation, ...]:
+        """Return the violations of a pod that is new or changed."""
         findings = self.ev.findings
         findings.violations.clear()
-        self.ev.told.clear()
-        for binding in steps.intent:
+        self.ev.reported.clear()
+        for field in steps.intent:
             self.ev.request.go_on()
-            if is_evaluated(binding.field) or binding.field.section == "storage":
-                binding.intent(view, self.ev)
-            elif isinstance(binding, ItemsField):
-                binding.intent_of_locks(view, self.ev)
-        for binding in steps.final:
+            if is_evaluated(field.row) or field.row.section == "storage":
+                field.check_intent(view, self.ev)
+            else:
+                field.check_locked_intent(view, self.ev)
+        for field in steps.final:
             self.ev.request.go_on()
-            if is_evaluated(binding.field):
-                binding.final(view, self.ev)
-            elif isinstance(binding, ItemsField):
-                binding.final_of_locks(view, self.ev)
+            if is_evaluated(field.row):
+                field.check_final(view, self.ev)
+            else:
+                field.check_locked_final(view, self.ev)
         if view.old is None:
-            missing = [(each, view) for each in steps.fixed if each.field.safety]
-            judge_missing(self.ev, missing, self.ev.advice_on_missing())
+            missing = [(each, view) for each in steps.locked if each.row.safety]
+            check_missing(self.ev, missing, self.ev.advice_on_missing())
         return tuple(dict.fromkeys(findings.violations))
 
 
 def without_excused(view: PodView, injected: Injected) -> PodView:
-    """The pod without containers that an installation's list or a profile excuses."""
+    """Return the pod without the containers that the settings or a profile allow as injected."""
     if not injected.containers:
         return view
     kept = [
@@ -109,12 +118,12 @@ def without_excused(view: PodView, injected: Injected) -> PodView:
 
 
 def asks_of_node(container: Container) -> bool:
-    """Whether a container takes ports or devices of its node by what lists do not compare."""
+    """Return whether a container takes ports or devices of its node, which lists do not compare."""
     return sees_devices(container) or any(True for _ in host_ports(container))
 
 
 def with_main(view: PodView, names: Sequence[str]) -> PodView:
-    """The pod with that of its containers as the main one which its owner has as such."""
+    """Return the pod with the first of its containers in `names` as the main container."""
     for name in names:
         for each in view.containers:
             if each.name == name and each is not view.main:

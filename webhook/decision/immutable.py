@@ -1,8 +1,8 @@
-"""What a whole-list write drops below a place that updates may not change comes back as it was.
+"""Restores values below immutable paths that an update with a whole list has dropped.
 
-Client-side apply of a custom resource and PUT send lists as the manifest has them, without what
-was written here at creation. Below an immutable place no default may land, so leaving the gap would
-turn every re-apply into a change that the kind's own validation refuses.
+Client-side apply of a custom resource and PUT send lists as the manifest has them, without the
+defaults that podgate wrote at creation. podgate writes no default below an immutable path. Without
+this module every re-apply would be a change that the kind's own validation refuses.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from webhook.pods.matching import matches
 
 
 class DifferentError(Exception):
-    """The new value says something else than the old one, so it is not the old one with gaps."""
+    """The new value has a different value somewhere, so it is not the old one with gaps."""
 
 
-def immutable_places(
+def find_immutable_paths(
     request: Request, definition: Definition, document: Any
 ) -> tuple[Immutable, ...]:
-    """The places of an object that updates may not change, with the exceptions below them.
+    """Return the paths of an object that updates may not change, with the exceptions below them.
 
-    Of a wrapped object nothing has been made that could not change; what is around it may say so.
+    A wrapped object does not exist yet, so only the object around it can make paths immutable.
     """
     if request.within is not None:
         return request.within.immutable
@@ -45,66 +45,66 @@ def immutable_places(
     return tuple(found)
 
 
-def immutable_below(places: Iterable[Immutable], path: Path) -> tuple[Immutable, ...]:
-    """The same seen from a place: whether all there is so, or what below it."""
+def immutable_paths_below(immutable: Iterable[Immutable], path: Path) -> tuple[Immutable, ...]:
+    """Return the immutable paths relative to `path`: the empty path if all below it is immutable."""
     cut = len(path)
     return tuple(
-        (place[cut:], tuple(each[cut:] for each in exceptions if each[:cut] == path))
-        for place, exceptions in places
-        if place[:cut] == path[: len(place)]
+        (fixed_path[cut:], tuple(each[cut:] for each in exceptions if each[:cut] == path))
+        for fixed_path, exceptions in immutable
+        if fixed_path[:cut] == path[: len(fixed_path)]
     )
 
 
 def restore_immutable(ev: Evaluation) -> tuple[Path, ...]:
-    """Write the old value of each immutable place of which the new one only lacks something.
+    """Restore the old value of each immutable path where the new value only has gaps.
 
-    Gives those places. Whatever a user is shown to have written before stays away when they take it away.
+    Returns the restored paths. A value that a user wrote and removes is not restored.
     """
     found = []
-    for place, _ in ev.immutable if ev.writes else ():
-        old, new = read(ev.old, place), read(ev.request.object, place)
+    for fixed_path, _ in ev.immutable if ev.writes else ():
+        old, new = read(ev.old, fixed_path), read(ev.request.object, fixed_path)
         if old is ABSENT or new is ABSENT or old == new:
             continue
         try:
-            gaps = list(missing(new, old, place))
+            gaps = list(find_gaps(new, old, fixed_path))
         except DifferentError:
             continue
-        if gaps and not any(ev.intent.shown_before(path) for path in gaps):
-            ev.write("", place, old, "kept", None, secret=True)
-            found.append(place)
+        if gaps and not any(ev.intent.was_written_by_user(path) for path in gaps):
+            ev.write("", fixed_path, old, "kept", None, secret=True)
+            found.append(fixed_path)
     return tuple(found)
 
 
-def missing(new: Any, old: Any, path: Path) -> Iterator[Path]:
-    """The places of `old` that `new` lacks; DifferentError where it has another value."""
+def find_gaps(new: Any, old: Any, path: Path) -> Iterator[Path]:
+    """Yield the paths of `old` that `new` lacks. Raises DifferentError if another value differs."""
     if isinstance(new, dict) and isinstance(old, dict):
-        # Operators' own webhooks write what they do not know as null, such as creationTimestamp.
+        # Webhooks of operators write unknown values as null, for example creationTimestamp.
         if any(key not in old and value is not None for key, value in new.items()):
             raise DifferentError
         for key, value in old.items():
             if key in new and (new[key] is not None or value is None):
-                yield from missing(new[key], value, (*path, key))
+                yield from find_gaps(new[key], value, (*path, key))
             else:
                 yield (*path, key)
     elif isinstance(new, list) and isinstance(old, list):
-        yield from missing_items(new, old, path)
+        yield from find_item_gaps(new, old, path)
     elif new != old:
         raise DifferentError
 
 
-def missing_items(new: list[Any], old: list[Any], path: Path) -> Iterator[Path]:
-    """The same for a list, whose items are told by their key; those that are left keep their order."""
+def find_item_gaps(new: list[Any], old: list[Any], path: Path) -> Iterator[Path]:
+    """Yield the gaps of a list. Items are matched by their key, and keep their order."""
     at = 0
     for index, item in enumerate(old):
-        if at < len(new) and (new[at] == item or keyed(new[at], item, index)):
+        if at < len(new) and (new[at] == item or is_same_item(new[at], item, index)):
             at += 1
-            yield from missing(new[at - 1], item, (*path, index))
+            yield from find_gaps(new[at - 1], item, (*path, index))
         else:
             yield (*path, index)
     if at < len(new):
         raise DifferentError
 
 
-def keyed(new: Any, item: Any, index: int) -> bool:
-    """Whether an item of the new list stands for this one of the old list."""
+def is_same_item(new: Any, item: Any, index: int) -> bool:
+    """Return whether an item of the new list is this item of the old list."""
     return isinstance(new, dict) and same_item([new], item, index, ListKeys()) is new

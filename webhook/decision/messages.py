@@ -1,15 +1,15 @@
-"""The sentences: the one place that turns violations, warnings, changes and problems into text."""
+"""Turns violations, warnings, changes and problems into text. No other module does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from webhook.documents.problem import Problem, Source
-from webhook.documents.texts import clean, cut, shown
-from webhook.evaluation import outcome as decision
-from webhook.evaluation.outcome import Change, Violation
-from webhook.objects import path as pointer
+from webhook.documents.texts import clean, cut, show_value
+from webhook.evaluation.outcome import Change, Violation, Warning
+from webhook.objects.path import Path, display
+from webhook.policy.rules import TABLE as RULES
+from webhook.policy.rules.rule_type import Sentence
 
 LONGEST_PLACE = 240
 LONGEST_ADVICE = 200
@@ -30,22 +30,7 @@ SENTENCES = frozenset({
     "several-forms", "unreadable", "value-not-json", "write-unknown",
 })
 # fmt: on
-"""Reasons whose `found` is a sentence. Of all others it is a value, or a name of what is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One row: what is wrong, with and without a value that may be shown, and what to do.
-
-    `bare` is used when the value may not be shown or is absent, `lone` when there is a value but
-    nothing is allowed instead of it; both fall back to `told`. Parameters: {value} {allowed} {key}.
-    """
-
-    told: str
-    fix: str
-    bare: str = ""
-    lone: str = ""
-    lone_fix: str = ""
+"""Reasons whose `found` is a sentence. For all others it is a value or a name."""
 
 
 NOTE = (
@@ -56,31 +41,10 @@ NOTE = (
 
 
 VIOLATIONS: dict[str, Sentence] = {
-    "canEdit": Sentence(
-        "{value} differs from the required value {allowed}",
-        "Remove it, or write the required value.",
-        bare="{key} is missing or differs from the required value",
-        lone="{value} is set, but no value may be chosen here",
-        lone_fix="Remove it.",
-    ),
-    "blocked": Sentence(
-        "{value} is set, but this must stay unset", "Remove it.", bare="{key} must stay unset"
-    ),
-    "canAdd": Sentence(
-        "item {key} may not be added; the policy allows {allowed}",
-        "Remove the item.",
-        bare="item {key} may not be added",
-        lone="item {key} may not be added",
-    ),
+    **{rule.name: rule.sentence for rule in RULES.values() if rule.sentence},
     "canAdd/envFrom": Sentence(
         "envFrom adds variables, and none may be added",
         "Remove envFrom.",
-    ),
-    "locked": Sentence(
-        "item {key} is {value}, but it is locked as {allowed}",
-        "Remove the item; the policy adds it.",
-        bare="item {key} is locked, but it is missing or differs from the policy",
-        lone="item {key} is locked, but its {value} differs from the policy",
     ),
     "locked/excluded": Sentence(
         "item {key} is locked and cannot be excluded",
@@ -91,12 +55,6 @@ VIOLATIONS: dict[str, Sentence] = {
         "item {key} is locked, but another mount hides it or is hidden below it",
         "Mount the other volume elsewhere.",
     ),
-    "required": Sentence(
-        "a value is required",
-        "Set it.",
-        lone="{value} does not count as a value, and one is required",
-        lone_fix="Set another one.",
-    ),
     "max/no limit is set": Sentence(
         "no limit is set, and the maximum is {allowed}", "Write at most {allowed}."
     ),
@@ -106,14 +64,6 @@ VIOLATIONS: dict[str, Sentence] = {
     ),
     "max/unlimited": Sentence(
         "the number is unlimited, and the maximum is {allowed}", "Write at most {allowed}."
-    ),
-    "min": Sentence("{value} is less than the minimum {allowed}", "Write at least {allowed}."),
-    "max": Sentence("{value} is more than the maximum {allowed}", "Write at most {allowed}."),
-    "step": Sentence("{value} is not {allowed}", "Write {allowed}.", bare="{key} is not {allowed}"),
-    "options": Sentence(
-        "{value} is not in the list {allowed}",
-        "Choose a value from the list.",
-        bare="{key} is not in the list",
     ),
     "uncovered": Sentence(
         "the definition of {key} knows no {value} here",
@@ -177,10 +127,10 @@ VIOLATIONS: dict[str, Sentence] = {
         "Sign in with a token that has this claim.",
     ),
 }
-"""By reason, or by reason and value where a value has a sentence of its own."""
+"""By reason, or by reason and value where a value has its own sentence."""
 
-# What makes the pods of an object unreadable is described by whoever read it, as `allowed`; these
-# reasons have no row above, and this is what to do.
+# If the pods of an object are unreadable, `allowed` of the violation describes the problem. These
+# reasons have no row above, only a fix.
 DEFINITION = (
     "Correct the object there; if it is right, an administrator corrects the kind's definition."
 )
@@ -269,9 +219,9 @@ CHANGES: dict[str, str] = {
 }
 
 
-def place(path: pointer.Path, longest: int = LONGEST_PLACE) -> str:
-    """Where it is, for people; a long place keeps its beginning and, above all, its end."""
-    text = clean(pointer.display(path))
+def place(path: Path, longest: int = LONGEST_PLACE) -> str:
+    """Return a path as text. A long path keeps its beginning and most of its end."""
+    text = clean(display(path))
     if len(text) <= longest:
         return text
     head = longest // 4
@@ -279,12 +229,12 @@ def place(path: pointer.Path, longest: int = LONGEST_PLACE) -> str:
 
 
 def words(reason: str) -> str:
-    """A stable reason as words, for reasons that have no row yet."""
+    """Return a reason as separate words, for reasons without a row."""
     return clean(reason.replace("-", " ").replace("_", " "))
 
 
 def problem_text(problem: Problem) -> str:
-    """One fault of a document: `file:line:col: path: found …; what to do`."""
+    """Return one problem of a document: `file:line:col: path: found …; what to do`."""
     where = f"{clean(problem.place())}: " + (f"{clean(problem.path)}: " if problem.path else "")
     severity = "" if problem.severity == "error" else f"{clean(problem.severity)}: "
     fix = f"; {cut(problem.fix, LONGEST_ADVICE)}" if problem.fix else ""
@@ -292,22 +242,22 @@ def problem_text(problem: Problem) -> str:
 
 
 def found_text(problem: Problem) -> str:
-    """What is wrong, as a sentence or as what was found."""
+    """Return the problem as a sentence, or as `found` and a value."""
     found = cut(problem.found, LONGEST_ADVICE)
     return found if problem.reason in SENTENCES else f"found {found}"
 
 
 def violation_text(violation: Violation) -> str:
-    """One line: field, place, value seen, what is allowed, which policy and scope, what to do."""
-    what, fix = told(violation)
-    said = f" ({clean(violation.source.label())})" if violation.source else ""
+    """Return one line: field, path, value, what is allowed, policy and scope, what to do."""
+    what, fix = violation_sentences(violation)
+    source = f" ({clean(violation.source.label())})" if violation.source else ""
     head = " at ".join(filter(None, (clean(violation.field), place(violation.path))))
     advice = cut(violation.fix, LONGEST_ADVICE) if violation.fix else fix
-    return " ".join(filter(None, (f"{head}: {what}{said}.", advice, *author(violation.source))))
+    return " ".join(filter(None, (f"{head}: {what}{source}.", advice, *author(violation.source))))
 
 
-def told(violation: Violation) -> tuple[str, str]:
-    """What is wrong and what to do, from the table; reasons without a row get plain words."""
+def violation_sentences(violation: Violation) -> tuple[str, str]:
+    """Return the problem and the fix from the table. Reasons without a row get a generic text."""
     value, allowed = violation.value, violation.allowed or None
     facts = {
         "value": cut(value) or EMPTY if value is not None else HIDDEN,
@@ -320,19 +270,21 @@ def told(violation: Violation) -> tuple[str, str]:
         return facts["allowed"], FIXES.get(violation.reason, "")
     if row is None:
         return generic(violation.reason, value, allowed, violation.key), ""
-    told, fix = row.told, row.fix
-    if value is None and row.bare and (allowed is None or "{value}" in told):
-        listed = allowed is not None and "{allowed}" in told and "{allowed}" not in row.bare + fix
-        told = f"{row.bare}: {{allowed}}" if listed else row.bare
+    message, fix = row.message, row.fix
+    if value is None and row.bare and (allowed is None or "{value}" in message):
+        listed = (
+            allowed is not None and "{allowed}" in message and "{allowed}" not in row.bare + fix
+        )
+        message = f"{row.bare}: {{allowed}}" if listed else row.bare
     elif allowed is None and row.lone:
-        told, fix = row.lone, row.lone_fix or row.fix
+        message, fix = row.lone, row.lone_fix or row.fix
     if allowed is None and "{allowed}" in fix:
         fix = row.lone_fix
-    return told.format_map(facts), fix.format_map(facts)
+    return message.format_map(facts), fix.format_map(facts)
 
 
 def generic(reason: str, value: str | None, allowed: str | None, key: str) -> str:
-    """The sentence of a reason that has no row: its words and every fact there is."""
+    """Return the text of a reason without a row: its words and every known fact."""
     facts = [
         cut(key) if key else "",
         f"found {cut(value)}" if value is not None else "",
@@ -343,28 +295,28 @@ def generic(reason: str, value: str | None, allowed: str | None, key: str) -> st
 
 
 def author(source: Source | None) -> tuple[str, str]:
-    """What a policy's author wants people told beside a refusal: a message and an address."""
+    """Return the message and the URL that a policy's author adds to refusals."""
     if source is None:
         return "", ""
     return cut(source.message, LONGEST_ADVICE), cut(source.docs_url, LONGEST_ADVICE)
 
 
 def refusal(violations: Sequence[Violation]) -> str:
-    """The whole refusal: how many rules are broken, then a line for each of the first fifty."""
+    """Return the whole refusal: the number of broken rules, then a line for each of the first 50."""
     return refusal_of(
         [violation_text(each) for each in violations[:MOST_VIOLATIONS]], len(violations)
     )
 
 
 def refusal_of(lines: Sequence[str], total: int) -> str:
-    """The refusal from lines that are already written, `total` being how many there would be."""
+    """Return the refusal from finished lines. `total` is the number of all violations."""
     counted = "1 rule is broken" if total == 1 else f"{total} rules are broken"
     rest = [f"and {total - len(lines)} more"] if total > len(lines) else []
     return "\n".join([f"podgate refused this object: {counted}", *(f"- {x}" for x in lines), *rest])
 
 
 def faults_of(lines: Sequence[str], total: int) -> str:
-    """The refusal of a document of ours, from lines that are already written."""
+    """Return the refusal of one of podgate's own documents, from finished lines."""
     counted = "1 problem" if total == 1 else f"{total} problems"
     rest = [f"and {total - len(lines)} more"] if total > len(lines) else []
     return "\n".join(
@@ -372,28 +324,26 @@ def faults_of(lines: Sequence[str], total: int) -> str:
     )
 
 
-def warning_text(warning: decision.Warning, longest: int = 0) -> str:
-    """One warning on one line; with `longest` the place, then the policy, give way to fit it."""
+def warning_text(warning: Warning, longest: int = 0) -> str:
+    """Return one warning on one line. To fit `longest`, drop the path, then the policy."""
     listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)
     if warning.would_be is not None:
-        listed = told(warning.would_be)[0]
+        listed = violation_sentences(warning.would_be)[0]
     what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}: {FACTS}"
     head, mark, tail = what.partition(FACTS)
     if mark:
         what = f"{head}{listed}{tail}" if listed else f"{head.rstrip(' :;')}{tail}"
     text = f"{clean(warning.field)}: {what}" if warning.field else what
     where = f" at {place(warning.path)}" if warning.path else ""
-    said = f" ({clean(warning.source.label())})" if warning.source else ""
-    for whole in (f"{text}{where}{said}", f"{text}{said}", text):
+    source = f" ({clean(warning.source.label())})" if warning.source else ""
+    for whole in (f"{text}{where}{source}", f"{text}{source}", text):
         if not longest or len(whole) <= longest:
             return whole
     return cut(text, longest)
 
 
-def not_evaluated_text(
-    reason: str, group: str = "", warnings: Sequence[decision.Warning] = ()
-) -> str:
-    """Why an object of this group is not evaluated, and what nobody looks at then."""
+def not_evaluated_text(reason: str, group: str = "", warnings: Sequence[Warning] = ()) -> str:
+    """Return why an object of this group is not evaluated, and what podgate does not check then."""
     text = NOT_EVALUATED.get(reason) or words(reason)
     known = next((each for each in warnings if each.reason == reason), None)
     if known is not None:
@@ -404,8 +354,8 @@ def not_evaluated_text(
 
 
 def change_text(change: Change) -> str:
-    """What the decision wrote and why; never the value of a secret field."""
+    """Return what the decision wrote and why, without the value of a secret field."""
     why = CHANGES.get(change.why) or words(change.why)
-    said = f" by {clean(change.source.label())}" if change.source else ""
-    value = "" if change.secret else f" = {shown(change.value)}"
-    return f"{clean(change.field)} at {place(change.path)}{value}: {why}{said}"
+    source = f" by {clean(change.source.label())}" if change.source else ""
+    value = "" if change.secret else f" = {show_value(change.value)}"
+    return f"{clean(change.field)} at {place(change.path)}{value}: {why}{source}"

@@ -1,4 +1,4 @@
-"""What an object that a controller made comes from: its owner, an older revision, claim templates."""
+"""Finds the sources of a controller-made object: its owner, an older revision, claim templates."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from webhook.decision.comparison import Seen
+from webhook.decision.comparison import ComparableViolation
 from webhook.decision.derived_pods import DerivedPods
 from webhook.decision.owners import owner_reference
-from webhook.evaluation.filled_in import completed, without_fillings
+from webhook.evaluation.filled_in import complete_spec, without_fillings
 from webhook.evaluation.outcome import OwnerReference
 from webhook.evaluation.request import ObjectRead, Request
 from webhook.evaluation.server_defaults import KindDefaults
-from webhook.fields.items.field import ItemsField
 from webhook.fields.steps import Steps
 from webhook.objects.draft import Draft
 from webhook.objects.path import ABSENT, read
@@ -29,7 +28,7 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An object that another was made of, with the definition of its kind."""
+    """An object from which a controller made another, with the definition of its kind."""
 
     kind: Kind
     definition: Definition
@@ -52,10 +51,10 @@ def without_filled_in(
     server: KindDefaults | None = None,
     owner: dict[str, Any] | None = None,
 ) -> Request:
-    """The request with pod specs that lack what the API server and its plugins filled in.
+    """Return the request with pod specs without the values that the API server and plugins filled in.
 
-    `server` completes templates that the API server leaves as they are, so that both compare. With
-    the pod spec of its `owner` a Pod is without what OpenShift's SCC plugin wrote, too.
+    `server` completes templates that the API server leaves as they are, so that both can be
+    compared. With the pod spec of its `owner`, values of OpenShift's SCC plugin are removed too.
     """
     if definition.foreign:
         return request
@@ -63,8 +62,8 @@ def without_filled_in(
     def cleaned(document: Any) -> Any:
         draft = Draft(document)
         for each in locate(definition, document):
-            if each.parts is None and each.spec:
-                spec = each.spec if server is None else completed(each.spec, server)
+            if each.fragments is None and each.spec:
+                spec = each.spec if server is None else complete_spec(each.spec, server)
                 draft.set(each.spec_path, without_fillings(spec, owner))
         return draft.document
 
@@ -83,7 +82,7 @@ MOST_ALIKE: Final = 8
 
 
 class Owners:
-    """The pods of the objects that another was made of, to be found by what they have in common."""
+    """The pods of the owners of an object, found by the containers that they share with a pod."""
 
     __slots__ = ("by_container", "pods")
 
@@ -97,9 +96,9 @@ class Owners:
                     known.append(number)
 
     def nearest(self, view: PodView) -> list[Pod]:
-        """The pods that one may have been made of: those with most containers in common.
+        """Return the pods from which this one may come: those with most containers in common.
 
-        Where there are more than MOST_ALIKE of them, they are alike in what they run.
+        At most MOST_ALIKE pods per container are known; any others run the same.
         """
         scores: Counter[int] = Counter()
         for each in marks_of(view):
@@ -111,36 +110,39 @@ class Owners:
 
 
 def marks_of(view: PodView) -> set[tuple[str, str, str]]:
-    """What the containers of a pod are told by."""
+    """Return the list, name and image of each container of a pod."""
     return {(each.list, each.name, str(each.body.get("image"))) for each in view.everyone}
 
 
-def is_never_asked(seen: Seen, steps: Steps, owner: DerivedPods) -> bool:
-    """Whether something is missing that nobody asks of the owner's pod, so that nobody removed it.
+def is_never_asked(finding: ComparableViolation, steps: Steps[PodView], owner: DerivedPods) -> bool:
+    """Return whether a value is missing that no rule requires in the owner's pod.
 
-    The owner's kind may have no place for it, or forbid it (`steps` are the rules of its pod).
+    Then nobody removed it: the owner's kind has no path for it, or forbids it. `steps` are the
+    rules of the owner's pod.
     """
-    violation = seen.violation
+    violation = finding.violation
     if violation.reason == "locked":
         asked = any(
-            item.key == violation.key
+            each.row.path == violation.field and each.is_locked(violation.key)
             for each in steps.final
-            if isinstance(each, ItemsField) and each.field.path == violation.field
-            for item in each.guarded
         )
-        return violation.value == "missing" and (not asked or violation.field in owner.unmapped)
-    if violation.value is not None or seen.content not in (ABSENT, None):
+        return violation.value == "missing" and (
+            not asked or violation.field in owner.unmapped_fields
+        )
+    if violation.value is not None or finding.content not in (ABSENT, None):
         return False
-    row = TABLE.fields[violation.field]
-    if violation.rule == "required":
-        rules = (each.rules for each in steps.final if each.field is row and hasattr(each, "rules"))
-        if not any(each.required for each in rules):
-            return True
-    return violation.rule == "canEdit" and all(each.field is not row for each in steps.fixed)
+    row, rule = TABLE.fields[violation.field], violation.rule_type
+    if rule is None:
+        return False
+    if rule.requires_value and not any(
+        each.row is row and each.rules.required for each in steps.final
+    ):
+        return True
+    return rule.fixes_default and all(each.row is not row for each in steps.locked)
 
 
 def is_same(document: Any, owner: OwnerReference) -> bool:
-    """Whether an object is the very one that an owner reference names."""
+    """Return whether an object has the uid of an owner reference."""
     return (
         isinstance(document, dict)
         and bool(owner.uid)
@@ -155,7 +157,7 @@ def object_path(group: str, version: str, namespace: str, resource: str, name: s
 
 
 def with_revision(document: Any, revision: ObjectRead | None, owner: OwnerReference) -> Any:
-    """The owner with the template of an older revision, None where that is not of this owner."""
+    """Return the owner with the template of an older revision, None if it has another owner."""
     found = revision.object if revision is not None else None
     holder = owner_reference(found)
     if holder is None or not owner.uid or holder.uid != owner.uid:
@@ -169,7 +171,7 @@ def with_revision(document: Any, revision: ObjectRead | None, owner: OwnerRefere
 
 
 def claimed_volumes(view: PodView, origin: PodView, owner: str) -> frozenset[int]:
-    """The volumes of a pod that come of the claim templates of its owner."""
+    """Return the indices of the pod's volumes that come from claim templates of its owner."""
     names, claims = set(), set()
     for _, body in origin.claims:
         name = read(body, ("metadata", "name"))
@@ -188,8 +190,8 @@ def claimed_volumes(view: PodView, origin: PodView, owner: str) -> frozenset[int
     return frozenset(found)
 
 
-def is_claimed(seen: Seen, view: PodView, claims: frozenset[int]) -> bool:
-    """Whether a violation is about a volume of a claim template, which counts as the owner's."""
+def is_claimed(finding: ComparableViolation, view: PodView, claims: frozenset[int]) -> bool:
+    """Return whether a violation is in a volume of a claim template, which the owner has too."""
     at = (*view.spec_path, "volumes")
-    path = seen.violation.path
+    path = finding.violation.path
     return path[: len(at)] == at and len(path) > len(at) and path[len(at)] in claims

@@ -1,4 +1,4 @@
-"""Makes one answer of several decisions: of those on wrapped objects, of other policies, of trials."""
+"""Merges decisions: on wrapped objects, under other policies, and under warn or audit mode."""
 
 from __future__ import annotations
 
@@ -21,50 +21,52 @@ from webhook.objects.draft import Draft, diff
 from webhook.objects.path import Path, display
 
 
-def joined(
+def merge_outcomes(
     request: Request,
     own: Decision,
-    parts: Sequence[tuple[Wrapped, Decision | None]],
+    wrapped: Sequence[tuple[Wrapped, Decision | None]],
     fault: Violation | None = None,
 ) -> Decision:
-    """The decision on the whole: all violations with their places in it, one patch, one object."""
+    """Merge the decisions on an object and on those that it wraps, with paths of the whole object."""
     violations = [*(own.violations if isinstance(own, Denied) else ()), *([fault] if fault else ())]
     warnings, audit = [*own.warnings], [*own.audit]
     excused = [*own.excused]
     changes = [*(own.changes if isinstance(own, Allowed) else ())]
     draft = Draft(own.object if isinstance(own, Allowed) else request.object)
-    for found, decision in parts:
+    for found, decision in wrapped:
         violations += found.faults
         warnings += found.warnings
         if decision is None:
             continue
         at = found.path
         warnings += [moved_warning(each, at) for each in decision.warnings]
-        audit += [moved(each, at) for each in decision.audit]
-        excused += [each._replace(violation=moved(each.violation, at)) for each in decision.excused]
+        audit += [move_violation(each, at) for each in decision.audit]
+        excused += [
+            each._replace(violation=move_violation(each.violation, at)) for each in decision.excused
+        ]
         if isinstance(decision, Denied):
-            violations += [moved(each, at) for each in decision.violations]
+            violations += [move_violation(each, at) for each in decision.violations]
             continue
         changes += [each._replace(path=(*at, *each.path)) for each in decision.changes]
         if decision.patch and found.request is not None:
             draft.set(at, carry(found.body, found.request.object, decision.object))
-    told = tuple(dict.fromkeys(warnings))
+    unique_warnings = tuple(dict.fromkeys(warnings))
     if violations:
         ordered = tuple(sorted(dict.fromkeys(violations), key=sort_key))
-        decisions = (own, *(decision for _, decision in parts))
-        owners = (each.tell for each in decisions if isinstance(each, Denied))
-        tell = next((each for each in owners if each is not None), None)
-        return Denied(ordered, told, tuple(audit), tell, tuple(excused))
+        decisions = (own, *(decision for _, decision in wrapped))
+        owners = (each.report_to for each in decisions if isinstance(each, Denied))
+        report_to = next((each for each in owners if each is not None), None)
+        return Denied(ordered, unique_warnings, tuple(audit), report_to, tuple(excused))
     patch = tuple(diff(request.object, draft.document))
-    reasons = [why_not_evaluated(each) for _, each in parts if each is not None]
+    reasons = [why_not_evaluated(each) for _, each in wrapped if each is not None]
     reason = "" if "" in reasons else why_not_evaluated(own)
     return Allowed(
-        draft.document, patch, tuple(changes), told, tuple(audit), reason, tuple(excused)
+        draft.document, patch, tuple(changes), unique_warnings, tuple(audit), reason, tuple(excused)
     )
 
 
-def moved(violation: Violation, at: Path) -> Violation:
-    """A violation with its place in the object around, also where its sentence names it."""
+def move_violation(violation: Violation, at: Path) -> Violation:
+    """Return a violation with its path in the outer object, also where `allowed` names the path."""
     allowed = violation.allowed
     if allowed and violation.path and violation.source is None:
         allowed = allowed.replace(display(violation.path), display((*at, *violation.path)), 1)
@@ -72,17 +74,17 @@ def moved(violation: Violation, at: Path) -> Violation:
 
 
 def moved_warning(warning: Warning, at: Path) -> Warning:
-    """The same for a warning; one of the whole object stays without a place."""
-    would_be = moved(warning.would_be, at) if warning.would_be is not None else None
+    """Return a warning with its path in the outer object. One without a path keeps none."""
+    would_be = move_violation(warning.would_be, at) if warning.would_be is not None else None
     path = (*at, *warning.path) if warning.path else ()
     return warning._replace(path=path, would_be=would_be)
 
 
 def stricter(decision: Decision, other: Decision) -> Decision:
-    """The decision with what the policies of the object's own kind alone refuse.
+    """Return the decision with the violations that the policies of the object's own kind find.
 
-    Anybody can write an owner reference, or wrap an object, so the policies of the other kind only
-    ever add.
+    Anybody can write an owner reference or wrap an object, so policies of another kind can only add
+    violations.
     """
     if isinstance(other, Allowed):
         return decision
@@ -90,16 +92,16 @@ def stricter(decision: Decision, other: Decision) -> Decision:
     if isinstance(decision, Denied):
         violations = (*decision.violations, *violations)
     excused = (*decision.excused, *other.excused)
-    told = tuple(sorted(dict.fromkeys(violations), key=sort_key))
-    return Denied(told, decision.warnings, excused=excused)
+    ordered = tuple(sorted(dict.fromkeys(violations), key=sort_key))
+    return Denied(ordered, decision.warnings, excused=excused)
 
 
-def with_trial(decision: Decision, trial: Decision) -> Decision:
-    """The decision with what Warn and Audit policies would add: reported, never enforced."""
-    if isinstance(trial, Allowed):
+def add_would_be_violations(decision: Decision, with_warn: Decision) -> Decision:
+    """Return the decision with the violations of Warn and Audit policies: reported, not enforced."""
+    if isinstance(with_warn, Allowed):
         return decision
     known = set(decision.violations) if isinstance(decision, Denied) else set()
-    added = [each for each in trial.violations if each not in known and is_trial(each)]
+    added = [each for each in with_warn.violations if each not in known and is_not_enforced(each)]
     warned = tuple(
         Warning("trial", each.field, each.path, (), each.source, each)
         for each in added
@@ -108,6 +110,6 @@ def with_trial(decision: Decision, trial: Decision) -> Decision:
     return replace(decision, warnings=(*decision.warnings, *warned), audit=tuple(added))
 
 
-def is_trial(violation: Violation) -> bool:
-    """Whether a violation comes from a policy on trial."""
+def is_not_enforced(violation: Violation) -> bool:
+    """Whether a violation comes from a policy in warn or audit mode."""
     return violation.source is not None and violation.source.enforcement != "Enforce"

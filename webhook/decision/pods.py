@@ -1,4 +1,4 @@
-"""Views of the pods of an object, each with the same pod before the update at its side."""
+"""Reads the pods of an object, each with the same pod before the update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from webhook.evaluation.state import Evaluation
 from webhook.objects.draft import PatchError
 from webhook.pods.definition import Definition
 from webhook.pods.locate import locate
-from webhook.pods.location import LocationError
+from webhook.pods.location import FragmentPods, LocationError
 from webhook.pods.pod_view import MalformedPod, PodView, pod_view
 
 MOST_CONTAINERS: Final = 5000
@@ -19,25 +19,26 @@ TOO_MANY: Final = (
 VOLUME_COUNTS: Final = 6
 """A volume is read for every type of volume."""
 FIELDS: Final = 64
-"""A map of more keys than any type of Kubernetes has fields is filled by its user."""
+"""A map with more keys than a Kubernetes type has fields has keys that users choose."""
 LABELS: Final = ("labels", "annotations")
 AMOUNTS: Final = ("limits", "requests")
 FREE_LABELS: Final = 16
 FREE_RESOURCES: Final = 8
 RESOURCE_COUNTS: Final = 4
-"""A name of a resource is read for GPUs of every form. Those that every pod has count nothing."""
+"""Each resource name is read for every GPU form. The first FREE_RESOURCES of a list do not count."""
 
 
 def views_of(ev: Evaluation) -> tuple[list[PodView], list[PodView]]:
-    """The pods of the object, and those of the old one; raises LocationError, MalformedPod."""
-    request, definition = ev.request, ev.definition
+    """Return the pods of the object and of the old one. Raises LocationError and MalformedPod."""
+    request = ev.request
     before = []
     if ev.updating:
-        before = views_before(definition, request.old, is_counted=not request.is_small)
+        counted = not request.is_small
+        before = views_before(ev.definition_before, request.old, ev.pods, is_counted=counted)
     old = {(view.location.component, view.location.instance): view for view in before}
     views = [
         pod_view(location, old.get((location.component, location.instance)))
-        for location in locate(definition, request.object)
+        for location in locate(ev.definition, request.object, ev.pods)
     ]
     if sum(len(view.everyone) for view in views) > MOST_CONTAINERS:
         text = f"more than {MOST_CONTAINERS} containers; one object may have as many"
@@ -48,7 +49,7 @@ def views_of(ev: Evaluation) -> tuple[list[PodView], list[PodView]]:
 
 
 def entries(view: PodView) -> int:
-    """Return how many entries the lists and maps of a pod have, at any depth and weighted."""
+    """Return the weighted number of entries in the lists and maps of a pod, at any depth."""
     spec, volumes = view.spec, view.spec.get("volumes")
     listed = len(volumes) if volumes.__class__ is list else 0
     count = VOLUME_COUNTS * len(view.claims) + (VOLUME_COUNTS - 1) * listed
@@ -58,7 +59,7 @@ def entries(view: PodView) -> int:
         if resources.__class__ is dict:
             count += RESOURCE_COUNTS * beyond(resources, AMOUNTS, FREE_RESOURCES)
     left: list[Any] = [spec, *(body for _, body in view.location.extra)]
-    for node in left:  # it grows meanwhile
+    for node in left:  # the loop appends to the list
         size = len(node)
         if node.__class__ is list:
             count += size
@@ -72,21 +73,24 @@ def entries(view: PodView) -> int:
 
 
 def beyond(parent: dict[str, Any], keys: tuple[str, ...], free: int) -> int:
-    """Return how many entries some maps have, without the first of each that are `free`."""
+    """Return the number of entries in maps beyond the first `free` entries of each."""
     maps = (parent.get(key) for key in keys)
     return sum(max(0, len(each) - free) for each in maps if each.__class__ is dict)
 
 
-def views_before(definition: Definition, old: Any, *, is_counted: bool = True) -> list[PodView]:
-    """The pods of the old object; what cannot be read, or is beyond the budget, excuses nothing."""
+def views_before(
+    definition: Definition, old: Any, pods: FragmentPods, *, is_counted: bool = True
+) -> list[PodView]:
+    """Return the pods of the old object, none if they cannot be read or exceed the budget."""
     try:
-        found = [pod_view(location) for location in locate(definition, old)]
+        found = [pod_view(location) for location in locate(definition, old, pods)]
     except (LocationError, MalformedPod):
         return []
     return [] if is_counted and sum(map(entries, found)) > MOST_ENTRIES else found
 
 
 def refuse_unreadable(ev: Evaluation, error: LocationError | MalformedPod | PatchError) -> None:
-    """An object whose pods cannot be told is refused: it would go round every policy."""
+    """Report an object whose pods cannot be read: it would bypass every policy."""
+    error.path = ev.report(error.path)
     reason = error.reason if isinstance(error, LocationError) else "wrong-type"
     ev.violate("", error.path, None, str(error), None, reason=reason)

@@ -1,4 +1,4 @@
-"""Applies rules to the pods and the workload: to what the user wrote, and to the result."""
+"""Applies rules to the pods and the workload: to the user's object, then to the result."""
 
 from __future__ import annotations
 
@@ -8,73 +8,67 @@ from typing import NamedTuple
 from webhook.catalog.plan import Plan
 from webhook.evaluation.state import Evaluation
 from webhook.fields.steps import Steps
-from webhook.fields.value_conflicts import judge_conflicts, pairs_written
+from webhook.fields.value_conflicts import check_conflicts, pairs_written
 from webhook.pods.pod_view import PodView
-from webhook.policy.row import Binding, Field
 
 
-class JudgedPod(NamedTuple):
-    """A pod with the steps of its component; only `existing: strict` judges one `as_before`."""
+class EvaluatedPod(NamedTuple):
+    """A pod with the steps of its component. `as_before` pods occur only with `existing: strict`."""
 
     view: PodView
-    steps: Steps
+    steps: Steps[PodView]
     as_before: bool
 
 
-def judged_pods(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> list[JudgedPod]:
-    """Every pod that is new or changed, and has something to judge or to write."""
-    pods: list[JudgedPod] = []
+def find_evaluated_pods(ev: Evaluation, plan: Plan, views: Sequence[PodView]) -> list[EvaluatedPod]:
+    """Return the pods that are new or changed, and that have steps."""
+    pods: list[EvaluatedPod] = []
     for view in views:
         as_before = view.spec_path in ev.as_before
         if not as_before or plan.strict:
             steps = plan.pod(view.location.component, view.location.roles)
             if not steps.empty:
-                pods.append(JudgedPod(view, steps, as_before))
+                pods.append(EvaluatedPod(view, steps, as_before))
     return pods
 
 
-def judge_intent(
-    ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]
+def check_intent(
+    ev: Evaluation, plan: Plan, pods: Sequence[EvaluatedPod], views: Sequence[PodView]
 ) -> None:
-    """What may not be set, added or changed, on the object as it came."""
+    """Check what the user set, added or changed, on the object as it was sent."""
     go_on = ev.request.go_on
     for view, steps, _ in pods:
-        for binding in steps.intent:
+        for field in steps.intent:
             go_on()
-            binding.intent(view, ev)
-    for binding in plan.workload.intent:
+            field.check_intent(view, ev)
+    for whole in plan.workload.intent:
         go_on()
-        binding.intent(views, ev)
+        whole.check_intent(views, ev)
 
 
-def judge_final(
-    ev: Evaluation, plan: Plan, pods: Sequence[JudgedPod], views: Sequence[PodView]
+def check_final(
+    ev: Evaluation, plan: Plan, pods: Sequence[EvaluatedPod], views: Sequence[PodView]
 ) -> None:
-    """What the result may hold: the copy with its defaults, or the object where none was written."""
+    """Check the result: the copy with defaults, or the object if nothing was written."""
     pairs, go_on = pairs_written(ev), ev.request.go_on
     for view, steps, _ in pods:
         if steps.final or ev.draft.changed:
-            current = ev.as_it_stands(view) if ev.draft.changed else view
-            for binding in steps.final:
+            current = ev.current_pod(view) if ev.draft.changed else view
+            for field in steps.final:
                 go_on()
-                binding.final(current, ev)
-            judge_conflicts(current, ev, pairs)
-    for binding in plan.workload.final:
+                field.check_final(current, ev)
+            check_conflicts(current, ev, pairs)
+    for whole in plan.workload.final:
         go_on()
-        binding.final(views, ev)
+        whole.check_final(views, ev)
 
 
-def judge_child(ev: Evaluation, pods: Sequence[JudgedPod]) -> None:
-    """The rules that hold for what a controller made; nothing is written."""
+def check_child(ev: Evaluation, pods: Sequence[EvaluatedPod]) -> None:
+    """Check the rules that apply to children of controllers. Writes nothing."""
     for view, steps, _ in pods:
-        for binding in steps.intent:
-            if binds_children(binding.field):
-                binding.intent(view, ev)
-        for binding in steps.final:
-            if binds_children(binding.field):
-                binding.final(view, ev)
-
-
-def binds_children(row: Field) -> bool:
-    """Whether a field's rules hold for what controllers make: safety, images, amounts."""
-    return row.safety or row.binding in (Binding.SAFETY, Binding.AMOUNT)
+        for field in steps.intent:
+            if field.on_children:
+                field.check_intent(view, ev)
+        for field in steps.final:
+            if field.on_children:
+                field.check_final(view, ev)

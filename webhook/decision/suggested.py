@@ -1,4 +1,4 @@
-"""Suggests entries for the list of injected content: what excuses an object that a controller made."""
+"""Suggests entries for the list of injected content that would admit a controller-made object."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from webhook.interface.injected_items import (
     container_entry,
     devices_of,
     item_entry,
-    united_lists,
+    merge_lists,
 )
-from webhook.jq.external import Facts, given
+from webhook.jq.external import Facts
 from webhook.objects.lookup import frozen
-from webhook.objects.path import read, real
+from webhook.objects.path import read
 from webhook.pods.definition import Definition
 from webhook.pods.location import LocationError
 from webhook.pods.pod_view import Container, MalformedPod, PodView
 from webhook.policy.row import ITEMS, POD, POD_SET
 from webhook.policy.table import TABLE
 
-Part = Literal["containers", "items"]
+EntryKind = Literal["containers", "items"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the list; `of_owner` says that it is a container of the owner that was changed.
+    """One entry of the list, with the violations that it `excuses`.
 
-    `excuses` are violations that it was made for.
+    `of_owner` marks a container of the owner that was changed.
     """
 
-    part: Part
+    kind: EntryKind
     body: dict[str, Any]
     excuses: tuple[Violation, ...] = field(default=(), compare=False)
     of_owner: bool = False
 
     @property
     def title(self) -> str:
-        """How people are told of it."""
-        if self.part == "items":
+        """The entry's name in output."""
+        if self.kind == "items":
             return f"item {self.body['field']}"
         changed = ", which its owner has otherwise" if self.of_owner else ""
         return f"container {self.body['name']}{changed}"
@@ -74,10 +74,10 @@ def suggest(
     facts: Facts | None,
     refused: Denied,
 ) -> Suggestion:
-    """The fewest kinds of entries with which the object would not have been `refused`.
+    """Return the entries that the object needs in order not to be `refused`.
 
-    Each is tried: what changes nothing is not suggested. The request has all objects that its
-    decision needs.
+    Each kind of entry is tried, and dropped if it changes nothing. The request must contain all
+    objects that its decision needs.
     """
     asked = Asked(request, references, definition, facts)
 
@@ -89,8 +89,8 @@ def suggest(
     kept: list[Entry] = []
     left = refused.violations
     for find in FINDERS:
-        views = asked.views(listing(catalog, kept).vocabulary.injected) if left else ()
-        found = merged(
+        views = asked.views(listing(catalog, kept).config.injected) if left else ()
+        found = merge_entries(
             each
             for view in views
             for each in find(Pod(view, definition, catalog, own, request.object), left)
@@ -103,8 +103,8 @@ def suggest(
     return Suggestion(tuple(kept), left)
 
 
-def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries without doubles, each with all violations that it was made for."""
+def merge_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries without duplicates, each with all violations that it excuses."""
     found: dict[Any, Entry] = {}
     for each in entries:
         key = frozen(each.body)
@@ -115,7 +115,7 @@ def merged(entries: Iterable[Entry]) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One object, whose pods are read again for each list."""
+    """One object whose pods are read again for each list."""
 
     request: Request
     references: References
@@ -123,25 +123,25 @@ class Asked:
     facts: Facts | None
 
     def views(self, injected: Injected) -> list[PodView]:
-        """Its pods without containers that a list excuses; none where they cannot be read."""
-        with given(self.facts or Facts(), self.request.object):
-            try:
-                whole = without_filled_in(self.request, self.definition)
-                return DerivedPods(whole, self.references, self.definition, injected).views
-            except (LocationError, MalformedPod):
-                return []
+        """Return its pods without the containers that a list allows, none if they are unreadable."""
+        try:
+            whole = without_filled_in(self.request, self.definition)
+            found = DerivedPods(whole, self.references, self.definition, injected, self.facts)
+        except (LocationError, MalformedPod):
+            return []
+        return found.views
 
 
 def listing(catalog: Catalog, entries: Sequence[Entry]) -> Catalog:
-    """The catalog of an installation whose list has these entries too."""
-    containers = tuple(each.body for each in entries if each.part == "containers")
+    """Return the catalog with these entries added to its list."""
+    containers = tuple(each.body for each in entries if each.kind == "containers")
     items = tuple(
         InjectedItem(each.body["field"], each.body["content"], tuple(each.body.get("mounts") or ()))
         for each in entries
-        if each.part == "items"
+        if each.kind == "items"
     )
-    both = united_lists((catalog.vocabulary.injected, Injected(containers, items)))
-    return replace(catalog, vocabulary=replace(catalog.vocabulary, injected=both), excusing={})
+    both = merge_lists((catalog.config.injected, Injected(containers, items)))
+    return replace(catalog, config=replace(catalog.config, injected=both), excusing={})
 
 
 Name = tuple[str, str]
@@ -151,7 +151,7 @@ Name = tuple[str, str]
 def owners_containers(
     request: Request, catalog: Catalog, references: References
 ) -> frozenset[Name]:
-    """The containers of the objects that were read for the decision."""
+    """Return the containers of the objects that were read for the decision."""
     found: set[Name] = set()
     for each in request.objects.values():
         document = each.object
@@ -171,7 +171,7 @@ def owners_containers(
 
 
 class Pod:
-    """One pod of the object, and what its entries are made with; `own` are its owner's containers."""
+    """One pod of the object, and the inputs of its entries. `own` are its owner's containers."""
 
     __slots__ = ("catalog", "containers", "definition", "document", "own", "view")
 
@@ -188,22 +188,22 @@ class Pod:
         self.catalog = catalog
         self.own = own
         self.document = document
-        self.containers: Containers = {real(each.path): each for each in view.everyone}
+        self.containers: Containers = {view.at(each.path).report: each for each in view.everyone}
 
     def entry(self, container: Container, excuses: Sequence[Violation]) -> Iterator[Entry]:
-        """The entry for a container; none without an image, which a list needs."""
+        """Yield the entry for a container, none without an image, which a list requires."""
         body = container_entry(container.body, self.view)
         if body.get("name") and body.get("image"):
             known = (container.list, container.name) in self.own
             yield Entry("containers", body, tuple(excuses), of_owner=known)
 
     def of_containers(self, violations: Sequence[Violation], *, own: bool) -> Iterator[Entry]:
-        """Entries for containers that violate something, or that count in a total that does."""
+        """Yield entries for containers that violate a rule, or count in a total that does."""
         by_path: dict[Any, list[Violation]] = {}
         for each in violations:
             container = container_at(self.containers, each.path)
             if container is not None:
-                by_path.setdefault(real(container.path), []).append(each)
+                by_path.setdefault(self.view.at(container.path).report, []).append(each)
         totals = [each for each in violations if each.field and is_of_pod(each)]
         for path, container in self.containers.items():
             if ((container.list, container.name) in self.own) is not own:
@@ -216,17 +216,17 @@ class Pod:
 
 
 def added_containers(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
-    """Containers that the owner does not have."""
+    """Yield entries for containers that the owner does not have."""
     yield from pod.of_containers(violations, own=False)
 
 
 def changed_containers(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
-    """Containers of the owner that are otherwise there."""
+    """Yield entries for containers of the owner that were changed."""
     yield from pod.of_containers(violations, own=True)
 
 
 def items(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
-    """Volumes with their mounts, devices, and single values of the pod."""
+    """Yield entries for volumes with their mounts, devices, and single values of the pod."""
     for each in violations:
         row = TABLE.owner(each.field) if each.field else None
         if row is not None and row.shape == POD:
@@ -234,21 +234,21 @@ def items(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
             if content and isinstance(content, str | bool | int | list | dict):
                 yield Entry("items", item_entry(row.path, content), (each,))
         elif row is not None and row.shape == ITEMS and row.section == "storage":
-            store = store_of(row, pod.definition, pod.catalog.vocabulary)
+            store = store_of(row, pod.definition, pod.catalog.config)
             for native in store.read(pod.view):
-                places = (native.path, *(one for found in native.at.values() for one in found))
-                if any(each.path[: len(one)] == one for one in places):
+                paths = (native.path, *(one for found in native.at.values() for one in found))
+                if any(each.path[: len(one)] == one for one in paths):
                     whole, *mounts = native.raw
                     yield Entry("items", item_entry(row.path, whole, mounts), (each,))
 
 
 def set_members(pod: Pod, violations: Sequence[Violation]) -> Iterator[Entry]:
-    """Volumes by their type, and sysctls."""
+    """Yield entries for volumes by their type, and for sysctls."""
     for each in violations:
         row = TABLE.fields.get(each.field)
         if row is None or row.shape != POD_SET:
             continue
-        at = (*real(pod.view.spec_path), *row.at)
+        at = (*pod.view.at(pod.view.spec_path).report, *row.at)
         if each.path[: len(at)] == at and len(each.path) > len(at):
             content = read(pod.document, each.path[: len(at) + 1])
             if content and isinstance(content, dict):
@@ -261,4 +261,4 @@ FINDERS: Final[tuple[Callable[[Pod, Sequence[Violation]], Iterator[Entry]], ...]
     set_members,
     changed_containers,
 )
-"""What finds entries, in this order: what is added as a whole, single items, what was changed."""
+"""The order in which entries are tried: added containers, single items, changed containers."""

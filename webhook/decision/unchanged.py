@@ -1,4 +1,4 @@
-"""Tells what an update changes; what it leaves as it was is never a violation (semantics §6)."""
+"""Finds what an update changes. Values that it leaves alone are never violations (semantics §6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.catalog.plan import Plan
 from webhook.decision.fill import completed_before
-from webhook.decision.immutable import immutable_places
+from webhook.decision.immutable import find_immutable_paths
 from webhook.evaluation.request import Request
 from webhook.evaluation.state import Evaluation
 from webhook.objects.path import Path, read
@@ -18,9 +18,10 @@ STEERING = frozenset({"podgate.dev/exclude", "podgate.dev/main-container"})
 
 
 def is_unchanged(request: Request, plan: Plan) -> bool:
-    """Whether an update leaves everything that can be read; `existing: strict` looks at all sent.
+    """Return whether an update changes nothing that podgate reads.
 
-    Match conditions say the same to the API server (webhook/controller/match_conditions.py).
+    With `existing: strict` any change counts. The match conditions of the webhook registration
+    filter by the same rule (webhook/controller/match_conditions.py).
     """
     if request.object != request.old and (body_changed(request) or beside_changed(request, plan)):
         return False
@@ -32,14 +33,14 @@ def is_unchanged(request: Request, plan: Plan) -> bool:
 
 
 def beside_changed(request: Request, plan: Plan) -> bool:
-    """Whether metadata or status differs where rules, steering or the definition read it."""
+    """Return whether metadata or status differs where rules, steering or the definition read it."""
     new, old = request.object, request.old
     read_beside = {("metadata", "labels"), ("metadata", "annotations")}
     return any(
         (read(new, path) or {}) != (read(old, path) or {})
         for path in (
-            (part, member) if member else (part,)
-            for part, member in read_beside | members_read(plan.definition)
+            (key, member) if member else (key,)
+            for key, member in read_beside | members_read(plan.definition)
         )
     )
 
@@ -47,22 +48,23 @@ def beside_changed(request: Request, plan: Plan) -> bool:
 def compare_with_before(
     ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
 ) -> None:
-    """Note on an update which pods it leaves alone, and whether it changes what the plan reads."""
-    request, references = ev.request, ev.references
+    """Set on `ev` which pods an update leaves alone, and whether it changes what the plan reads."""
+    request, references, pods = ev.request, ev.references, ev.pods
+    definition = ev.definition_before
     for view in views:
-        if plays_another_part(plan, view):
+        if has_new_role(plan, view):
             view.old = None
-    ev.immutable = immutable_places(request, ev.definition, request.object)
-    ev.complete = lambda: completed_before(request, plan, references)
-    ev.steered = steering_changed(ev, plan.vocabulary.node_pool_labels)
-    ev.as_before = frozenset(view.spec_path for view in views if untouched(ev, view))
+    ev.immutable = find_immutable_paths(request, ev.definition, request.object)
+    ev.complete = lambda: completed_before(request, plan, definition, references, pods)
+    ev.steered = steering_changed(ev, plan.config.node_pool_labels)
+    ev.as_before = frozenset(view.spec_path for view in views if is_unchanged_pod(ev, view))
     ev.differs = differs(ev, plan, views, before)
 
 
-def plays_another_part(plan: Plan, view: PodView) -> bool:
-    """Whether a pod location has a role now that it had not, and that the policy sees otherwise.
+def has_new_role(plan: Plan, view: PodView) -> bool:
+    """Return whether a pod location has a new role with different rules.
 
-    What nobody changed there is new all the same: it makes other pods, such as a leader's.
+    Its unchanged values count as new then, because they make other pods, such as a leader's.
     """
     if view.old is None:
         return False
@@ -76,30 +78,31 @@ def plays_another_part(plan: Plan, view: PodView) -> bool:
 def differs(
     ev: Evaluation, plan: Plan, views: Sequence[PodView], before: Sequence[PodView]
 ) -> bool:
-    """Whether the update changes any place that the plan reads; else the object passes untouched."""
+    """Return whether the update changes a value that the plan reads. Otherwise the object passes."""
     if len(views) != len(before) or len(ev.as_before) != len(views) or ev.steered:
         return True
     everything = {*plan.workload.intent, *plan.workload.fill, *plan.workload.final}
     return any(
-        seen(binding.seen(ev, ev.request.object, views)) != seen(binding.seen(ev, ev.old, before))
-        for binding in everything
+        read_locations(field.compared_values(ev, ev.request.object, views))
+        != read_locations(field.compared_values(ev, ev.old, before))
+        for field in everything
     )
 
 
-def seen(places: Iterable[Any]) -> list[tuple[str, Any]]:
-    """What places say, wherever they are by now."""
-    return sorted(((place.key, place.value) for place in places), key=str)
+def read_locations(values: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Return keys and values, sorted, so that a move within the object makes no difference."""
+    return sorted(((each.key, each.value) for each in values), key=str)
 
 
 def body_changed(request: Request) -> bool:
-    """Whether anything but metadata and status differs; `existing: strict` then judges it all."""
+    """Return whether anything but metadata and status differs."""
     new, old = request.object, request.old
     keys = {*new, *old} - {"metadata", "status"}
     return any(new.get(key) != old.get(key) for key in keys)
 
 
-def untouched(ev: Evaluation, view: PodView) -> bool:
-    """Whether nothing that the plan reads of this pod differs from before the update."""
+def is_unchanged_pod(ev: Evaluation, view: PodView) -> bool:
+    """Return whether nothing that the plan reads of this pod differs from before the update."""
     if view.old is None or ev.steered:
         return False
     old = view.old
@@ -116,25 +119,25 @@ def untouched(ev: Evaluation, view: PodView) -> bool:
 
 
 def replaced_values(view: PodView) -> list[tuple[Path, Any]]:
-    """What the object sets for the pod and itself replaces: it is not in the pod, but evaluated."""
-    parts = view.location.parts
-    return [(at, held) for at, _, held in parts.overridden] if parts is not None else []
+    """Return values that the object sets and overrides itself: not in the pod, but evaluated."""
+    fragments = view.location.fragments
+    return [(at, value) for at, _, value in fragments.overridden] if fragments is not None else []
 
 
 def name_of(container: Container | None) -> str:
-    """The name of a main container, which a place outside the pod may choose; "" for none."""
+    """Return the name of a main container, which a path outside the pod may choose; "" for none."""
     return "" if container is None else container.name
 
 
 def steering_changed(ev: Evaluation, pool_labels: Iterable[str]) -> bool:
-    """Whether metadata of the workload that decides what its pods become differs from before."""
+    """Return whether metadata of the workload that changes its pods differs from before."""
     profile = ev.definition.profile
-    for part, known in (
-        ("annotations", STEERING | profile.steering_annotations),
-        ("labels", profile.steering_labels.union(pool_labels)),
+    for key, known in (
+        ("annotations", STEERING | profile.steering.annotations),
+        ("labels", profile.steering.labels.union(pool_labels)),
     ):
-        now = read(ev.request.object, ("metadata", part)) or {}
-        before = read(ev.old, ("metadata", part)) or {}
+        now = read(ev.request.object, ("metadata", key)) or {}
+        before = read(ev.old, ("metadata", key)) or {}
         if now == before or not isinstance(now, dict) or not isinstance(before, dict):
             continue
         if any(now.get(name) != before.get(name) for name in known):

@@ -1,7 +1,7 @@
-"""Finds wrapped objects, and asks of each what would be asked if it were sent by itself.
+"""Finds wrapped objects, and builds the request for each as if it were sent on its own.
 
-An object that wraps others (an AppWrapper) hands them to the API server later, by a controller whom
-nobody asks any more.
+The controller of an object that wraps others (an AppWrapper) creates them later, and its requests
+are exempt. So they are evaluated with the object around them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from webhook.catalog.catalog import Catalog
-from webhook.catalog.plan import Plan
-from webhook.decision.immutable import immutable_below, immutable_places
+from webhook.decision.immutable import find_immutable_paths, immutable_paths_below
 from webhook.decision.pods import MOST_CONTAINERS, MOST_ENTRIES, TOO_MANY, entries
 from webhook.documents.read_model import sort
 from webhook.evaluation.outcome import Violation, Warning
 from webhook.evaluation.request import Request, Within
+from webhook.evaluation.state import Evaluation
 from webhook.jq.external import Facts
 from webhook.objects.path import Path
 from webhook.pods.coverage import pods_in
 from webhook.pods.definition import Definition
 from webhook.pods.locate import locate
 from webhook.pods.location import MAX_LOCATIONS, LocationError
-from webhook.pods.operator_defaults import places_filled
+from webhook.pods.operator_defaults import find_filled_paths
 from webhook.pods.pod_view import MalformedPod, pod_view
 from webhook.pods.wrapped_locations import Embedding, embeddings, pod_sets_in, with_pod_templates
 
@@ -33,7 +33,7 @@ MOST_DEEP: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """An object in another, at `path`: what to decide on, None where it cannot be, and its faults."""
+    """An object in another, at `path`. `request` is None if it cannot be evaluated."""
 
     path: Path
     body: Any
@@ -43,22 +43,22 @@ class Wrapped:
 
 
 def wrapped_objects(request: Request, definition: Definition, catalog: Catalog) -> list[Wrapped]:
-    """The objects that one wraps, each beside the same one before the update.
+    """Return the objects that one wraps, each with the same one before the update.
 
-    Raises LocationError when their places cannot be read.
+    Raises LocationError if their paths cannot be read.
     """
     updating = request.operation == "UPDATE" and request.old is not None
-    before = named(embeddings(definition, request.old)) if updating else {}
-    now = named(embeddings(definition, request.object))
+    before = name_objects(embeddings(definition, request.old)) if updating else {}
+    now = name_objects(embeddings(definition, request.object))
     around = Around(request, definition, now.values(), before.values())
     return [
-        wrapped(request, definition, catalog, each, before.get(key), around)
+        build_wrapped(request, definition, catalog, each, before.get(key), around)
         for key, each in now.items()
     ]
 
 
 class Around:
-    """What an object says of those that it wraps, read once for all of them."""
+    """What an object contains about those that it wraps, read once for all of them."""
 
     __slots__ = ("filled", "immutable", "old_pod_sets", "pod_sets")
 
@@ -72,22 +72,22 @@ class Around:
         self.filled = filled_in(definition, request.object, {each.path for each in found})
         self.pod_sets = pod_sets_in(found, request.object)
         self.old_pod_sets = pod_sets_in(before, request.old)
-        self.immutable = immutable_places(request, definition, request.object)
+        self.immutable = find_immutable_paths(request, definition, request.object)
 
 
-def named(found: Sequence[Embedding]) -> dict[tuple[Any, ...], Embedding]:
-    """Objects by what tells them: kind and name, and their order among those of one name."""
-    seen: Counter[tuple[Any, ...]] = Counter()
+def name_objects(found: Sequence[Embedding]) -> dict[tuple[Any, ...], Embedding]:
+    """Return the objects by path, kind and name, and their order among those of one name."""
+    counts: Counter[tuple[Any, ...]] = Counter()
     result = {}
     for each in found:
         key = (each.embedded.place.text, *identity(each.body))
-        result[*key, seen[key]] = each
-        seen[key] += 1
+        result[*key, counts[key]] = each
+        counts[key] += 1
     return result
 
 
 def identity(body: Any) -> tuple[str, str, str]:
-    """The version, kind and name of what should be an object."""
+    """Return the version, kind and name of a value that should be an object."""
     if not isinstance(body, dict):
         return "", "", ""
     metadata = body.get("metadata")
@@ -96,7 +96,7 @@ def identity(body: Any) -> tuple[str, str, str]:
     return str(body.get("apiVersion")), str(body.get("kind")), str(name)
 
 
-def wrapped(
+def build_wrapped(
     request: Request,
     definition: Definition,
     catalog: Catalog,
@@ -104,7 +104,7 @@ def wrapped(
     before: Embedding | None,
     around: Around,
 ) -> Wrapped:
-    """One object with what is wrong with it as a wrapped one; what an update leaves is excused."""
+    """Build one wrapped object with its faults. Objects that an update leaves alone have none."""
     body, path = found.body, found.path
     same = before is not None and before.body == body
     fault = misshapen(body, path) or too_deep_inside(request, path)
@@ -123,8 +123,8 @@ def wrapped(
         return Wrapped(path, body, None, tuple(faults))
     name = f"{body['kind']}.{group}" if group else body["kind"]
     if definition.profile.uncovered == "warn":
-        told = Warning("wrapped-kind", "", path, (f"{name}/{version}",))
-        return Wrapped(path, body, None, tuple(faults), (told,))
+        warning = Warning("wrapped-kind", "", path, (f"{name}/{version}",))
+        return Wrapped(path, body, None, tuple(faults), (warning,))
     unknown = Violation("", path, f"{name}/{version}", None, "uncovered", "wrapped-kind", None)
     return Wrapped(path, body, None, (*faults, unknown))
 
@@ -137,10 +137,10 @@ def request_of(
     before: Embedding | None,
     around: Around,
 ) -> Request:
-    """The request on a wrapped object as if it were sent by itself.
+    """Return the request on a wrapped object as if it were sent on its own.
 
-    It is judged as the API server will complete it once it is made, which it has not been yet: what
-    stands in it is the author's, except what the schema of the object around filled in.
+    It is evaluated with the server defaults that it will get when it is created. Its values come
+    from its author, except those that the schema of the outer object filled in.
     """
     body = found.body
     group, _, version = body["apiVersion"].rpartition("/")
@@ -150,8 +150,8 @@ def request_of(
         version=version,
         kind=body["kind"],
         operation="CREATE" if before is None else request.operation,
-        object=catalog.completed(own, body),
-        old=None if before is None else catalog.completed(own, before.body),
+        object=catalog.complete(own, body),
+        old=None if before is None else catalog.complete(own, before.body),
         raw=body,
         resource="",
         resource_group="",
@@ -166,13 +166,13 @@ def request_of(
             frozenset(around.filled.get(found.path, ())),
             tuple(around.pod_sets.get(found.path, ())),
             () if before is None else tuple(around.old_pod_sets.get(before.path, ())),
-            immutable_below(around.immutable, found.path),
+            immutable_paths_below(around.immutable, found.path),
         ),
     )
 
 
 def facts_for(request: Request, facts: Facts) -> Facts:
-    """The facts with those of a wrapped object, which were asked for what stands in the one around."""
+    """Return the facts with those of a wrapped object, which are known for its raw form."""
     within = request.within
     if within is None:
         return facts
@@ -180,36 +180,34 @@ def facts_for(request: Request, facts: Facts) -> Facts:
     return Facts((*facts.known, (request.object, new), (request.old, old)))
 
 
-def with_pod_sets(plan: Plan, request: Request) -> Plan:
-    """The plan with pods that the object around a wrapped one tells of, where nobody else does.
+def locate_pod_sets(ev: Evaluation) -> None:
+    """Locate the pod sets too that only the object around a wrapped one names.
 
-    Raises LocationError when the pods of the object cannot be told.
+    Raises LocationError if the pods of the object cannot be located.
     """
-    within = request.within
-    if within is None or not within.pod_sets:
-        return plan
-    paths = tuple(path for path, _ in within.pod_sets)
-    definition = with_pod_templates(plan.definition, request.object, paths)
-    return plan if definition is plan.definition else replace(plan, definition=definition)
+    within = ev.request.within
+    if within is not None and within.pod_sets:
+        paths = tuple(path for path, _ in within.pod_sets)
+        ev.locate_by(with_pod_templates(ev.definition, ev.request.object, paths))
 
 
 def filled_in(
     definition: Definition, document: Any, paths: Collection[Path]
 ) -> dict[Path, list[Path]]:
-    """The places of wrapped objects, by their own, that the schema of the one around fills in."""
+    """Return the paths in each wrapped object that the schema of the outer object fills in."""
     found: dict[Path, list[Path]] = {}
-    for path in places_filled(definition.profile, document):
+    for path in find_filled_paths(definition.profile, document):
         for size in range(len(path) + 1):
             if path[:size] in paths:
                 found.setdefault(path[:size], []).append(path[size:])
     return found
 
 
-# What a wrapped object may not be
+# Faults of wrapped objects
 
 
 def misshapen(body: Any, path: Path) -> Violation | None:
-    """What stands there is no object of Kubernetes."""
+    """Return a violation if a value is not a Kubernetes object."""
     if not isinstance(body, dict):
         return unreadable(path, f"it must be a whole object, found {sort(body)}")
     for key in ("apiVersion", "kind"):
@@ -222,12 +220,12 @@ def misshapen(body: Any, path: Path) -> Violation | None:
 
 
 def unreadable(path: Path, text: str) -> Violation:
-    """A place that holds something else than belongs there."""
+    """Return the violation for a value of a wrong type."""
     return Violation("", path, None, text, "wrong-type", "wrong-type", None)
 
 
 def too_deep_inside(request: Request, path: Path) -> Violation | None:
-    """More objects inside one another than are followed."""
+    """Return a violation if more objects are nested than podgate follows."""
     depth, within = 1, request.within
     while within is not None:
         depth, within = depth + 1, within.around.within
@@ -238,7 +236,7 @@ def too_deep_inside(request: Request, path: Path) -> Violation | None:
 
 
 def other_namespace(request: Request, body: dict[str, Any], path: Path) -> Iterator[Violation]:
-    """A wrapped object that goes to a namespace where other policies hold."""
+    """Yield a violation for a wrapped object in another namespace, where other policies apply."""
     stated = (body.get("metadata") or {}).get("namespace")
     if stated in (None, "", request.namespace):
         return
@@ -248,7 +246,7 @@ def other_namespace(request: Request, body: dict[str, Any], path: Path) -> Itera
 
 
 def hidden(body: Any, path: Path) -> list[Violation]:
-    """Containers in an object of a kind that should have none."""
+    """Return violations for containers in an object of a kind that should have none."""
     try:
         found = list(pods_in(body))
     except LocationError as error:
@@ -261,13 +259,17 @@ def hidden(body: Any, path: Path) -> list[Violation]:
 
 
 def fault_at(error: LocationError, path: Path = ()) -> Violation:
-    """What could not be told of an object, or of one inside it, as a violation."""
+    """Turn a location error of an object, or of one inside it, into a violation."""
     return Violation("", (*path, *error.path), None, error.text, error.reason, error.reason, None)
 
 
-def over_budget(request: Request, definition: Definition, catalog: Catalog) -> Violation | None:
-    """The budgets of one object count over all that it wraps."""
+def over_budget(
+    request: Request, definition: Definition, catalog: Catalog, facts: Facts | None
+) -> Violation | None:
+    """Return a violation if an object exceeds a budget together with all that it wraps."""
     objects = locations = containers = listed = 0
+    if facts is not None:
+        definition = definition.with_results(facts.results(request.object))
     left = [(definition, request.object, 0)]
     while left:
         known, document, depth = left.pop()
@@ -283,7 +285,7 @@ def over_budget(request: Request, definition: Definition, catalog: Catalog) -> V
             listed += sum(map(entries, views))
             inside = embeddings(known, document) if depth < MOST_DEEP else []
         except (LocationError, MalformedPod):
-            continue  # told where the object is judged
+            continue  # reported when the object is evaluated
         for each in inside:
             if misshapen(each.body, each.path) is None:
                 group, _, version = each.body["apiVersion"].rpartition("/")

@@ -1,1 +1,1 @@
-"""Documents as people write them: source lines, problems, reading into models."""
+"""Documents as their authors write them: source lines, problems, reading into models."""

@@ -1,7 +1,7 @@
-"""Documents enclosed in another object, as those in the text of a ConfigMap: how they are named and kept.
+"""Documents inside another object, such as in the text of a ConfigMap: their keys and storage.
 
-Their key is the kind and the namespace of what encloses them, and a place in it: its name, the key
-of its data, and the document, with slashes between. Neither of the first two can have one.
+Their key is the kind and namespace of the enclosing object, and a path: the object's name, the key
+of its data, and the document, separated by slashes. Name and key cannot contain slashes.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ KIND = "ConfigMap"
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What stands for the documents of a text that cannot all be read."""
+    """A placeholder for the documents of a text that cannot be read completely."""
 
     problems: tuple[Problem, ...]
 
 
 def is_enclosed(key: Key) -> bool:
-    """Whether a document is no object by itself."""
+    """Whether a document is inside another object."""
     return key[0] == KIND
 
 
 def key_of(namespace: str, name: str, file: str = "", document: str = "") -> Key:
-    """The key of a document, of a whole text without `document`, of everything without `file`."""
+    """Return the key of a document; without `document` of a whole text, without `file` of all texts."""
     return KIND, namespace, "/".join((name, file, document) if document else (name, file))
 
 
 def text_of(key: Key) -> Key:
-    """The key of the whole text that a document is in."""
+    """Return the key of the text that contains a document."""
     return *key[:2], "/".join(key[2].split("/")[:2])
 
 
 def origin_of(key: Key) -> str:
-    """How problems name an object of the cluster, or what is in one."""
+    """Return the origin in problems for an object of the cluster, or for a document inside it."""
     kind, namespace, name = key
     inside = ""
     if is_enclosed(key):
@@ -53,23 +53,23 @@ def origin_of(key: Key) -> str:
 
 
 def number_of(data: Any) -> int:
-    """The generation of an object, 1 where it has none; for a text, a number of what it says."""
+    """Return the generation of an object, by default 1. For a text, a hash of its content."""
     if isinstance(data, SourceDocument):
-        return zlib.crc32(json.dumps(kept(data), sort_keys=True).encode()) or 1
+        return zlib.crc32(json.dumps(to_plain_json(data), sort_keys=True).encode()) or 1
     metadata = data.get("metadata") if isinstance(data, dict) else None
     number = metadata.get("generation") if isinstance(metadata, dict) else None
     return number if isinstance(number, int) and number > 0 else 1
 
 
-def kept(data: Any) -> Any:
-    """A document as plain JSON, to be remembered: without its lines, with what scalars look like."""
+def to_plain_json(data: Any) -> Any:
+    """Return a document as plain JSON for storage: without lines, with the text of scalars."""
     if not isinstance(data, SourceDocument):
         return data
     return {"data": data.data, "texts": [[list(path), text] for path, text in data.texts.items()]}
 
 
 def source_of(key: Key, data: Any) -> SourceDocument:
-    """A document to be read: as it was read before, as it is remembered, or an object."""
+    """Return a document to parse: already read, from storage, or from an object."""
     if isinstance(data, SourceDocument):
         return data
     texts: Mapping[Any, str] = {}
@@ -79,7 +79,7 @@ def source_of(key: Key, data: Any) -> SourceDocument:
 
 
 def still_there(known: Collection[Key], documents: Mapping[Key, Any]) -> set[Key]:
-    """The known documents that may still be in a text which cannot be read."""
+    """Return the known documents that can still be in a text which cannot be read."""
     return {
         key
         for key in known

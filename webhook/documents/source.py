@@ -1,4 +1,4 @@
-"""Documents as their authors wrote them: plain JSON data with places and source texts."""
+"""Documents as their authors wrote them: plain JSON data with positions and source texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """One document of a file or object: `index` counts the documents of its origin from 1.
+    """One document of a file or object. `index` counts the documents of its origin from 1.
 
     `positions` holds 1-based (line, column) of items and, in mappings, of keys. `texts` holds
     what was written where an unquoted scalar may read differently: 0644, on, 22:30, 1e9, .5.
@@ -30,20 +30,20 @@ class SourceDocument:
     texts: Mapping[Path, str]
 
     def position(self, path: Path) -> tuple[int, int]:
-        """Line and column of the value at `path` or of its nearest known ancestor, else (0, 0)."""
+        """Return line and column of `path` or its nearest known ancestor, else (0, 0)."""
         for length in range(len(path), -1, -1):
             if found := self.positions.get(path[:length]):
                 return found
         return (0, 0)
 
     def text(self, path: Path) -> str | None:
-        """The source text of the scalar at `path` when it differs from how it may be read."""
+        """Return the source text of the scalar at `path` if it differs from the value."""
         return self.texts.get(path)
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxProblem:
-    """Text that could not be read as data: where (1-based, 0 when unknown), why, what to do."""
+    """Text that cannot be read as data: where (1-based, 0 if unknown), why, what to do."""
 
     origin: str
     line: int
@@ -83,7 +83,7 @@ SPECIAL_FIRST = frozenset("+-.0123456789~nNtTyYfFoO")
 
 
 def resolve(text: str) -> Scalar:
-    """What an unquoted scalar of our own documents means.
+    """Return the value of an unquoted scalar in podgate's own documents.
 
     null and booleans only in JSON's words (and True, TRUE, ~, nothing), numbers only in decimal
     without leading zeros; all else is text: yes, on, 0644, 0x10, 22:30, dates, .inf.
@@ -100,7 +100,7 @@ def resolve(text: str) -> Scalar:
 
 
 def resolve_as_kubectl(text: str) -> Scalar:
-    """What an unquoted scalar of a manifest means to kubectl (sigs.k8s.io/yaml 1.6).
+    """Return the value of an unquoted scalar in a manifest, like kubectl (sigs.k8s.io/yaml 1.6).
 
     yes, on and y are true, 0644 is 420, 1_000 is 1000; whole numbers of 64 bit are integers
     even when written 1e9. Raises ValueError for .inf and .nan, which kubectl refuses.
@@ -125,7 +125,7 @@ def resolve_as_kubectl(text: str) -> Scalar:
 
 
 def _whole_if_64_bit(number: float) -> int | float:
-    """kubectl writes floats as JSON, where whole numbers below 10^21 have no point."""
+    """Convert a float like kubectl. It writes JSON, in which whole numbers below 10^21 have no point."""
     if number.is_integer() and abs(number) < 2**64:
         whole = int(Decimal(repr(number)))
         return whole if -(2**63) <= whole < 2**63 else number
@@ -133,9 +133,9 @@ def _whole_if_64_bit(number: float) -> int | float:
 
 
 def reads_differently(text: str, value: Scalar) -> bool:
-    """Whether the text of an unquoted scalar, read as `value`, says more than the value does.
+    """Whether the text of an unquoted scalar can mean something else than `value`.
 
-    So it is for numbers in another notation, and for text that YAML 1.1 would not leave text.
+    This applies to numbers in another notation, and to text that YAML 1.1 converts.
     """
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""Texts and values of users, made fit for one line of a message."""
+"""Prepares texts and values of users for one line of a message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST_VALUE = 80
 
 
 def clean(text: str) -> str:
-    """`text` on one line: control, formatting and other invisible characters are escaped."""
+    """Return `text` on one line. Control, format and other invisible characters are escaped."""
     if text.isprintable():
         return text
     return "".join(
@@ -19,18 +19,18 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, longest: int = LONGEST_VALUE) -> str:
-    """`text`, cleaned, with at most `longest` characters; what is cut is marked with `…`."""
+    """Return `text`, cleaned, with at most `longest` characters. A cut is marked with `…`."""
     shown = clean(text[: longest + 1])
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
 
 
-def quoted(text: str) -> str:
-    """Text of a user in double quotes, cleaned and cut."""
+def quote(text: str) -> str:
+    """Return text of a user in double quotes, cleaned and cut."""
     return json.dumps(cut(text), ensure_ascii=False)
 
 
-def shown(value: Any) -> str:
-    """A JSON value as short text."""
+def show_value(value: Any) -> str:
+    """Return a JSON value as short text."""
     return cut(
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     )

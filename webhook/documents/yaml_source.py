@@ -1,4 +1,4 @@
-"""YAML and JSON text read into documents that remember lines, columns and source texts."""
+"""Reads YAML and JSON text into documents with lines, columns and source texts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MAX_NODES = 1_000_000
 MAX_DOCUMENTS = 10_000
 MAX_FAULTS = 100
 
-# The C loader is 10 times faster, keeps the same marks, and takes tabs in JSON as JSON does.
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The C loader is 10 times faster, has the same marks, and accepts tabs in JSON.
+LOADER: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
 MARKER = re.compile(rf"(?:\A|(?<=[\n\r\x85\u2028\u2029]))(?:---|\.\.\.)(?=[ \t]|{BREAK}|\Z)")
@@ -35,7 +35,7 @@ FLAT = re.compile(
     r"|imposedAssets)\b)(\w+):",
     re.MULTILINE,
 )
-"""A key of an object that has nothing below it, before a key that no object has beside it."""
+"""A key of an object without a value, followed by a key that belongs below it."""
 
 TAG = "tag:yaml.org,2002:"
 TAGGED: dict[str, tuple[type, ...]] = {
@@ -63,7 +63,7 @@ REREAD = "check indentation, quotes and brackets here and on the line above"
 
 @dataclass(slots=True)
 class Fault(Exception):  # noqa: N818
-    """One thing wrong with a document, at a 1-based place; it never leaves this module."""
+    """One problem of a document, at a 1-based position. It is only used in this module."""
 
     line: int
     column: int
@@ -73,7 +73,7 @@ class Fault(Exception):  # noqa: N818
 
 @dataclass(slots=True)
 class Node:
-    """A scalar (content is its text), list or mapping (pairs of nodes) with its 1-based place."""
+    """A scalar (content is its text), list or mapping (pairs of nodes), with its 1-based position."""
 
     kind: str
     content: Any
@@ -86,7 +86,7 @@ class Node:
 def read_documents(
     text: str | bytes, origin: str, *, kubernetes: bool = False
 ) -> tuple[list[SourceDocument], list[SyntaxProblem]]:
-    """All readable documents of a YAML or JSON text, and what is wrong with the others.
+    """Return all readable documents of a YAML or JSON text, and the problems of the others.
 
     Unquoted scalars mean what JSON says; with `kubernetes`, what kubectl makes of them. Never
     raises: a faulty document is left out with its problems, its neighbours are kept.
@@ -111,27 +111,27 @@ def read_documents(
 
 
 def lines_of(text: str | bytes) -> list[str]:
-    """The lines of a text, as far as it can be decoded."""
+    """Return the lines of a text, as far as it can be decoded."""
     decoded = text if isinstance(text, str) else text.decode("utf-8", "replace")
     return re.split(BREAK, decoded)
 
 
 def fix_of(fault: Fault, lines: Sequence[str]) -> str:
-    """What to do about a fault; a template has no other remedy than to be rendered."""
+    """Return the fix of a problem. A template must be rendered first."""
     near = lines[max(0, fault.line - 3) : fault.line]
     return RENDER if any(map(TEMPLATE.match, near)) else fault.fix
 
 
 def _outcomes(text: str | bytes) -> Iterator[Node | Fault]:
-    """Each document's root, or why it cannot be read."""
+    """Return each document's root, or why it cannot be read."""
     try:
-        decoded = _decoded(text)
+        decoded = _decode(text)
     except Fault as fault:
         yield fault
         return
     left = MAX_DOCUMENTS
     for chunk, line in _chunks(decoded):
-        for outcome in _composed(chunk, line):
+        for outcome in _compose(chunk, line):
             if not left:
                 yield Fault(line + 1, 1, f"more than {MAX_DOCUMENTS} documents", "split the file")
                 return
@@ -139,7 +139,7 @@ def _outcomes(text: str | bytes) -> Iterator[Node | Fault]:
             yield outcome
 
 
-def _decoded(text: str | bytes) -> str:
+def _decode(text: str | bytes) -> str:
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     try:
@@ -150,13 +150,13 @@ def _decoded(text: str | bytes) -> str:
 
 
 def _place(before: str) -> tuple[int, int]:
-    """Line and column of what follows `before`."""
+    """Return line and column of the character after `before`."""
     lines = re.split(BREAK, before)
     return len(lines), len(lines[-1]) + 1
 
 
 def _chunks(text: str) -> Iterator[tuple[str, int]]:
-    """Parts of `text` that can be parsed alone, with the number of lines before each.
+    """Split `text` into chunks that can be parsed alone, with the number of lines before each.
 
     Every `---` begins one, so that a fault in one document does not hide the next; directives
     (%YAML) stay with the `---` that they belong to.
@@ -183,8 +183,8 @@ def _only_directives(gap: str) -> bool:
     return bool(lines) and all(line[0] == "%" for line in lines)
 
 
-def _composed(chunk: str, line: int) -> Iterator[Node | Fault]:
-    """The documents of a chunk that has `line` lines before it; a fault ends the chunk."""
+def _compose(chunk: str, line: int) -> Iterator[Node | Fault]:
+    """Return the documents of a chunk with `line` lines before it. A problem ends the chunk."""
     if found := UNREADABLE.search(chunk):
         down, column = _place(chunk[: found.start()])
         character = f"U+{ord(found[0]):04X}"
@@ -203,15 +203,15 @@ def _composed(chunk: str, line: int) -> Iterator[Node | Fault]:
     except Fault as fault:
         yield fault
     except yaml.YAMLError as error:
-        yield _explained(error, line)
+        yield _explain(error, line)
     except (ValueError, RecursionError, UnicodeError) as error:
         yield Fault(line + 1, 1, f"the text could not be read ({error})", REREAD)
 
 
 def _without_indentation(chunk: str, line: int) -> Fault | None:
-    """What to do with an object that has lost all indentation, as a web page may print it.
+    """Return the fix for an object without indentation, as some web pages show it.
 
-    Such a text may even be YAML, of something else than what was meant.
+    Such a text can even be valid YAML with another meaning.
     """
     found = FLAT.search(chunk)
     if found is None or INDENTED.search(chunk):
@@ -226,7 +226,7 @@ def _without_indentation(chunk: str, line: int) -> Fault | None:
 
 
 def _with_joined_surrogates(chunk: str) -> str:
-    """JSON writes characters beyond U+FFFF as two escapes, which YAML does not know."""
+    """Join the two escapes that JSON uses for characters above U+FFFF. YAML does not have them."""
     if "\\ud" not in chunk and "\\uD" not in chunk:
         return chunk
 
@@ -239,15 +239,17 @@ def _with_joined_surrogates(chunk: str) -> str:
     return PAIR_OF_ESCAPES.sub(join, chunk)
 
 
-def _explained(error: yaml.YAMLError, line: int) -> Fault:
-    marks = ["problem_mark", "context_mark"]
-    message = str(getattr(error, "problem", None) or error).split("\n", 1)[0]
-    if "expected ':'" in message:
-        marks.reverse()  # the key without its colon is where the scanner began, not where it ended
-    mark = next(filter(None, (getattr(error, each, None) for each in marks)), None)
-    if context := getattr(error, "context", None):
-        message = f"{message} ({context})"
-    fix = next((fix for part, fix in FIXES if part in message), REREAD)
+def _explain(error: yaml.YAMLError, line: int) -> Fault:
+    message, marks = str(error).split("\n", 1)[0], []
+    if isinstance(error, yaml.MarkedYAMLError):
+        message = str(error.problem or error).split("\n", 1)[0]
+        marks = [error.problem_mark, error.context_mark]
+        if "expected ':'" in message:
+            marks.reverse()  # the key without its colon is where the scanner began
+        if error.context:
+            message = f"{message} ({error.context})"
+    mark = next(filter(None, marks), None)
+    fix = next((fix for text, fix in FIXES if text in message), REREAD)
     if mark is None:
         return Fault(line + 1, 1, message, fix)
     return Fault(line + mark.line + 1, mark.column + 1, message, fix)
@@ -258,7 +260,7 @@ def _is_empty(node: Node) -> bool:
 
 
 class Composer:
-    """Builds nodes from PyYAML's events, iteratively: no nesting can exhaust the stack.
+    """Builds nodes from PyYAML's events without recursion, so that nesting cannot exhaust the stack.
 
     PyYAML's own composers recurse once per level, the C one without any check.
     """
@@ -271,7 +273,7 @@ class Composer:
         self.root: Node | None = None
 
     def documents(self, text: str) -> Iterator[Node]:
-        """The root of every document in `text`; raises Fault or yaml.YAMLError."""
+        """Return the root of every document in `text`. Raises Fault or yaml.YAMLError."""
         event: Any
         for event in yaml.parse(text, Loader=LOADER):
             kind = type(event)
@@ -285,7 +287,7 @@ class Composer:
                 self.open.pop()
                 self.keys.pop()
             elif kind is yaml.AliasEvent:
-                self._place(self._aliased(event))
+                self._place(self._resolve_alias(event))
             elif kind is yaml.DocumentEndEvent and self.root is not None:
                 yield self.root
                 self.root = None
@@ -309,11 +311,11 @@ class Composer:
             self.anchors[event.anchor] = node
         self._place(node)
 
-    def _aliased(self, event: Any) -> Node:
+    def _resolve_alias(self, event: Any) -> Node:
         line, column = self.line + event.start_mark.line + 1, event.start_mark.column + 1
         node = self.anchors.get(event.anchor)
         if node is None:
-            # Its name is told nowhere: it may be a value of env that was meant to be text.
+            # The message does not show the name: it can be a value of env that lacks quotes.
             message = "an alias (a word after *) without an anchor"
             raise Fault(line, column, message, "define the anchor with & above, or quote the value")
         if any(node is parent for parent in self.open):
@@ -334,7 +336,7 @@ class Composer:
 
 @dataclass(slots=True)
 class Builder:
-    """Turns nodes into data; aliases and merge keys are expanded within fixed limits."""
+    """Converts nodes to data. Aliases and merge keys are expanded within fixed limits."""
 
     resolve: Callable[[str], Scalar]
     positions: dict[Path, tuple[int, int]] = field(default_factory=dict)
@@ -343,7 +345,7 @@ class Builder:
     nodes: int = 0
 
     def read(self, root: Node) -> Any:
-        """The data of a document; meaningless when `faults` is not empty afterwards."""
+        """Return the data of a document. It is incomplete if `faults` is not empty afterwards."""
         self.positions[()] = (root.line, root.column)
         try:
             return self._value(root, (), 0)
@@ -381,7 +383,7 @@ class Builder:
         return data
 
     def _entries(self, node: Node, depth: int) -> dict[str, tuple[Node, Node]]:
-        """The entries of a mapping by name, with what merge keys bring in."""
+        """Return the entries of a mapping by name, including those of merge keys."""
         if depth >= MAX_DEPTH:
             raise _too_deep(node)
         own: dict[str, tuple[Node, Node]] = {}
@@ -392,9 +394,9 @@ class Builder:
                 if merge_seen:
                     self._fault(key, "the key << is there twice", "write << once, with a list")
                 merge_seen = True
-                merged = self._merged(value, depth)
+                merged = self._merge_keys(value, depth)
                 if self.resolve is source.resolve_as_kubectl:
-                    # kubectl lets a merge override the keys above it.
+                    # In kubectl a merge overrides the keys above it.
                     for name in merged.keys() & own.keys():
                         del own[name]
                 continue
@@ -406,7 +408,7 @@ class Builder:
             own[name] = (key, value)
         return {**merged, **own} if merged else own
 
-    def _merged(self, value: Node, depth: int) -> dict[str, tuple[Node, Node]]:
+    def _merge_keys(self, value: Node, depth: int) -> dict[str, tuple[Node, Node]]:
         value = _target(value)
         sources = value.content if value.kind == "list" else [value]
         merged: dict[str, tuple[Node, Node]] = {}
@@ -421,7 +423,7 @@ class Builder:
         return merged
 
     def _name(self, key: Node) -> str:
-        """The name of a key: its text as written, or what kubectl makes of it."""
+        """Return the name of a key: its source text, or kubectl's conversion."""
         key = _target(key)
         if key.kind != "scalar":
             self._fault(key, "a key is a list or a mapping", "use text as key")
@@ -429,7 +431,7 @@ class Builder:
         text = str(key.content)
         if self.resolve is source.resolve or not key.plain:
             return text
-        value = self._resolved(key, text)
+        value = self._resolve_scalar(key, text)
         if isinstance(value, bool):
             return "true" if value else "false"
         if value is None or isinstance(value, float) or (isinstance(value, int) and _exotic(text)):
@@ -440,26 +442,26 @@ class Builder:
     def _scalar(self, node: Node, path: Path) -> Scalar:
         text: str = node.content
         if node.plain:
-            value = self._resolved(node, text)
+            value = self._resolve_scalar(node, text)
             if source.reads_differently(text, value):
                 self.texts[path] = text
             return value
         if node.tag is None or node.tag in ("!", TAG + "str", TAG + "timestamp"):
             return text
-        return self._tagged(node, text)
+        return self._read_tagged(node, text)
 
-    def _tagged(self, node: Node, text: str) -> Scalar:
-        """A scalar with an explicit tag, such as !!int "5"."""
+    def _read_tagged(self, node: Node, text: str) -> Scalar:
+        """Read a scalar with an explicit tag, such as !!int "5"."""
         kind = (node.tag or "").removeprefix(TAG)
         if kind not in TAGGED:
             self._refuse_tag(node)
             return text
-        value = self._resolved(node, text)
+        value = self._resolve_scalar(node, text)
         if type(value) not in TAGGED[kind]:
             self._fault(node, f"the value is not of type !!{kind}", "remove the tag")
         return value
 
-    def _resolved(self, node: Node, text: str) -> Scalar:
+    def _resolve_scalar(self, node: Node, text: str) -> Scalar:
         try:
             return self.resolve(text)
         except ValueError as error:
@@ -486,13 +488,13 @@ class Builder:
 
 
 def _target(node: Node) -> Node:
-    """What an alias stands for; other nodes stand for themselves."""
+    """Return the node that an alias refers to, or the node itself."""
     target: Node = node.content if node.kind == "alias" else node
     return target
 
 
 def _exotic(text: str) -> bool:
-    """Whether a whole number is written as a float, whose key text kubectl changes."""
+    """Whether a key is a whole number written as a float. kubectl changes the text of such keys."""
     return bool(re.search(r"[.eE]", text)) and not re.match(r"[+-]?0[xX]", text)
 
 

@@ -1,4 +1,4 @@
-"""Drafts the places of workload-level fields, and what the schema itself fills in or forbids."""
+"""Drafts the paths of workload-level fields, and the schema's defaults and immutable fields."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NAMES = {
     "launcherCreationPolicy": ("mpiLauncherCreationPolicy", "string"),
     "startupPolicy": ("startupPolicy", "string"),
 }
-"""Properties whose name and type say which field of the catalogue they are."""
+"""Properties whose name and type match a field of the catalogue."""
 ELASTIC = "elasticPolicy"
 PRIORITY = ("priorityClassName", "priorityClass")
 FIXED = re.compile(r"\s*(?:self\s*==\s*oldSelf|oldSelf\s*==\s*self)\s*")
 NOT_FIELDS = frozenset({"volumes", "env", "envFrom", "ephemeralContainers"})
-"""Parts of a pod whose defaults no field of the catalogue reads."""
+"""Members of a pod whose defaults no field of the catalogue reads."""
 
 
 @dataclass(slots=True)
@@ -38,11 +38,11 @@ class Kind:
     pods: list[Pods]
 
     def around(self) -> set[Steps]:
-        """The objects that the components' places lie in."""
+        """The objects around the components' paths."""
         return {each.steps[:depth] for each in self.pods for depth in range(1, len(each.steps) + 1)}
 
     def candidates(self) -> Iterator[tuple[Steps, Schema]]:
-        """Properties of objects around the pods, and of policies beside them."""
+        """Properties of objects around the pods, and of the policies next to them."""
         around = self.around()
         for steps, node in outside(self.schema):
             parent = steps[:-1]
@@ -52,7 +52,7 @@ class Kind:
 
 
 def fields(kind: Kind) -> dict[str, list[Steps]]:
-    """The places of workload-level fields by name, outermost first."""
+    """Return the paths of workload-level fields by name, outermost first."""
     found: dict[str, list[Steps]] = {}
     for steps, node in kind.candidates():
         name, sort = NAMES.get(steps[-1], ("", ""))
@@ -75,7 +75,7 @@ def elastic(kind: Kind) -> list[Steps]:
 
 
 def restart_policies(kind: Kind) -> list[Steps]:
-    """The restart policies of the pods, and those that a replica specification puts over them."""
+    """Return the restart policies of the pods, and those of replica specifications."""
     found: list[Steps] = []
     for each in kind.pods:
         beside = (*each.steps[:-1], "restartPolicy")
@@ -89,7 +89,7 @@ def restart_policies(kind: Kind) -> list[Steps]:
 
 
 def switches(kind: Kind) -> list[Steps]:
-    """What suspends the workload."""
+    """Return the path that suspends the workload."""
     return [
         steps
         for steps, node in kind.candidates()
@@ -98,7 +98,7 @@ def switches(kind: Kind) -> list[Steps]:
 
 
 def priority_places(kind: Kind) -> list[Steps]:
-    """Priority classes outside the pods."""
+    """Return priority classes outside the pods."""
     pieces = {
         (*each.steps, name) for each in kind.pods if each.form == "pieces" for name in PRIORITY
     }
@@ -113,7 +113,7 @@ def priority_places(kind: Kind) -> list[Steps]:
 
 
 def claim_templates(kind: Kind) -> list[Steps]:
-    """Claims that the workload brings along."""
+    """Return claim templates of the workload."""
     return [
         (*steps, "[]")
         for steps, node in kind.candidates()
@@ -122,13 +122,13 @@ def claim_templates(kind: Kind) -> list[Steps]:
 
 
 def immutable(kind: Kind) -> list[Steps]:
-    """Places that the schema's own rules fix."""
+    """Return paths that the schema's rules make immutable."""
     found = [steps for steps, node in outside(kind.schema) if is_fixed(node)]
     return list(dict.fromkeys(found))
 
 
 def is_fixed(node: Schema) -> bool:
-    """Whether a rule of the schema says that the value stays as it is."""
+    """Whether a rule of the schema makes the value immutable."""
     rules = node.get("x-kubernetes-validations")
     return isinstance(rules, list) and any(
         isinstance(rule, dict) and FIXED.fullmatch(str(rule.get("rule", ""))) for rule in rules
@@ -136,7 +136,7 @@ def is_fixed(node: Schema) -> bool:
 
 
 def shadow_defaults(kind: Kind, used: list[Steps]) -> list[tuple[Steps, Any]]:
-    """What the schema fills in at the places that fields are read from."""
+    """Return the schema's defaults at the paths of fields."""
     found = {steps: node_at(kind.schema, steps).get("default") for steps in used}
     for each in kind.pods:
         if each.form != "pieces":  # around pieces there may be anything
@@ -147,7 +147,7 @@ def shadow_defaults(kind: Kind, used: list[Steps]) -> list[tuple[Steps, Any]]:
 
 
 def pod_defaults(schema: Schema, steps: Steps) -> Iterator[tuple[Steps, Any]]:
-    """The defaults inside a pod, in what the catalogue has fields for."""
+    """Return the defaults inside a pod that fields of the catalogue read."""
     for step, node in below(schema):
         if step in NOT_FIELDS or not isinstance(node, dict):
             continue

@@ -1,4 +1,4 @@
-"""Drafts the parts of a pod that a kind states one by one, as far as names and types tell."""
+"""Drafts the fragments of a pod, for kinds without a pod template, by names and types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from webhook.interface.crd_schema import Schema, Spot, Steps, expression, image_
 from webhook.interface.schema_places import EACH_ITEM, properties
 
 FIRST = ".spec.containers[0]"
-CONTAINER_PIECES = {
+CONTAINER_FRAGMENTS = {
     "command": "array",
     "args": "array",
     "env": "array",
@@ -20,7 +20,7 @@ CONTAINER_PIECES = {
     "workingDir": "string",
     "lifecycle": "object",
 }
-POD_PIECES = {
+POD_FRAGMENTS = {
     "nodeSelector": "object",
     "tolerations": "array",
     "affinity": "object",
@@ -50,8 +50,8 @@ FRAGMENTS = {
 }
 
 
-def pieces_of(component: str, spot: Spot) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """The fragments for the interface, and all parts for the profile."""
+def draft_fragments(component: str, spot: Spot) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Return the fragments for the interface, and all podParts for the profile."""
     key = image_key(spot.node) or "image"
     fragments = {"imagePath": expression((*spot.steps, key))}
     for name, fragment in FRAGMENTS.items():
@@ -60,7 +60,7 @@ def pieces_of(component: str, spot: Spot) -> tuple[dict[str, str], list[dict[str
     rows = image_rows(spot, key)
     rows += [
         (f"{FIRST}.{name}", (name,), "same")
-        for name, sort in CONTAINER_PIECES.items()
+        for name, sort in CONTAINER_FRAGMENTS.items()
         if has(spot.node, name, sort)
     ]
     rows += [(f"{FIRST}.{name}", place, "same") for name, place in probes(spot.node)]
@@ -73,7 +73,7 @@ Row = tuple[str, Steps, str]
 
 
 def image_rows(spot: Spot, key: str) -> list[Row]:
-    """The image, whole or in parts, with what an image in parts holds beside."""
+    """Return the image, as one text or in several members, with the other members of the image."""
     image = node_at(spot.node, (key,))
     if not properties(image):
         return [(f"{FIRST}.image", (key,), "same")]
@@ -86,7 +86,7 @@ def image_rows(spot: Spot, key: str) -> list[Row]:
 
 
 def pod_rows(node: Schema) -> list[Row]:
-    """What stands beside the container and is the pod's."""
+    """Return members of the pod that are next to the container."""
     rows: list[Row] = [
         (f".metadata.{name}", (name,), "same")
         for name in ("labels", "annotations")
@@ -94,7 +94,7 @@ def pod_rows(node: Schema) -> list[Row]:
     ]
     rows += [
         (f".spec.{name}", (name,), "same")
-        for name, sort in POD_PIECES.items()
+        for name, sort in POD_FRAGMENTS.items()
         if has(node, name, sort)
     ]
     if has(node, "imagePullSecrets", "array"):
@@ -109,13 +109,13 @@ def pod_rows(node: Schema) -> list[Row]:
 
 
 def secrets(node: Schema, key: str, place: Steps) -> Row:
-    """The secrets for pulling images, as names or as references."""
+    """Return the image pull secrets, as names or as references."""
     names = node_at(node, (key, EACH_ITEM)).get("type") == "string"
     return (".spec.imagePullSecrets", place, "names" if names else "same")
 
 
 def probes(node: Schema) -> list[tuple[str, Steps]]:
-    """The probes, which some kinds wrap together with a switch."""
+    """Return the probes. Some kinds wrap each with a switch."""
     found: list[tuple[str, Steps]] = []
     for name in PROBES:
         inside = properties(node_at(node, (name,)))
@@ -127,11 +127,11 @@ def probes(node: Schema) -> list[tuple[str, Steps]]:
 
 
 def has(node: Schema, name: str, sort: str) -> bool:
-    """Whether an object has a property of that JSON type."""
+    """Whether an object has a property of this JSON type."""
     return node_at(node, (name,)).get("type") == sort
 
 
 def row(component: str, pod: str, place: Steps, form: str) -> dict[str, Any]:
-    """One row of podParts."""
+    """Return one row of podParts."""
     made = {"component": component, "pod": pod, "place": expression(place)}
     return made if form == "same" else {**made, "form": form}

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.drafting import fields as infer_fields
-from webhook.drafting import text as infer_text
+from webhook.drafting.fields import Kind, switches
 from webhook.drafting.pods import Places, places
 from webhook.drafting.profile import profile_spec
 from webhook.drafting.replicas import Scaling, scaling
 from webhook.drafting.status import status
+from webhook.drafting.text import text_of
 from webhook.interface.crd_schema import Schema, expression, ids_of
 from webhook.objects.path import Path
 
@@ -24,25 +24,25 @@ ROOT: Path = ("spec", "structureDefinition", "rootComponent")
 
 
 class NotACrdError(ValueError):
-    """The document is no CustomResourceDefinition whose schema can be read."""
+    """The document is not a CustomResourceDefinition with a readable schema."""
 
 
 @dataclass(slots=True)
 class Document:
-    """One drafted document with comments by place; () is the head."""
+    """One drafted document with comments by path. () is the head."""
 
     data: dict[str, Any]
     notes: dict[Path, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The document as YAML."""
-        return infer_text.text_of(self.data, self.notes)
+        """Return the document as YAML."""
+        return text_of(self.data, self.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is drafted for a kind: interfaces, one per layout, and the profile; none without pods."""
+    """The draft for a kind: an interface per layout, and the profile. Empty without pods."""
 
     group: str
     kind: str
@@ -50,13 +50,13 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """All documents as one YAML stream."""
+        """Return all documents as one YAML stream."""
         return "---\n".join(each.text for each in self.documents)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One served version of a CRD: its name, its schema, and the rest of what is said of it."""
+    """One served version of a CRD: name, schema, subresources and printer columns."""
 
     name: str
     schema: Schema
@@ -66,7 +66,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the CRD calls the kind."""
+    """The names of the kind in the CRD."""
 
     group: str
     kind: str
@@ -79,9 +79,9 @@ class Names:
 
 
 def infer(crd: Any) -> Draft:
-    """The draft for a CRD (apiextensions.k8s.io/v1) as decoded data; raises NotACrdError."""
+    """Return the draft for a decoded CRD (apiextensions.k8s.io/v1). Raises NotACrdError."""
     names, versions = read(crd)
-    made = [(version, *drafted(names, version)) for version in versions]
+    made = [(version, *draft_definition(names, version)) for version in versions]
     made = [each for each in made if each[1] is not None]
     if not made:
         return Draft(names.group, names.kind, ())
@@ -107,7 +107,7 @@ def infer(crd: Any) -> Draft:
 
 
 def read(crd: Any) -> tuple[Names, list[Version]]:
-    """The names and the served versions, the stored one first."""
+    """Return the names and the served versions, the stored one first."""
     if not isinstance(crd, dict) or crd.get("kind") != "CustomResourceDefinition":
         raise NotACrdError("not a CustomResourceDefinition")
     spec = crd.get("spec")
@@ -132,7 +132,7 @@ def read(crd: Any) -> tuple[Names, list[Version]]:
 
 
 def version_of(body: Mapping[str, Any]) -> Version | None:
-    """One version, None without a schema."""
+    """Return one version, None without a schema."""
     schema = body.get("schema")
     schema = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
     subresources = body.get("subresources")
@@ -143,14 +143,14 @@ def version_of(body: Mapping[str, Any]) -> Version | None:
 
 
 def layout(document: Document) -> Any:
-    """An interface without what differs between versions of one layout."""
+    """Return an interface without the values that differ between versions of one layout."""
     structure = document.data["spec"]["structureDefinition"]
     root = {key: each for key, each in structure["rootComponent"].items() if key != "kind"}
     return root, structure.get("childComponents")
 
 
 def differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """What perVersion must say of another version's profile."""
+    """Return the perVersion entry of another version's profile."""
     changed: dict[str, Any] = {}
     for key in {**first, **other}:
         before, after = first.get(key), other.get(key)
@@ -169,8 +169,8 @@ def differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str,
     return changed
 
 
-def drafted(names: Names, version: Version) -> tuple[Document | None, Document]:
-    """The interface, None for a kind without pods, and the profile of one version."""
+def draft_definition(names: Names, version: Version) -> tuple[Document | None, Document]:
+    """Return the interface, None for a kind without pods, and the profile of one version."""
     found = places(version.schema)
     empty = Document({})
     if not found.pods and not found.open:
@@ -178,7 +178,7 @@ def drafted(names: Names, version: Version) -> tuple[Document | None, Document]:
     scales = {
         each.name: scaling(version.schema, each.steps, found.above(each)) for each in found.pods
     }
-    kind = infer_fields.Kind(version.schema, found.pods)
+    kind = Kind(version.schema, found.pods)
     interface = interface_of(names, version, found, scales, kind)
     spec, notes = profile_spec(kind, found, scales, version.scale)
     head = {"group": names.group, "kind": names.kind, "versions": [version.name]}
@@ -199,17 +199,17 @@ def interface_of(
     version: Version,
     found: Places,
     scales: Mapping[str, Scaling],
-    kind: infer_fields.Kind,
+    kind: Kind,
 ) -> Document:
-    """The resource interface of one version."""
-    definition, told = status(version.schema, version.columns)
+    """Return the resource interface of one version."""
+    definition, comments = status(version.schema, version.columns)
     root: dict[str, Any] = {
         "name": root_name(names, found),
         "kind": {"group": names.group, "version": version.name, "kind": names.kind},
         "statusDefinition": definition,
     }
-    document = Document({}, {(*ROOT, "statusDefinition", *at): text for at, text in told})
-    if suspends := infer_fields.switches(kind):
+    document = Document({}, {(*ROOT, "statusDefinition", *at): text for at, text in comments})
+    if suspends := switches(kind):
         path = expression(suspends[0])
         root["suspendDefinition"] = {
             "suspendActions": [{"path": path, "value": "true"}],
@@ -242,7 +242,7 @@ def interface_of(
 
 
 def root_name(names: Names, found: Places) -> str:
-    """A name for the root that no component has."""
+    """Return a name for the root that no component has."""
     name = names.kind.lower()
     taken = {each.name for each in found.pods}
     return name if name not in taken else f"{name}-root"
@@ -256,7 +256,7 @@ def component(
     scales: Mapping[str, Scaling],
     index: int,
 ) -> tuple[dict[str, Any], dict[Path, str]]:
-    """One child component and comments on its places."""
+    """Return one child component, and comments by path."""
     pods = found.pods[index]
     made: dict[str, Any] = {"name": pods.name, "ownerRef": root, "specDefinition": pods.paths}
     notes: dict[Path, str] = {}

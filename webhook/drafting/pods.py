@@ -1,4 +1,4 @@
-"""Drafts the components of a kind: which places of its schema are pods, and what belongs to which."""
+"""Drafts the components of a kind: the paths of pods in its schema, and containers outside them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from webhook.drafting.fragments import pieces_of, row
+from webhook.drafting.fragments import draft_fragments, row
 from webhook.interface.crd_schema import (
     EACH,
     Schema,
@@ -26,7 +26,7 @@ MASTERS = ("head", "master", "launcher", "driver", "chief", "submitter")
 
 
 class Extra(NamedTuple):
-    """A container outside a component's pods that runs in them: its place, its row, why."""
+    """A container outside a component's pods that runs in them: its path, its row, and the reason."""
 
     steps: Steps
     row: dict[str, Any]
@@ -35,9 +35,9 @@ class Extra(NamedTuple):
 
 @dataclass(slots=True)
 class Pods:
-    """One drafted component: its place, its form, and what is beside the place in its pods.
+    """One drafted component: its path, its form, and other members of its pods.
 
-    `paths` is the body of specDefinition; `parts` and `extras` are for the profile.
+    `paths` is the body of specDefinition; `fragments` and `extras` are for the profile.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Pods:
     form: str
     paths: dict[str, Any]
     why: str
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    fragments: list[dict[str, Any]] = field(default_factory=list)
     extras: list[Extra] = field(default_factory=list)
 
     @property
     def role(self) -> str:
-        """The role that the name suggests."""
+        """Return the role that the name suggests."""
         if "leader" in self.name:
             return "leader"
         return "master" if any(word in self.name for word in MASTERS) else "worker"
@@ -59,20 +59,20 @@ class Pods:
 
 @dataclass(slots=True)
 class Places:
-    """What a schema offers: components, and subtrees that it leaves open."""
+    """The pods in a schema: components, and subtrees that the schema leaves open."""
 
     pods: list[Pods]
     open: list[Steps]
 
     def above(self, pods: Pods) -> int:
-        """How many steps lead to the pod in pieces that this one stands in; 0 outside of any."""
+        """Return the number of steps to the pod in fragments around this one, 0 if there is none."""
         around = [each for each in self.pods if each.form == "pieces"]
         depths = [len(each.steps) for each in around if is_inside(pods.steps, each.steps)]
         return max(depths, default=0)
 
 
 def why_pod(spot: Spot) -> str:
-    """Why a place was taken for a pod, and what to do where it may well be none."""
+    """Return why a path is drafted as a pod, and what to do if it is not one."""
     if spot.what == "pod template" or not set(properties(spot.node)) <= LISTS:
         return f"the schema has a {spot.what} here"
     return (
@@ -83,9 +83,9 @@ def why_pod(spot: Spot) -> str:
 
 
 def places(schema: Schema) -> Places:
-    """Every place of the schema as a component, a container of one, or an open subtree."""
+    """Draft every path of the schema as a component, a container of one, or an open subtree."""
     found = spots(schema)
-    made = Maker(schema)
+    made = ComponentBuilder(schema)
     for spot in found:
         if spot.what in {"pod template", "pod spec"}:
             made.add_pod(spot)
@@ -98,15 +98,15 @@ def places(schema: Schema) -> Places:
     return Places(made.pods, [spot.steps for spot in found if spot.what == "open"])
 
 
-class Maker:
-    """Makes components of places, each with a name of its own."""
+class ComponentBuilder:
+    """Builds components from paths, each with a unique name."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.pods: list[Pods] = []
 
     def add_pod(self, spot: Spot) -> None:
-        """A component for a pod template or a pod spec."""
+        """Add a component for a pod template or a pod spec."""
         if spot.what == "pod template":
             paths = {"podTemplateSpecPath": expression(spot.steps)}
         else:
@@ -116,7 +116,7 @@ class Maker:
         self.add(spot, spot.what, paths, why_pod(spot))
 
     def metadata_of(self, spot: Spot) -> Steps | None:
-        """Where the metadata of a pod spec's pods are: in it, or beside it."""
+        """Return the path of the metadata of a pod spec: inside it, or next to it."""
         if {"labels", "annotations"} & set(properties(spot.node)):
             return spot.steps
         parent = spot.steps[:-1]
@@ -124,11 +124,11 @@ class Maker:
         return (*parent, "metadata") if parent and beside.get("type") == "object" else None
 
     def add_container(self, spot: Spot) -> None:
-        """A container of a known pod, or one that is a pod of its own."""
+        """Add a container to a known pod, or as a pod of its own."""
         if (holder := self.listed_in(spot)) is not None:
             key = spot.steps[-2]
             pod = ".spec.initContainers" if "init" in key.casefold() else ".spec.containers"
-            holder.parts.append(row(holder.name, pod, spot.steps[:-1], "containers"))
+            holder.fragments.append(row(holder.name, pod, spot.steps[:-1], "containers"))
         elif spot.what == "container" and (owner := self.owner_of(spot)) is not None:
             within, why = owner
             extra: dict[str, Any] = {"component": within.name, "place": expression(spot.steps)}
@@ -140,17 +140,17 @@ class Maker:
             self.add_alone(spot)
 
     def add_alone(self, spot: Spot) -> None:
-        """A component whose pods the schema states as a container or piece by piece."""
+        """Add a component whose pods are a container or fragments in the schema."""
         if spot.what == "container" and is_whole_container(spot.node):
             paths = {"containerPath": expression(spot.steps)}
             made = self.add(spot, "container", {}, "a container that is in no pod")
         else:
             made = self.add(spot, "pieces", {}, "an image beside other keys of a container")
-            paths, made.parts = pieces_of(made.name, spot)
+            paths, made.fragments = draft_fragments(made.name, spot)
         made.paths = {"fragmentedPodSpecDefinition": paths}
 
     def listed_in(self, spot: Spot) -> Pods | None:
-        """The component in pieces whose list of further containers this is."""
+        """Return the component in fragments that this list of additional containers belongs to."""
         if len(spot.steps) < 2 or spot.steps[-1] not in EACH:
             return None
         around = [
@@ -163,7 +163,7 @@ class Maker:
         return max(around, key=lambda each: len(each.steps), default=None)
 
     def owner_of(self, spot: Spot) -> tuple[Pods, str] | None:
-        """The pod that a container runs in: the one around it, or one that must stand beside it."""
+        """Return the pod of a container: the one around it, or a required one next to it."""
         whole = [each for each in self.pods if each.form in {"pod template", "pod spec"}]
         around = [each for each in whole if is_inside(spot.steps, each.steps)]
         if around:
@@ -178,7 +178,7 @@ class Maker:
         )
 
     def comes_with(self, pod: Steps, steps: Steps) -> bool:
-        """Whether the pod must be there when something is at `steps`."""
+        """Whether the pod must be present if there is a value at `steps`."""
         shared = common(pod, steps)
         if EACH & {*pod[len(shared) :], *steps[len(shared) :]}:
             return False
@@ -191,13 +191,13 @@ class Maker:
         return True
 
     def add(self, spot: Spot, form: str, paths: dict[str, Any], why: str) -> Pods:
-        """A component with a name that no other has."""
+        """Add a component with a unique name."""
         made = Pods(self.name_of(spot.steps), spot.steps, spot.node, form, paths, why)
         self.pods.append(made)
         return made
 
     def name_of(self, steps: Steps) -> str:
-        """A name for the component at a place, of its last keys."""
+        """Return a name for the component at a path, from its last keys."""
         words = [word for step in steps if step not in EACH | NEUTRAL for word in [kebab(step)]]
         taken = {each.name for each in self.pods}
         for count in range(1, len(words) + 1):
@@ -210,19 +210,19 @@ class Maker:
 
 
 def kebab(step: str) -> str:
-    """A key as a part of a name: headGroupSpec becomes head."""
+    """Shorten a key for a name: headGroupSpec becomes head."""
     short = ENDINGS.sub("", step) or step
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", short).lower()
     return re.sub(r"[^a-z0-9-]+", "-", text).strip("-") or "pods"
 
 
 def is_inside(steps: Steps, holder: Steps) -> bool:
-    """Whether a place is below another one."""
+    """Whether a path is below another one."""
     return len(steps) > len(holder) and steps[: len(holder)] == holder
 
 
 def common(one: Steps, other: Steps) -> Steps:
-    """The steps that two places begin with."""
+    """Return the common first steps of two paths."""
     count = 0
     while count < min(len(one), len(other)) and one[count] == other[count]:
         count += 1
@@ -230,6 +230,6 @@ def common(one: Steps, other: Steps) -> Steps:
 
 
 def needs_own(pod: Pods) -> bool:
-    """Whether a pod spec must list containers of its own."""
+    """Whether a pod spec requires containers."""
     required = pod.node.get("required")
     return isinstance(required, list) and "containers" in required

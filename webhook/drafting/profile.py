@@ -1,12 +1,21 @@
-"""Drafts the profile of a kind: roles, fields, further containers, defaults of the schema."""
+"""Drafts the profile of a kind: roles, fields, additional containers, defaults of the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.drafting import fields as infer_fields
-from webhook.drafting.fields import Kind
+from webhook.drafting.fields import (
+    Kind,
+    claim_templates,
+    elastic,
+    fields,
+    immutable,
+    priority_places,
+    restart_policies,
+    shadow_defaults,
+    switches,
+)
 from webhook.drafting.pods import Places, Pods
 from webhook.drafting.replicas import Scaling
 from webhook.interface.crd_schema import Steps, expression, last_each, outside
@@ -21,7 +30,7 @@ JOB_FIELDS = frozenset({"backoffLimit", "autoDeletionTimeAfterCompletionSeconds"
 def profile_spec(
     kind: Kind, found: Places, scales: Mapping[str, Scaling], subresource: Any
 ) -> tuple[dict[str, Any], Notes]:
-    """The rest of a profile's spec, and comments on its places."""
+    """Return the rest of a profile's spec, and comments by path."""
     notes: Notes = {}
     used = [steps for scale in scales.values() for steps in scale.used]
     landing = field_places(kind, scales, subresource, notes, used)
@@ -36,8 +45,11 @@ def profile_spec(
     rows = [(extra.row, extra.why) for each in found.pods for extra in each.extras]
     spec["extraContainers"] = [row for row, _ in rows]
     notes.update({("extraContainers", at): why for at, (_, why) in enumerate(rows)})
-    spec["podParts"] = [row for each in found.pods for row in each.parts]
+    spec["podParts"] = [row for each in found.pods for row in each.fragments]
     notes["podParts",] = "guesses by names and types; which fragment is which path of the pod"
+    if any(row.get("form") == "containers" for row in spec["podParts"]):
+        spec["assembler"] = "nim"
+        notes["assembler",] = "it knows lists of further containers"
     spec |= rest(kind, used, notes)
     if subresource is not None:
         spec |= scale_subresource(kind, scales, subresource, notes)
@@ -61,7 +73,7 @@ def profile_spec(
 
 
 def treatment(pods: Pods, scale: Scaling, notes: Notes) -> dict[str, Any]:
-    """One component of the profile."""
+    """Return one component of the profile."""
     at: Path = ("components", pods.name)
     made: dict[str, Any] = {}
     if last_each(pods.steps) and pods.steps[last_each(pods.steps) - 1] == EACH_KEY:
@@ -70,7 +82,7 @@ def treatment(pods: Pods, scale: Scaling, notes: Notes) -> dict[str, Any]:
     else:
         made["role"] = pods.role
         notes[*at, "role"] = "a guess by the name"
-    # The operator decides what such an object has no place for.
+    # The operator decides the values that such an object does not have.
     made["children"] = "derived" if pods.form in {"pod template", "pod spec"} else "merged"
     if made["children"] == "derived":
         notes[*at, "children"] = "write merged if the operator fills in more than names and labels"
@@ -80,7 +92,7 @@ def treatment(pods: Pods, scale: Scaling, notes: Notes) -> dict[str, Any]:
 
 
 def workload_type(kind: Kind, landing: Mapping[str, Any]) -> str | None:
-    """What sort of workload it is; None where nothing tells."""
+    """Return the workload type, None if unknown."""
     several = len(kind.pods) > 1 or any(last_each(each.steps) for each in kind.pods)
     if JOB_FIELDS & set(landing):
         return "distributed" if several else "training"
@@ -94,21 +106,21 @@ def field_places(
     notes: Notes,
     used: list[Steps],
 ) -> dict[str, Any]:
-    """The fields of the profile; what they read is added to `used`."""
+    """Return the fields of the profile. Their paths are added to `used`."""
     made: dict[str, Any] = {}
-    for name, places in infer_fields.fields(kind).items():
+    for name, places in fields(kind).items():
         made[name] = with_write(places, places[-1:])
         notes["fields", name] = "a guess by name and type"
         used += places
-    if policies := infer_fields.restart_policies(kind):
+    if policies := restart_policies(kind):
         made["restartPolicy"] = restart_field(kind, policies)
         notes["fields", "restartPolicy"] = "add `allows` when the kind takes some values only"
         used += policies
-    for steps in infer_fields.elastic(kind):
+    for steps in elastic(kind):
         made[steps[-1]] = {"places": [expression(steps)], "onlyWith": expression(steps[:-1])}
         notes["fields", steps[-1]] = "a default never creates the policy around it"
         used.append(steps)
-    used += infer_fields.switches(kind)
+    used += switches(kind)
     many = [each.name for each in kind.pods if last_each(each.steps) and scales[each.name].paths]
     if len(many) == 1:
         made["numWorkers"] = {"scaleOf": {"component": many[0]}}
@@ -119,7 +131,7 @@ def field_places(
 
 
 def with_write(places: list[Steps], write: list[Steps]) -> dict[str, Any]:
-    """Places, and which of them a default goes to where there are several."""
+    """Return paths, and the one for defaults if there are several."""
     made: dict[str, Any] = {"places": [expression(each) for each in places]}
     if len(places) > 1:
         made["write"] = [expression(each) for each in write]
@@ -127,7 +139,7 @@ def with_write(places: list[Steps], write: list[Steps]) -> dict[str, Any]:
 
 
 def restart_field(kind: Kind, places: list[Steps]) -> dict[str, Any]:
-    """Restart policies: one that stands beside a template hides the template's."""
+    """Return restart policies. One next to a template hides the template's."""
     templates = {each.steps for each in kind.pods}
     beside = [each for each in places if not any(each[: len(at)] == at for at in templates)]
     made = with_write(places, beside or places)
@@ -137,38 +149,38 @@ def restart_field(kind: Kind, places: list[Steps]) -> dict[str, Any]:
 
 
 def rest(kind: Kind, used: list[Steps], notes: Notes) -> dict[str, Any]:
-    """Second priority classes, claims, defaults and what may not change."""
+    """Return second priority classes, claims, defaults and immutable paths."""
     made: dict[str, Any] = {}
-    if second := infer_fields.priority_places(kind):
+    if second := priority_places(kind):
         made["priorityClass"] = {"secondPlaces": [expression(each) for each in second]}
         notes["priorityClass",] = "a guess by the name"
-    if claims := infer_fields.claim_templates(kind):
+    if claims := claim_templates(kind):
         made["claimTemplates"] = [expression(each) for each in claims]
     made["shadowDefaults"] = [
         {"path": expression(steps), "value": value, "by": "crd"}
-        for steps, value in infer_fields.shadow_defaults(kind, used)
+        for steps, value in shadow_defaults(kind, used)
     ]
     notes["shadowDefaults",] = "of the schema; add what the operator's own webhook fills in"
-    made["immutable"] = [{"place": expression(each)} for each in infer_fields.immutable(kind)]
+    made["immutable"] = [{"place": expression(each)} for each in immutable(kind)]
     notes["immutable",] = "by the schema's own rules; webhooks of the operator may fix more"
     return made
 
 
 def instance_of(kind: Kind, name: str, subresource: Any) -> str | None:
-    """The key of a map of components that the scale subresource names."""
+    """Return the key of a map of components that the scale subresource names."""
     steps = next(each.steps for each in kind.pods if each.name == name)
     path = subresource.get("specReplicasPath") if isinstance(subresource, dict) else None
     depth = last_each(steps)
-    parts = tuple(str(path).strip(".").split("."))
-    if path and steps[depth - 1] == EACH_KEY and parts[: depth - 1] == steps[: depth - 1]:
-        return parts[depth - 1] if len(parts) > depth else None
+    keys = tuple(str(path).strip(".").split("."))
+    if path and steps[depth - 1] == EACH_KEY and keys[: depth - 1] == steps[: depth - 1]:
+        return keys[depth - 1] if len(keys) > depth else None
     return None
 
 
 def scale_subresource(
     kind: Kind, scales: Mapping[str, Scaling], subresource: Any, notes: Notes
 ) -> dict[str, Any]:
-    """What the scale subresource sets, when a component's replicas say so."""
+    """Return what the scale subresource sets, if it has the path of a component's replicas."""
     path = subresource.get("specReplicasPath") if isinstance(subresource, dict) else None
     for each in kind.pods:
         counted = [expression(steps) for steps in scales[each.name].counts]

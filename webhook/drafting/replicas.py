@@ -1,4 +1,4 @@
-"""Drafts how many pods a component has: the numbers beside its place, as far as names tell."""
+"""Drafts the replicas of a component: the numbers next to its path, by their names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AUTOSCALING = ("elasticPolicy", "scale", "autoscaling", "scaling", "hpa")
 
 @dataclass(slots=True)
 class Scaling:
-    """The scaleDefinition of a component, what the profile adds, and the numbers' own places."""
+    """The scaleDefinition of a component, its scale in the profile, and the paths of the numbers."""
 
     paths: dict[str, str] = field(default_factory=dict)
     profile: dict[str, Any] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class Scaling:
 
 
 def scaling(schema: Schema, place: Steps, above: int = 0) -> Scaling:
-    """The replicas of the pods at a place; numbers in the outermost `above` objects are not theirs."""
+    """Return the replicas of the pods at a path. Numbers in the outermost `above` objects are skipped."""
     made = Scaling()
     made.counts = [each for each in counts(schema, place) if len(each) - 1 > above]
     depth = last_each(place)
@@ -49,9 +49,9 @@ def scaling(schema: Schema, place: Steps, above: int = 0) -> Scaling:
 
 
 def counts(schema: Schema, place: Steps) -> list[Steps]:
-    """The numbers that multiply: whole numbers of known names around a place, outermost first.
+    """Return the factors: whole numbers with known names around a path, outermost first.
 
-    Elements need a number of their own: their ids go through the same collections as it does.
+    Elements need a number of their own, because their ids iterate over the same collections.
     """
     found = [
         (*place[:depth], name)
@@ -66,7 +66,7 @@ def counts(schema: Schema, place: Steps) -> list[Steps]:
 
 
 def product(schema: Schema, found: list[Steps], depth: int) -> str:
-    """The jq that multiplies the numbers, an absent one being its default; `depth` is the element's."""
+    """Return the jq of the product. Absent numbers have their default; `depth` is the element's."""
     if len(found) == 1:
         return expression(found[0])
     outer = [each for each in found if len(each) <= depth]
@@ -82,18 +82,18 @@ def product(schema: Schema, found: list[Steps], depth: int) -> str:
 
 
 def factor(schema: Schema, steps: Steps, depth: int) -> str:
-    """One number from the element on."""
+    """Return the jq of one number, from the element."""
     return f"({expression(steps[depth:])} // {default_of(schema, steps, 1)})"
 
 
 def default_of(schema: Schema, steps: Steps, otherwise: int) -> int:
-    """The number that the schema fills in."""
+    """Return the default of a number in the schema."""
     value = node_at(schema, steps).get("default")
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
 def bound_of(schema: Schema, place: Steps, name: str, above: int) -> Steps | None:
-    """Where a bound of the replicas is: around the place or in an autoscaler beside it."""
+    """Return the path of a bound of the replicas: around the path, or in an autoscaler next to it."""
     for depth in range(len(place), above, -1):
         for steps in holders(schema, place[:depth]):
             if takes(node_at(schema, (*steps, name)), "integer"):
@@ -102,7 +102,7 @@ def bound_of(schema: Schema, place: Steps, name: str, above: int) -> Steps | Non
 
 
 def holders(schema: Schema, steps: Steps) -> list[Steps]:
-    """An object and the autoscaling objects in it, two deep."""
+    """Return an object and the autoscaling objects in it, up to two levels deep."""
     found = [steps]
     for _ in range(2):
         found += [

@@ -1,4 +1,4 @@
-"""Drafts how the status of a kind is read, as far as enumerations and printed columns tell."""
+"""Drafts the statusDefinition of a kind, from enumerations and printer columns."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ STATUS_OF = {word: status for status, words in WORDS.items() for word in words.s
 def status(
     schema: Schema, columns: Any
 ) -> tuple[dict[str, Any], list[tuple[tuple[str, ...], str]]]:
-    """The statusDefinition and comments on its places; `columns` are the CRD's printer columns."""
+    """Return the statusDefinition and comments by path. `columns` are the CRD's printer columns."""
     made: dict[str, Any] = {}
     notes: list[tuple[tuple[str, ...], str]] = []
     mappings: dict[str, list[dict[str, Any]]] = {}
     if phase := phase_of(schema):
         made["phaseDefinition"] = {"path": f".status.{phase}"}
         words = node_at(schema, ("status", phase)).get("enum")
-        told = [str(word) for word in words if word] if isinstance(words, list) else []
-        sort_in(mappings, told, lambda word: {"byPhase": word})
-        notes.append((("phaseDefinition",), phase_note(told)))
+        phases = [str(word) for word in words if word] if isinstance(words, list) else []
+        sort_in(mappings, phases, lambda word: {"byPhase": word})
+        notes.append((("phaseDefinition",), phase_note(phases)))
     if has_conditions(schema):
         made["conditionsDefinition"] = {
             "path": ".status.conditions",
@@ -51,7 +51,7 @@ def status(
 
 
 def phase_of(schema: Schema) -> str | None:
-    """The text in the status that says the phase."""
+    """Return the path of the phase in the status."""
     return next(
         (name for name in PHASES if takes(node_at(schema, ("status", name)), "string")), None
     )
@@ -64,7 +64,7 @@ def has_conditions(schema: Schema) -> bool:
 
 
 def types_in(columns: Any) -> list[str]:
-    """The condition types that the printed columns name."""
+    """Return the condition types in the printer columns."""
     paths = (
         [each.get("jsonPath") for each in columns if isinstance(each, dict)]
         if isinstance(columns, list)
@@ -75,23 +75,23 @@ def types_in(columns: Any) -> list[str]:
 
 
 def sort_in(mappings: dict[str, list[dict[str, Any]]], words: list[str], matcher: Any) -> None:
-    """Add a matcher for each word whose meaning is known."""
+    """Add a matcher for each known word."""
     for word in words:
         if meaning := STATUS_OF.get(word.casefold()):
             mappings.setdefault(meaning, []).append(matcher(word))
 
 
 def phase_note(words: list[str]) -> str:
-    """What is known of the phases."""
+    """Return the comment on the phases."""
     if not words:
         return "the schema does not list the phases: add a byPhase matcher for each below"
     strange = [word for word in words if word.casefold() not in STATUS_OF]
-    told = f"; fill in what these mean: {', '.join(strange)}" if strange else ""
-    return f"a guess by the values that the schema lists{told}"
+    task = f"; fill in what these mean: {', '.join(strange)}" if strange else ""
+    return f"a guess by the values that the schema lists{task}"
 
 
 def mapping_note(made: dict[str, Any], mappings: dict[str, Any]) -> str:
-    """What is left to say of the status."""
+    """Return the comment on the mappings."""
     if mappings:
         return "a guess by the names of phases and printed conditions; compare with the operator"
     if len(made) > 1:

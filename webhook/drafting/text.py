@@ -19,24 +19,24 @@ WORDS = frozenset(
 
 
 def text_of(document: Mapping[str, Any], notes: Mapping[Path, str]) -> str:
-    """The document; `notes` holds comments by place, () being the head."""
+    """Return the document as YAML. `notes` has comments by path; () is the head."""
     lines = [*comment(notes.get((), ""), 0), *block(document, (), notes, 0)]
     return "\n".join(lines) + "\n"
 
 
 def comment(text: str, indent: int) -> list[str]:
-    """A text as comment lines."""
+    """Return a text as comment lines."""
     pad = " " * indent
     return [f"{pad}# {line}" for line in wrap(clean(text), WIDTH - indent)]
 
 
 def clean(text: str) -> str:
-    """A text without anything that would end a comment."""
+    """Return a text without characters that would end a comment."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 
 def block(value: Any, at: Path, notes: Mapping[Path, str], indent: int) -> Iterator[str]:
-    """The lines of a map or a list."""
+    """Return the lines of a map or a list."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from comment(notes.get((*at, key), ""), indent)
@@ -48,7 +48,7 @@ def block(value: Any, at: Path, notes: Mapping[Path, str], indent: int) -> Itera
 
 
 def entry(head: str, value: Any, at: Path, notes: Mapping[Path, str], indent: int) -> Iterator[str]:
-    """One key with its value, on one line where that is short and has no comment inside."""
+    """Return one key with its value, on one line if that is short and has no comment inside."""
     flat = flow(value)
     if is_scalar(value) or (is_flat(value, at, notes) and len(head) + len(flat) <= SHORT):
         yield f"{head} {flat}"
@@ -58,7 +58,7 @@ def entry(head: str, value: Any, at: Path, notes: Mapping[Path, str], indent: in
 
 
 def item(value: Any, at: Path, notes: Mapping[Path, str], indent: int) -> Iterator[str]:
-    """One item of a list."""
+    """Return one item of a list."""
     pad = " " * indent
     flat = flow(value)
     if is_scalar(value) or (is_flat(value, at, notes) and indent + len(flat) + 2 <= SHORT):
@@ -73,12 +73,12 @@ def item(value: Any, at: Path, notes: Mapping[Path, str], indent: int) -> Iterat
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value has no members that could stand on lines of their own."""
+    """Whether a value has no members that could be on lines of their own."""
     return not isinstance(value, (Mapping, list)) or not value
 
 
 def is_flat(value: Any, at: Path, notes: Mapping[Path, str]) -> bool:
-    """Whether a value may stand on one line."""
+    """Whether a value can be on one line."""
     members = value.values() if isinstance(value, Mapping) else value
     if any(not is_scalar(each) for each in members):
         return False
@@ -86,7 +86,7 @@ def is_flat(value: Any, at: Path, notes: Mapping[Path, str]) -> bool:
 
 
 def flow(value: Any) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{scalar(key)}: {flow(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
@@ -95,7 +95,7 @@ def flow(value: Any) -> str:
 
 
 def scalar(value: Any) -> str:
-    """One value: plain where no reader takes it for something else, quoted otherwise."""
+    """Return one scalar, quoted if a YAML parser could read the plain text differently."""
     if not isinstance(value, str):
         return json.dumps(value)
     if PLAIN.fullmatch(value) and value.casefold() not in WORDS:

@@ -1,4 +1,7 @@
-"""Tells whether an update leaves a container what it was; only then does it tolerate its values."""
+"""Finds whether an update changes what a container may do.
+
+Existing violations are tolerated only in containers that stay the same.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from webhook.evaluation.state import Evaluation
 from webhook.objects.path import ABSENT, Path, read
 from webhook.pods.pod_view import Container, PodView
 
-GUARDED_PARTS = (
+GUARDED_FIELDS = (
     "image",
     "command",
     "args",
@@ -26,9 +29,12 @@ GUARDED_PARTS = (
     "tty",
     "terminationMessagePath",
 )
-"""What decides what a container does. The policy makes an init container one that stays, a command
-may be relative to the directory, a shell waits for input, and a file is mounted at the path."""
-POD_PARTS = (
+"""Fields that decide what a container does.
+
+A restart policy turns an init container into a sidecar, a command may be relative to the working
+directory, a shell waits for input, and a file is mounted at the termination message path.
+"""
+POD_FIELDS = (
     "automountServiceAccountToken",
     "dnsConfig",
     "dnsPolicy",
@@ -42,11 +48,11 @@ POD_PARTS = (
     "runtimeClassName",
     "shareProcessNamespace",
 )
-"""What every container has of its pod: an identity, namespaces, a sandbox, and what names lead to."""
+"""Fields of a pod that apply to all its containers: identity, namespaces, sandbox and name lookup."""
 ABSENT_IS_FALSE = frozenset({"hostIPC", "hostNetwork", "hostPID", "shareProcessNamespace"})
 ACCOUNT = ("serviceAccountName", "serviceAccount")
 NOT_OF_CONTAINERS = frozenset({"fsGroup", "fsGroupChangePolicy", "seLinuxChangePolicy", "sysctls"})
-"""What a pod's security context says of its volumes and of its kernel, which have other fields."""
+"""Members of a pod's security context about volumes and the kernel, which other fields cover."""
 CLAIMS: Path = ("resources", "claims")
 NAMED = re.compile(r"metadata\.(annotations|labels)\['(.+)'\]")
 """A field reference that gives a variable one annotation or label."""
@@ -57,60 +63,60 @@ COMMANDS: tuple[Path, ...] = (
     ("readinessProbe", "exec"),
     ("startupProbe", "exec"),
 )
-"""Other places of a container that say what runs in it."""
-READ_OF_POD = ("volumes", "securityContext", "resourceClaims", *ACCOUNT, *POD_PARTS)
+"""Other paths of a container that decide what runs in it."""
+READ_OF_POD = ("volumes", "securityContext", "resourceClaims", *ACCOUNT, *POD_FIELDS)
 
 
-def guarded_parts_changed(
+def has_guarded_change(
     ev: Evaluation, view: PodView, container: Container, before: Container
 ) -> bool:
-    """Whether the update changes what decides what the container may do, its pod's part included.
+    """Return whether the update changes a guarded field of the container, or a value from its pod.
 
-    Defaults that we add to a changed pod are no such change.
+    Defaults that podgate adds to a changed pod do not count.
     """
     body, old = container.body, before.body
-    changed = [part for part in GUARDED_PARTS if body.get(part) != old.get(part)]
-    if any(read(body, place) != read(old, place) for place in (*COMMANDS, CLAIMS)):
+    changed = [field for field in GUARDED_FIELDS if body.get(field) != old.get(field)]
+    if any(read(body, path) != read(old, path) for path in (*COMMANDS, CLAIMS)):
         return True
     if not changed and not gets_something_else(view, container, before):
         return False
-    completed = ev.completed(view)
+    completed = ev.complete_old(view)
     ours = completed.container_like(container) if completed is not None else None
     if completed is None or ours is None:
         return True
     if given_by_pod(view, container) != given_by_pod(completed, ours):
         return True
-    return any(body.get(part) != ours.body.get(part) for part in changed)
+    return any(body.get(field) != ours.body.get(field) for field in changed)
 
 
 def gets_something_else(view: PodView, container: Container, before: Container) -> bool:
-    """Whether a container gets something else of its pod than before the update."""
+    """Return whether a container gets other values from its pod than before the update."""
     old = view.old
     if old is None:
         return False
-    # Of most pods nothing differs, which is found out once for all containers.
+    # Most pods do not differ, so this is checked once for all containers.
     same = view.once("given", lambda: gives_the_same(view, old))
     return not same and given_by_pod(view, container) != given_by_pod(old, before)
 
 
 def gives_the_same(view: PodView, old: PodView) -> bool:
-    """Whether all that containers have of their pod is as it was."""
+    """Return whether all values that containers get from their pod are as before."""
     same = all(view.spec.get(key) == old.spec.get(key) for key in READ_OF_POD)
     same = same and [body for _, body in view.claims] == [body for _, body in old.claims]
     return same and view.metadata == old.metadata
 
 
 def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
-    """What a container has of its pod: the volumes and devices that it names, and who it runs as.
+    """Return the values that a container gets from its pod: named volumes and devices, and its identity.
 
-    Behind an unchanged mount another volume makes it another container.
+    If another volume is behind an unchanged mount, it is another container.
     """
     body = container.body
     volumes = view.once("volumes", lambda: volumes_by_name(view))
     found: dict[str, Any] = {
         f"volume {mount.get('name')}": volumes.get(str(mount.get("name")))
-        for part in ("volumeMounts", "volumeDevices")
-        for mount in body.get(part) or ()
+        for field in ("volumeMounts", "volumeDevices")
+        for mount in body.get(field) or ()
         if isinstance(mount, dict)
     }
     context, own = view.spec.get("securityContext"), body.get("securityContext")
@@ -120,7 +126,7 @@ def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
             k: v for k, v in context.items() if known.get(k) is None and k not in NOT_OF_CONTAINERS
         }
     found["account"] = next((view.spec[key] for key in ACCOUNT if view.spec.get(key)), "default")
-    for key in POD_PARTS:
+    for key in POD_FIELDS:
         value = view.spec.get(key)
         found[key] = value or None if key in ABSENT_IS_FALSE else value
     named = read(body, CLAIMS)
@@ -138,7 +144,7 @@ def given_by_pod(view: PodView, container: Container) -> dict[str, Any]:
 
 
 def claims_by_name(view: PodView) -> dict[str, list[Any]]:
-    """The claims of devices of a pod by name; of one name there may be several."""
+    """Return the resource claims of a pod by name. Several claims may have one name."""
     found: dict[str, list[Any]] = {}
     for each in view.spec.get("resourceClaims") or ():
         if isinstance(each, dict):
@@ -147,7 +153,7 @@ def claims_by_name(view: PodView) -> dict[str, list[Any]]:
 
 
 def volumes_by_name(view: PodView) -> dict[str, list[Any]]:
-    """The volumes and claim templates of a pod by name; of one name there may be several."""
+    """Return the volumes and claim templates of a pod by name. Several may have one name."""
     by_name: dict[str, list[Any]] = {}
     for volume in view.spec.get("volumes") or ():
         if isinstance(volume, dict):

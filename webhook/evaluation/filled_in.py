@@ -1,4 +1,4 @@
-"""Values in pod specs that the API server and its plugins fill in, taken out so that they count as unset."""
+"""Removes values from pod specs that the API server and its plugins fill in: they count as unset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULTS: Final = {
 
 
 def is_of_scc_range(key: str, value: Any) -> bool:
-    """Whether a value is an id, or a list of ids, as OpenShift's SCC plugin chooses them."""
+    """Return whether a value is an id, or a list of ids, in the range of OpenShift's SCC plugin."""
     ids = value if isinstance(value, list) and value else [value]
     return key in IDS and all(isinstance(each, int) and each >= FIRST_SCC_ID for each in ids)
 
@@ -34,26 +34,26 @@ SAFE: Final[Mapping[str, Callable[[Any], bool]]] = {
     "seccompProfile": lambda value: value == {"type": "RuntimeDefault"},
     "seLinuxOptions": lambda value: isinstance(value, dict) and set(value) == {"level"},
 }
-"""What else the SCC plugin writes where nobody has: never less safe than nothing."""
+"""Other values that the SCC plugin writes. None of them is less safe than an absent value."""
 
 
 def is_of_scc(metadata: Any) -> bool:
-    """Whether metadata has the annotation in which OpenShift's SCC plugin says that it completed a pod."""
+    """Return whether metadata has the annotation of OpenShift's SCC plugin."""
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and isinstance(annotations.get(SCC), str)
 
 
-def completed(spec: Json, server: KindDefaults) -> Json:
-    """A pod spec with the defaults of Pods, for templates that the API server does not complete."""
+def complete_spec(spec: Json, server: KindDefaults) -> Json:
+    """Return a pod spec with server defaults, for templates that the API server does not complete."""
     found: Json = server.apply({"spec": spec})["spec"]
     return found
 
 
 def without_fillings(spec: Json, owner: Json | None = None) -> Json:
-    """The pod spec without values that the API server or a plugin has filled in; lists keep their order.
+    """Return the pod spec without values of the API server and its plugins. Lists keep their order.
 
-    `owner` is for a Pod that OpenShift's SCC plugin completed: the pod spec that it was made of. What
-    the plugin chose is removed where the owner does not have it.
+    `owner` is the pod spec that a Pod was made from, if OpenShift's SCC plugin completed the Pod.
+    Values of the plugin are removed where the owner does not have them.
     """
     found = {key: value for key, value in spec.items() if DEFAULTS.get(key) != value}
     if owner is not None and CONTEXT in spec:
@@ -76,14 +76,14 @@ def without_fillings(spec: Json, owner: Json | None = None) -> Json:
 
 
 def by_name(containers: Any) -> dict[str, Json]:
-    """Containers of one list by name; what has none, as in owners that nobody checks, is no one's."""
+    """Return the containers of one list by name. Those without a name are left out."""
     listed = containers if isinstance(containers, list) else ()
     named = (each for each in listed if isinstance(each, dict))
     return {each["name"]: each for each in named if isinstance(each.get("name"), str)}
 
 
 def of_container(body: Json, hosted: bool, owner: Json | None) -> Json:
-    """The same for one container."""
+    """Return one container without values of the API server and its plugins."""
     found = dict(body)
     # The server fills in Always or IfNotPresent by the image's tag, a plugin Always.
     if body.get("imagePullPolicy") in ("Always", "IfNotPresent"):
@@ -98,7 +98,7 @@ def of_container(body: Json, hosted: bool, owner: Json | None) -> Json:
 
 
 def without_scc(context: Any, owner: Json) -> Any:
-    """A security context without what the SCC plugin chose."""
+    """Return a security context without the values of the SCC plugin."""
     if not isinstance(context, dict):
         return context
     own = owner.get(CONTEXT) or {}
@@ -110,7 +110,7 @@ def without_scc(context: Any, owner: Json) -> Any:
 
 
 def without_host_port(port: Any) -> Any:
-    """A port without the host port that the server repeats in pods of the host's network."""
+    """Return a port without the host port that the server adds in pods of the host network."""
     if not isinstance(port, dict) or port.get("hostPort") != port.get("containerPort"):
         return port
     return {key: value for key, value in port.items() if key != "hostPort"}

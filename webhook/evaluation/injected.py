@@ -1,4 +1,4 @@
-"""Items that Kubernetes itself adds to objects: excused by their whole content, never by name alone."""
+"""Recognises items that Kubernetes itself adds to objects: by their whole content, not by name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, Final, Protocol
 
 from webhook.evaluation.intent import LAST_APPLIED, last_applied
 from webhook.evaluation.request import Request
-from webhook.interface.account_token import View, is_token_mount, is_token_volume
+from webhook.interface.account_token import is_token_mount, is_token_volume
 from webhook.objects import quantity
-from webhook.objects.path import Path, read, real
+from webhook.objects.path import Path, read
+from webhook.pods.pod_view import PodView
 
 
 class Item(Protocol):
-    """What is looked at of an item."""
+    """The attributes of an item that are compared."""
 
     key: str
     path: Path
@@ -40,13 +41,13 @@ MEMORY_PRESSURE = {
 
 
 def is_job_label(key: str, value: Any, document: Any) -> bool:
-    """The labels by which the API server ties a Job's pods to it: values are the Job's own."""
-    part = JOB_LABELS.get(key.removeprefix("batch.kubernetes.io/"))
-    return part is not None and bool(value) and value == read(document, ("metadata", part))
+    """Return whether a label ties a Job's pods to the Job. Its value must be the Job's own."""
+    member = JOB_LABELS.get(key.removeprefix("batch.kubernetes.io/"))
+    return member is not None and bool(value) and value == read(document, ("metadata", member))
 
 
 def is_node_toleration(raw: Any) -> bool:
-    """What the DefaultTolerationSeconds plugin adds to Pods, to the letter."""
+    """Return whether a toleration is exactly what the DefaultTolerationSeconds plugin adds to Pods."""
     return bool(
         isinstance(raw, dict)
         and isinstance(raw.get("key"), str)
@@ -61,25 +62,25 @@ def is_node_toleration(raw: Any) -> bool:
     )
 
 
-def is_device_toleration(raw: Any, view: View) -> bool:
-    """What the ExtendedResourceToleration plugin adds for a resource that the pod asks for.
+def is_device_toleration(raw: Any, view: PodView) -> bool:
+    """Return whether the ExtendedResourceToleration plugin adds a toleration for a requested resource.
 
-    Asking for none of it would be a way to any taint, as would a name of Kubernetes' own domain,
-    which the plugin leaves alone.
+    If the pod requests none of it, the toleration would be a way to any taint. The plugin ignores
+    names in Kubernetes' own domain.
     """
     key = raw.get("key") if isinstance(raw, dict) else None
     if not isinstance(key, str) or "/" not in key or "kubernetes.io/" in key:
         return False
     if raw != {"key": key, "operator": "Exists", "effect": "NoSchedule"}:
         return False
-    return key in view.once("requested", lambda: frozenset(requested(view.spec)))
+    return key in view.once("requested", lambda: frozenset(requested_resources(view.spec)))
 
 
-def requested(spec: dict[str, Any]) -> Iterator[str]:
-    """The resources of which some container of a pod requests more than none."""
+def requested_resources(spec: dict[str, Any]) -> Iterator[str]:
+    """Yield the resources that some container requests more than zero of."""
     for name in ("containers", "initContainers"):
-        held = spec.get(name)
-        for container in held if isinstance(held, list) else ():
+        containers = spec.get(name)
+        for container in containers if isinstance(containers, list) else ():
             requests = read(container, ("resources", "requests"))
             for resource, amount in requests.items() if isinstance(requests, dict) else ():
                 if is_some(amount):
@@ -87,17 +88,18 @@ def requested(spec: dict[str, Any]) -> Iterator[str]:
 
 
 def is_some(amount: Any) -> bool:
-    """Whether an amount is more than none."""
+    """Return whether an amount is more than zero."""
     try:
         return quantity.parse(amount) > 0
     except (ValueError, TypeError):
         return False
 
 
-def is_own_annotation(item: Item, request: Request) -> bool:
-    """What kubectl keeps for itself, and what the API server notes on Pods, by their form.
+def is_own_annotation(item: Item, view: PodView, request: Request) -> bool:
+    """Return whether an annotation is one of kubectl, or one of the API server on Pods, by its form.
 
-    kubectl keeps the manifest with the object, whose metadata may be that of its pods.
+    kubectl stores the manifest with the object. The object's metadata may be the metadata of its
+    pods.
     """
     key, value = item.key, item.raw
     if not isinstance(value, str):
@@ -106,19 +108,19 @@ def is_own_annotation(item: Item, request: Request) -> bool:
         return TIME.fullmatch(value) is not None
     if key == LAST_APPLIED:
         manifest = last_applied(request.object)
-        of_object = real(item.path) == ("metadata", "annotations", key)
+        of_object = view.at(item.path).report == ("metadata", "annotations", key)
         return of_object and isinstance(manifest, dict) and manifest.get("kind") == request.kind
     if request.kind != "Pod" or request.group:
         return False
     return key == LIMIT_RANGER and FILLED_IN.fullmatch(value) is not None
 
 
-def is_injected(store: str, item: Item, view: View, request: Request) -> bool:
-    """Whether Kubernetes, and not the user, put this item there; whole content must match."""
+def is_injected(store: str, item: Item, view: PodView, request: Request) -> bool:
+    """Return whether Kubernetes, not the user, added this item. The whole content must match."""
     if store == "labels":
         return request.kind == "Job" and is_job_label(item.key, item.raw, request.object)
     if store == "annotations":
-        return is_own_annotation(item, request)
+        return is_own_annotation(item, view, request)
     if request.kind != "Pod" or request.group:
         return False
     raw = item.raw

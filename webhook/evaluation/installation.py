@@ -1,4 +1,4 @@
-"""Names and forms that an installation may choose: what no manifest and no policy says."""
+"""Settings of an installation that decisions read."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ NEVER_GOVERNED = ("kube-system", "kube-node-lease", "kube-public", "podgate-syst
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """One installation's words. Empty names and maps switch off what they are needed for.
+class InstallationConfig:
+    """Settings of an installation that decisions read. Empty names and maps switch features off.
 
-    `gpu_limit` says whether a default upper bound of a part of a GPU is written as a variable or
-    as an annotation; `several_devices` whether fractions of several GPUs are known to the
-    scheduler. `git_images` are images that check out repositories, beside `git_image`, which
-    defaults use. `s3_drivers` maps a CSI driver to the volume attribute that names the bucket,
-    `data_volumes` ids of the platform to claims, `identity_claims` uid, gid and groups to keys of
-    userInfo.extra. `features` are what a cluster allows beyond a kind's usual limits, `injected`
-    what other webhooks add, `trusted` which controllers change fields of workloads, `controllers`
-    who makes what owners of which kinds control, beside the users that profiles name,
-    `prefer_given` the kinds whose given definitions decide before shipped ones, as KIND.GROUP.
-    `unreadable_owner` says what becomes of injected content whose owner may not be read,
-    `create_claims` whether the controller creates the claims that policies mount.
+    `gpu_limit`: whether a default upper bound of a fraction of a GPU is written as a variable or as
+    an annotation. `several_devices`: whether the scheduler knows fractions of several GPUs.
+    `git_images`: images that check out repositories, besides `git_image`, which defaults use.
+    `s3_drivers`: CSI driver to the volume attribute with the bucket. `data_volumes`: id of the
+    platform to claim. `identity_claims`: uid, gid and groups to keys of userInfo.extra. `features`:
+    what the cluster allows beyond a kind's usual limits. `injected`: what other webhooks add.
+    `trusted`: which controllers may change fields of workloads. `controllers`: which users create
+    objects for owners of which kinds, besides those of profiles. `prefer_given`: kinds whose given
+    definitions decide before shipped ones, as KIND.GROUP. `unreadable_owner`: what happens to
+    injected content if podgate may not read the owner. `create_claims`: whether the controller
+    creates the claims that policies mount.
     """
 
     gpu_resources: tuple[str, ...] = (

@@ -1,7 +1,7 @@
-"""What the user wrote, as opposed to what the API server, a CRD or another webhook filled in.
+"""Finds what the user wrote, as opposed to values of the API server, a CRD or another webhook.
 
-Two things can show it: the last-applied annotation, and the managedFields entry that the requesting
-manager made with Apply. Users write both, so they may only ever prove "I set this".
+There are two proofs: the last-applied annotation, and the managedFields entry of an Apply by the
+requesting manager. Users write both, so they can only prove "I set this".
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any, Final
 from webhook.evaluation.request import Request
 from webhook.objects.field_sets import FieldSets
 from webhook.objects.lookup import ListKeys
-from webhook.objects.path import ABSENT, Path, read, real
+from webhook.objects.path import ABSENT, Path, read
+from webhook.pods.location import FragmentPods, report_path
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 LIST_KEYS = ("name", "groupName", "key", "containerPort", "mountPath")
 
 
 def same_item(list_value: list[Any], item: Any, index: int, lists: ListKeys) -> Any:
-    """The element of another copy of a list that stands for `item`: by its key, else by index."""
+    """Return the element of another copy of a list that matches `item`: by its key, else by index."""
     if isinstance(item, dict):
         for key in LIST_KEYS:
             if key in item:
@@ -31,10 +32,10 @@ def same_item(list_value: list[Any], item: Any, index: int, lists: ListKeys) -> 
 def contains(
     manifest: Any, document: Any, path: Path, lists: ListKeys | None = None, *, zero: bool = True
 ) -> bool:
-    """Whether a manifest states the place `path` of `document`, list items matched by key.
+    """Return whether a manifest sets `path` of `document`. List items are matched by key.
 
-    `lists` are those of the manifest, kept by who asks more than once. Without `zero` a 0 there
-    states nothing: an operator replaces it.
+    `lists` caches the lists of the manifest, for callers with several paths. Without `zero` a 0
+    does not count, because an operator replaces it.
     """
     lists = lists or ListKeys()
     for step in path:
@@ -50,12 +51,12 @@ def contains(
                 return False
             manifest = manifest[step]
             document = document.get(step) if isinstance(document, dict) else None
-    # The server takes an empty text or list for an absent one and fills its default in.
+    # The server treats an empty text or list as absent, and fills in its default.
     return manifest not in (ABSENT, None, "", []) and (zero or manifest != 0)
 
 
 def value_before(old: Any, document: Any, path: Path, lists: ListKeys) -> Any:
-    """What another copy of the object has at the place `path` of `document`, items by their key."""
+    """Return what another copy of the object has at `path` of `document`. Items are matched by key."""
     for step in path:
         if isinstance(step, int):
             if not isinstance(old, list) or not isinstance(document, list):
@@ -71,7 +72,7 @@ def value_before(old: Any, document: Any, path: Path, lists: ListKeys) -> Any:
 
 
 def last_applied(document: Any) -> Any:
-    """The manifest in the last-applied annotation; None when absent or not JSON."""
+    """Return the manifest in the last-applied annotation, None if absent or not JSON."""
     text = read(document, ("metadata", "annotations", LAST_APPLIED))
     if not isinstance(text, str):
         return None
@@ -82,7 +83,7 @@ def last_applied(document: Any) -> Any:
 
 
 def applied_sets(document: Any, manager: str | None) -> Iterator[Any]:
-    """The field sets of Apply entries of the object's own version; of one manager, or of all."""
+    """Yield the field sets of Apply entries of the object's version, of one manager or of all."""
     entries = read(document, ("metadata", "managedFields"))
     version = document.get("apiVersion") if isinstance(document, dict) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -98,7 +99,10 @@ NO_SETS: Final = FieldSets(())
 
 
 class Intent:
-    """Answers, lazily and once per source, whether something shows that a user wrote a place."""
+    """Finds whether a user wrote a path. Each source is read once, and only if needed.
+
+    `pods` are the review's pods in fragments, whose paths are accepted too.
+    """
 
     __slots__ = (
         "applied",
@@ -109,11 +113,13 @@ class Intent:
         "manifest",
         "old_manifest",
         "old_sets",
+        "pods",
         "request",
     )
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, pods: FragmentPods) -> None:
         self.request = request
+        self.pods = pods
         self.manifest: Any = ABSENT
         self.applied = NO_SETS
         self.everyones: FieldSets | None = None
@@ -121,17 +127,17 @@ class Intent:
         self.old_sets = NO_SETS
         self.lists = ListKeys()
         within = request.within
-        self.around: Intent | None = Intent(within.around) if within is not None else None
+        self.around: Intent | None = Intent(within.around, pods) if within is not None else None
         self.filled = within.filled if within is not None else frozenset()
 
-    def shown(self, path: Path, *, zero: bool = True) -> bool:
-        """Whether the requesting user is shown to have written this place of the object.
+    def is_written_by_user(self, path: Path, *, zero: bool = True) -> bool:
+        """Return whether the requesting user wrote this path of the object.
 
-        What an update leaves as it was may be another manager's, who applied it and still does.
+        A value that an update leaves alone may come from another manager that still applies it.
         """
-        request, path = self.request, real(path)
+        request, path = self.request, report_path(path, self.pods)
         if self.around is not None and request.within is not None:
-            return self.around.shown((*request.within.path, *path), zero=zero)
+            return self.around.is_written_by_user((*request.within.path, *path), zero=zero)
         if request.raw is not None:
             return contains(request.raw, request.object, path, self.lists, zero=zero)
         if self.manifest is ABSENT:
@@ -144,7 +150,7 @@ class Intent:
         return request.operation == "UPDATE" and self.applied_by_another(path)
 
     def applied_by_another(self, path: Path) -> bool:
-        """Whether some manager's Apply entry has a place that is as it was before the update."""
+        """Return whether some manager's Apply entry has a path whose value the update does not change."""
         document, old = self.request.object, self.request.old
         if self.everyones is None:
             self.everyones = FieldSets(applied_sets(document, None))
@@ -152,26 +158,26 @@ class Intent:
             return False
         return bool(read(document, path) == value_before(old, document, path, self.lists))
 
-    def stated(self, path: Path, *, zero: bool = True) -> bool:
-        """Whether somebody wrote a value that the server would also fill in at this place.
+    def is_written(self, path: Path, *, zero: bool = True) -> bool:
+        """Return whether a user wrote a value that the server would also fill in at this path.
 
-        Nobody has filled in anything in a wrapped object yet: what stands there was written.
+        In a wrapped object nothing has been filled in yet, so every value was written.
         """
         if self.around is None:
-            return self.shown(path, zero=zero)
-        path = real(path)
+            return self.is_written_by_user(path, zero=zero)
+        path = report_path(path, self.pods)
         request = self.request
         return path not in self.filled and contains(
             request.raw, request.object, path, self.lists, zero=zero
         )
 
-    def shown_before(self, path: Path) -> bool:
-        """Whether some user is shown to have written this place of the old object."""
-        old, path = self.request.old, real(path)
+    def was_written_by_user(self, path: Path) -> bool:
+        """Return whether a user wrote this path of the old object."""
+        old, path = self.request.old, report_path(path, self.pods)
         within = self.request.within
         if self.around is not None and within is not None:
             before = within.old_path
-            return before is not None and self.around.shown_before((*before, *path))
+            return before is not None and self.around.was_written_by_user((*before, *path))
         if self.old_manifest is ABSENT:
             self.old_manifest = last_applied(old)
             self.old_sets = FieldSets(applied_sets(old, None))

@@ -1,4 +1,4 @@
-"""The outcome of a decision as values: what is allowed with which changes, or every violation."""
+"""The outcome of a decision: allowed with changes, or denied with every violation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from webhook.documents.problem import Problem, Source
 from webhook.objects.path import Path
+from webhook.policy.rules import TABLE as RULES
+from webhook.policy.rules.rule_type import RuleType
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule: field, place, value seen, what is allowed, rule, stable reason, source.
+    """One broken rule: field, path, value found, what is allowed, rule, stable reason, source.
 
-    `value` and `allowed` are texts ready for people; for secret fields they name no value. `identity`
-    is what an item is whatever its name: the path of a host path, the claim of a volume.
+    `value` and `allowed` are texts for messages. For secret fields they contain no value.
+    `identity` identifies an item independently of its name: the path of a host path, the claim of a
+    volume.
     """
 
     field: str
@@ -28,16 +31,21 @@ class Violation:
     fix: str = ""
     identity: str = ""
 
+    @property
+    def rule_type(self) -> RuleType | None:
+        """The broken rule. None if no policy's rule is broken, and `rule` is the reason."""
+        return RULES.get(self.rule)
+
 
 class Excuser(Protocol):
-    """What excuses violations of one object: an exception by its name."""
+    """An exception that excuses violations of one object."""
 
     @property
     def name(self) -> str:
-        """How it is named."""
+        """The name of the exception."""
 
     def covers(self, violation: Violation) -> bool:
-        """Whether a violation is within what it excuses."""
+        """Return whether it excuses a violation."""
 
 
 class Excused(NamedTuple):
@@ -48,10 +56,10 @@ class Excused(NamedTuple):
 
 
 class Warning(NamedTuple):  # noqa: A001 - Kubernetes' own word for what a response carries beside the verdict
-    """Something the user should know that refuses nothing; `reason` is stable, facts are texts.
+    """A fact that the user should know, but that denies nothing. `reason` is stable, facts are texts.
 
-    `would_be` is the violation that a policy on trial would make of it. A tuple for the reason that
-    Change is one.
+    `would_be` is the violation that a policy in warn or audit mode would report. A tuple for the
+    same reason as Change.
     """
 
     reason: str
@@ -80,9 +88,9 @@ class Change(NamedTuple):
 class Allowed:
     """The object may pass, with `patch` (RFC 6902) leading from the request's object to `object`.
 
-    `unseen` are claims (kind, namespace, name) that were asked for and are not known: seen, they
-    might change the decision. `not_evaluated` is the reason why no policy was asked about the
-    object, "" where the policies allow it.
+    `unresolved` are claims (kind, namespace, name) that the decision looked up and that are
+    unknown. They might change the decision. `not_evaluated` is the reason why no policy was
+    evaluated, "" if the policies allow the object.
     """
 
     object: Any
@@ -92,11 +100,11 @@ class Allowed:
     audit: tuple[Violation, ...] = ()
     not_evaluated: str = ""
     excused: tuple[Excused, ...] = ()
-    unseen: frozenset[tuple[str, str, str]] = frozenset()
+    unresolved: frozenset[tuple[str, str, str]] = frozenset()
 
     @property
-    def judged(self) -> bool:
-        """Whether policies were asked about the object."""
+    def is_evaluated(self) -> bool:
+        """Whether policies were evaluated for the object."""
         return not self.not_evaluated
 
 
@@ -110,7 +118,7 @@ class OwnerReference(NamedTuple):
 
 
 class NeededObject(NamedTuple):
-    """An object that a decision depends on: its path in the API server, and its UID ("": any)."""
+    """An object that a decision depends on: its path in the API, and its UID ("" for any)."""
 
     path: str
     uid: str = ""
@@ -118,22 +126,22 @@ class NeededObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The object may not pass; every violation is here, sorted by place.
+    """The object may not pass. Contains every violation, sorted by path.
 
-    `tell` is the workload whose author has to be told besides the controller that asked: what a
-    controller makes of it was refused. It is there only for controllers, whose word it is.
-    `completed` says that the mutating pass has let the object through before this pass refuses it.
-    `unseen` as in Allowed. `needs` is an object that may excuse the violations: whoever can look it
-    up adds it to the request and asks again.
+    `report_to` is the workload whose author gets an event, if a controller made the refused object.
+    It is set only for requests of controllers, because others could name any owner. `completed`
+    means that the mutating pass has allowed the object before this pass refuses it. `unresolved` is
+    as in Allowed. `needs` is an object that may excuse the violations. A caller that can look it up
+    adds it to the request and decides again.
     """
 
     violations: tuple[Violation, ...]
     warnings: tuple[Warning, ...] = ()
     audit: tuple[Violation, ...] = ()
-    tell: OwnerReference | None = None
+    report_to: OwnerReference | None = None
     excused: tuple[Excused, ...] = ()
     problems: tuple[Problem, ...] = ()
-    unseen: frozenset[tuple[str, str, str]] = frozenset()
+    unresolved: frozenset[tuple[str, str, str]] = frozenset()
     needs: NeededObject | None = None
     completed: bool = False
 
@@ -144,7 +152,7 @@ ALLOWED: Final = "allowed"
 REFUSED: Final = "refused"
 NOT_EVALUATED: Final = "not-evaluated"
 FAULT: Final = "fault"
-"""The reason where podgate itself fails on an object; no decision has it."""
+"""The outcome if podgate itself fails on an object. No decision has it."""
 
 UNKNOWN_KIND: Final = "unknown-kind"
 UNKNOWN_VERSION: Final = "unknown-version"
@@ -164,25 +172,26 @@ NOT_EVALUATED_REASONS: Final = (
     OTHER_OPERATION,
     UNCHANGED,
 )
-"""Why an object is not evaluated. `no-pods` is a kind of Kubernetes or podgate that holds none,
-`unchanged` a document of podgate whose spec stays as it was."""
+"""Why an object is not evaluated. `no-pods` is a kind of Kubernetes or podgate without pods.
+`unchanged` is a document of podgate whose spec did not change.
+"""
 
 
 def outcome_of(decision: Decision) -> str:
-    """One of the three outcomes; what is not evaluated is never called allowed."""
+    """Return one of the three outcomes. An object that is not evaluated is never called allowed."""
     if isinstance(decision, Denied):
         return REFUSED
     return NOT_EVALUATED if decision.not_evaluated else ALLOWED
 
 
 def why_not_evaluated(decision: Decision) -> str:
-    """The reason why an object is not evaluated, "" where it is."""
+    """Return the reason why an object is not evaluated, "" if it is."""
     return decision.not_evaluated if isinstance(decision, Allowed) else ""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a judgement collects on its way; order is irrelevant until it is sorted at the end."""
+    """What an evaluation collects. The order does not matter: it is sorted at the end."""
 
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Warning] = field(default_factory=list)
@@ -190,11 +199,11 @@ class Findings:
 
 
 def sort_key(violation: Violation) -> tuple[Any, ...]:
-    """By place (indices as numbers), then field, rule and source, so that output is stable."""
-    place = tuple(
+    """Sort by path (indices as numbers), then field, rule and source, so that output is stable."""
+    path = tuple(
         (isinstance(step, str), str(step) if isinstance(step, str) else step)
         for step in violation.path
     )
     scope = violation.source.scope if violation.source else ""
     policy = violation.source.policy if violation.source else ""
-    return (place, violation.field, violation.rule, scope, policy, violation.key)
+    return (path, violation.field, violation.rule, scope, policy, violation.key)

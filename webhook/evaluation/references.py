@@ -1,4 +1,4 @@
-"""What the decision knows of other objects: namespaces, claim templates, priority classes."""
+"""Facts about other objects: namespaces, claim templates, priority classes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ ClaimKey = tuple[str, str, str]
 
 TEMPLATE: Final = "ResourceClaimTemplate"
 CLAIM_KINDS: Final = ("ResourceClaim", TEMPLATE)
-# What an amount of devices is read from; selectors and tolerations may be long and count nothing.
+# The members that a number of devices depends on. Selectors and tolerations may be long.
 COUNTED: Final = ("deviceClassName", "allocationMode", "count")
 
 
 class Claims(Protocol):
-    """Claims and templates, of which each may be there or not."""
+    """Claims and claim templates by key."""
 
     def get(self, key: ClaimKey, /) -> Any:
-        """The DeviceClaim spec (`devices.requests[]`), None where it is not known."""
+        """Return the DeviceClaim spec (`devices.requests[]`), None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Small facts that change often; a request sees one version of them.
+    """Small facts that change often. A request sees one version of them.
 
     `namespaces` maps names to labels.
     """
@@ -35,7 +35,7 @@ class References:
 
 
 def claim_spec(kind: str, body: Mapping[str, Any]) -> Any:
-    """The DeviceClaim spec of a claim or of a template, which has it one step deeper."""
+    """Return the DeviceClaim spec of a claim, or of a template, which has it one level deeper."""
     spec = body.get("spec")
     if kind == TEMPLATE:
         return spec.get("spec") if isinstance(spec, dict) else None
@@ -43,7 +43,7 @@ def claim_spec(kind: str, body: Mapping[str, Any]) -> Any:
 
 
 def claim_brief(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with nothing but what devices are counted by."""
+    """Return the DeviceClaim spec with only the members that the number of devices depends on."""
     spec = claim_spec(kind, body)
     devices = spec.get("devices") if isinstance(spec, dict) else None
     requests = devices.get("requests") if isinstance(devices, dict) else None
@@ -51,13 +51,13 @@ def claim_brief(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def briefs_of(requests: Any) -> list[dict[str, Any]]:
-    """Device requests in brief, whichever version of the API has written them."""
+    """Shorten device requests of any version of the API."""
     listed = requests if isinstance(requests, list) else ()
     return [request_brief(each) for each in listed if isinstance(each, dict)]
 
 
 def request_brief(request: Mapping[str, Any]) -> dict[str, Any]:
-    """One device request in brief."""
+    """Shorten one device request."""
     found = {key: request[key] for key in COUNTED if key in request}
     if isinstance(request.get("exactly"), dict):
         found["exactly"] = request_brief(request["exactly"])

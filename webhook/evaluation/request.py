@@ -1,23 +1,25 @@
-"""The question put to the decision: one object, as the API server or the command line brings it."""
+"""The input of a decision: one object, as the API server or the command line sends it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
-from webhook.evaluation.outcome import Excuser
+from webhook.evaluation.outcome import Allowed, Decision, Excuser
 from webhook.objects.path import Path
 
 Immutable = tuple[Path, tuple[Path, ...]]
-"""A place that updates may not change, with the places below it that they may."""
+"""A path that updates may not change, with the paths below it that they may."""
+KEPT_BY_SERVER: Final = frozenset({"managedFields", "resourceVersion", "generation"})
+"""Metadata that the API server writes with every update."""
 
 
 class Stage(Enum):
-    """Which pass asks: mutate may write, validate only judges the final object.
+    """The pass of the request: `mutate` may write, `validate` only evaluates the final object.
 
-    DOCUMENTS is asked about policies and definitions themselves.
+    DOCUMENTS is for requests about policies and definitions themselves.
     """
 
     MUTATE = "mutate"
@@ -25,18 +27,18 @@ class Stage(Enum):
     DOCUMENTS = "documents"
 
 
-class Treatment(Enum):
-    """What is done with the request: FULL, or a lesser form that semantics §6 gives its sender.
+class RequestClass(Enum):
+    """How a request is evaluated: FULL, or less, as semantics §6 defines for its sender.
 
-    OWNED is an object whose author refers to a controller and is none: it is evaluated like any
-    other and gets required values only, as the controller may compare it with a template.
-    UNPATCHED objects are evaluated and never written (subresources, mirror pods, and what a trusted
-    controller makes of a kind without a definition);
-    EXEMPT ones pass (children that an exempt controller makes); TRUSTED senders meet final rules
-    only. CHILD is the first object with a whole pod spec that a controller makes of a workload that
-    does not state it all: rules of safety, of images and of amounts hold, by its owner's policies.
-    DERIVED is what a controller makes verbatim of pods that were evaluated: the validating pass
-    evaluates what others have injected since.
+    OWNED is an object whose author sets an owner reference to a controller without being that
+    controller. It is evaluated like any other, but gets required values only, because the
+    controller may compare it with a template. UNPATCHED objects are evaluated and never written:
+    subresources, mirror pods, and objects that a trusted controller makes of a kind without a
+    definition. EXEMPT objects pass: children that an exempt controller makes. For TRUSTED senders
+    only final rules apply. CHILD is the first object with a whole pod spec that a controller makes
+    of a workload that does not set all of it: rules of safety, images and amounts apply, under the
+    policies of its owner. DERIVED is an exact copy that a controller makes of evaluated pods: the
+    validating pass evaluates only what others have injected since.
     """
 
     FULL = "full"
@@ -50,29 +52,29 @@ class Treatment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectRead:
-    """What one look-up found; `object` is None where it has gone, or where reading it is `forbidden`."""
+    """The result of one lookup. `object` is None if it is gone, or if reading it is `forbidden`."""
 
     object: Any = None
     forbidden: bool = False
 
 
 class Overdue(Exception):  # noqa: N818 - it names a state of the request
-    """Work on a request was called off: nobody waits for its answer any more."""
+    """The work on a request was cancelled: nobody waits for its response any more."""
 
 
 def go_on() -> None:
-    """Let the work go on; a request that may be called off has another one, which raises Overdue."""
+    """Do nothing. A request that can be cancelled has another function, which raises Overdue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Where an object is wrapped: the request on the object around it, and its place in there.
+    """The outer request of a wrapped object, and the path of the wrapped object in it.
 
-    `old_path` is its place in the old object and `old_raw` what stood there, None for both where it
-    is new. `filled` are places of it that
-    the schema of the object around fills in. `pod_sets` are places of pod templates in it, with the
-    number of pods that the object around states for each; `old_pod_sets` those before the update.
-    `immutable` are places of it that updates of the object around may not change.
+    `old_path` is its path in the old object and `old_raw` the value there, None for both if it is
+    new. `filled` are paths in it that the schema of the outer object fills in. `pod_sets` are paths
+    of pod templates in it, with the number of pods that the outer object sets for each;
+    `old_pod_sets` are those before the update. `immutable` are paths in it that updates of the
+    outer object may not change.
     """
 
     around: Request
@@ -87,16 +89,16 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One object to decide on; `object` and `old` are plain JSON and are never changed.
+    """One object to decide on. `object` and `old` are plain JSON and are never changed.
 
-    `raw` is the object as its author wrote it, known offline only; there it is the intent.
-    `replaces` says that the whole object may have been sent (PUT, server-side apply), so that the
-    server filled in anew what was left out. `extra` are further claims of the user. `time` is the
-    moment of the request as Kubernetes writes one, `excused_by` are the exceptions for its object.
-    `within` is set for an object that is wrapped in another; `raw` is then what stands there.
-    `go_on` is called before each step of the decision, and raises Overdue where it is called off.
-    `is_small` says that it was too short for its object to exceed the budget of entries.
-    `objects` are the objects that an earlier decision on this request needed, by path in the API.
+    `raw` is the object as its author wrote it. It is known offline only, and is the intent there.
+    `replaces` means that the whole object may have been sent (PUT, server-side apply), so that the
+    server filled in missing values again. `extra` are further claims of the user. `time` is the
+    time of the request in Kubernetes' format. `excused_by` are the exceptions for its object.
+    `within` is set for a wrapped object; `raw` is then its value in the outer object. `go_on` is
+    called before each step of the decision, and raises Overdue if the request was cancelled.
+    `is_small` means that it was too short for its object to exceed the budget of entries. `objects`
+    are the objects that an earlier decision on this request needed, by API path.
     """
 
     group: str
@@ -120,7 +122,7 @@ class Request:
     replaces: bool = False
     dry_run: bool = False
     stage: Stage = Stage.MUTATE
-    treatment: Treatment = Treatment.FULL
+    request_class: RequestClass = RequestClass.FULL
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     time: str = ""
     excused_by: tuple[Excuser, ...] = ()
@@ -131,8 +133,35 @@ class Request:
 
     @property
     def outermost(self) -> Request:
-        """The request as it was sent: this one, or that on the object around all."""
+        """The request as it was sent: this one, or the outermost one of a wrapped object."""
         found = self
         while found.within is not None:
             found = found.within.around
         return found
+
+
+def is_rewriting(request: Request, decision: Decision | None) -> bool:
+    """Return whether an update removes what podgate wrote, and podgate's patch restores the old object.
+
+    An operator that compares its objects with a template sends such updates again and again,
+    because none of them changes anything. An update that also changes something else does not
+    count.
+    """
+    return (
+        isinstance(decision, Allowed)
+        and bool(decision.patch)
+        and request.stage is Stage.MUTATE
+        and request.operation == "UPDATE"
+        and not request.dry_run
+        and isinstance(request.old, dict)
+        and essence(decision.object) == essence(request.old)
+    )
+
+
+def essence(document: Any) -> Any:
+    """Return an object without its status and without the metadata that the server writes."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return document
+    kept = {key: each for key, each in metadata.items() if key not in KEPT_BY_SERVER}
+    return {**document, "metadata": kept, "status": None}

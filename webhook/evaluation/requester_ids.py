@@ -1,4 +1,4 @@
-"""Ids that the requester's identity provider gave: claims in userInfo.extra of the request."""
+"""Reads the ids that the requester's identity provider set: claims in userInfo.extra."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ IDS = ("uid", "gid", "groups")
 
 @dataclass(frozen=True, slots=True)
 class UserIds:
-    """The ids of a user by word: one number for uid and gid, several for groups.
+    """The ids of a user by name: one number for uid and gid, several for groups.
 
-    `wrong` names the words whose claim is missing or no number, with the key it was looked for at.
+    `wrong` contains the names whose claim is missing or not a number, with the key of the claim.
     """
 
     uid: int | None = None
@@ -26,18 +26,18 @@ class UserIds:
 
 
 def user_ids(extra: Mapping[str, tuple[str, ...]], keys: Mapping[str, str]) -> UserIds:
-    """The ids that the configured keys of userInfo.extra give; a uid is always needed."""
+    """Return the ids that the configured keys of userInfo.extra give. A uid is always required."""
     found: dict[str, tuple[int, ...]] = {}
     wrong: list[tuple[str, str]] = [] if keys.get("uid") else [("uid", "")]
-    for word in IDS:
-        key = keys.get(word)
+    for name in IDS:
+        key = keys.get(name)
         if not key:
             continue
-        numbers = read_numbers(extra.get(key, ()), several=word == "groups")
+        numbers = read_numbers(extra.get(key, ()), several=name == "groups")
         if numbers is None:
-            wrong.append((word, key))
+            wrong.append((name, key))
         else:
-            found[word] = numbers
+            found[name] = numbers
     uid, gid = found.get("uid"), found.get("gid")
     return UserIds(
         uid[0] if uid else None, gid[0] if gid else None, found.get("groups"), tuple(wrong)
@@ -45,10 +45,12 @@ def user_ids(extra: Mapping[str, tuple[str, ...]], keys: Mapping[str, str]) -> U
 
 
 def read_numbers(values: tuple[str, ...], *, several: bool) -> tuple[int, ...] | None:
-    """The ids in the values of a claim, sorted; None for none, for text, for several of one."""
-    parts = [part for value in values for part in SEPARATORS.split(value.strip()) if part]
-    if not parts or (len(parts) > 1 and not several):
+    """Return the ids in the values of a claim, sorted. None if there are none, for text, or if more than
+    one is given without `several`.
+    """
+    texts = [text for value in values for text in SEPARATORS.split(value.strip()) if text]
+    if not texts or (len(texts) > 1 and not several):
         return None
-    if not all(NUMBER.fullmatch(part) and int(part) <= LARGEST_ID for part in parts):
+    if not all(NUMBER.fullmatch(text) and int(text) <= LARGEST_ID for text in texts):
         return None
-    return tuple(sorted({int(part) for part in parts}))
+    return tuple(sorted({int(text) for text in texts}))

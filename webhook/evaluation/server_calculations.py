@@ -1,4 +1,4 @@
-"""The defaults that the API server calculates from other values, as its own code does."""
+"""Calculates defaults from other values of an object, as the API server does."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from webhook.objects import path as pointer
 from webhook.objects import quantity
 from webhook.objects.draft import Draft
-from webhook.objects.path import ABSENT, Path
+from webhook.objects.path import ABSENT, Path, read
 
 Amounts = dict[str, Any]
 Calculation = Callable[[Draft, Path], None]
@@ -30,19 +29,19 @@ REFERENCE = re.compile(
 IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 LONGEST_PATH = 255
 LONGEST_KEPT = 1024
-"""Longer references are not remembered, so that requests cannot fill the memory."""
+"""Longer references are not cached, so that requests cannot fill the memory."""
 
 POD_LEVEL = re.compile(r"cpu|memory|hugepages-.*", re.DOTALL)
 HUGE = "hugepages-"
 
 
 def image_class(reference: str) -> str:
-    """Which of IMAGE_CLASSES an image reference belongs to, for the choice of its pull policy."""
+    """Return the member of IMAGE_CLASSES for an image reference. It decides on the pull policy."""
     return _known_class(reference) if len(reference) <= LONGEST_KEPT else _class_of(reference)
 
 
 def _class_of(reference: str) -> str:
-    match = REFERENCE.fullmatch(_normalized(reference))
+    match = REFERENCE.fullmatch(_normalize_image(reference))
     if match is None or len(match["path"]) > LONGEST_PATH or IDENTIFIER.fullmatch(reference):
         return "unparsable"
     kind = {None: "", "latest": "latest"}.get(match["tag"], "tagged")
@@ -54,8 +53,8 @@ def _class_of(reference: str) -> str:
 _known_class = lru_cache(maxsize=4096)(_class_of)
 
 
-def _normalized(reference: str) -> str:
-    """A reference with its registry, as `docker.io/library/nginx` for `nginx`."""
+def _normalize_image(reference: str) -> str:
+    """Return a reference with its registry, such as `docker.io/library/nginx` for `nginx`."""
     head, slash, rest = reference.partition("/")
     registry = "." in head or ":" in head or head == "localhost" or head.lower() != head
     if not slash or not registry:
@@ -68,34 +67,34 @@ def _normalized(reference: str) -> str:
 
 
 def requests_from_limits(draft: Draft, spec_path: Path) -> None:
-    """Every limit of a container without a request of that name becomes one."""
+    """Copy each limit of a container without a request of that name into the requests."""
     for path, _ in _containers(draft, spec_path):
-        place = (*path, "resources")
-        for name, amount in _amounts(draft, place, "limits").items():
-            _put(draft, (*place, "requests"), name, amount)
+        resources = (*path, "resources")
+        for name, amount in _amounts(draft, resources, "limits").items():
+            _put(draft, (*resources, "requests"), name, amount)
 
 
 def pod_hugepage_limits(draft: Draft, spec_path: Path) -> None:
-    """Pod-level limits for huge pages are the containers', where the pod level is used at all."""
-    place = (*spec_path, "resources")
-    limits, requests = _amounts(draft, place, "limits"), _amounts(draft, place, "requests")
+    """Set pod-level limits for huge pages to those of the containers, if pod-level resources are used."""
+    resources = (*spec_path, "resources")
+    limits, requests = _amounts(draft, resources, "limits"), _amounts(draft, resources, "requests")
     if not limits and not requests:
         return
     for name, amount in _effective(draft, spec_path, "limits").items():
         if name.startswith(HUGE) and name not in requests:
-            _put(draft, (*place, "limits"), name, amount)
+            _put(draft, (*resources, "limits"), name, amount)
 
 
 def pod_requests(draft: Draft, spec_path: Path) -> None:
-    """Missing pod-level requests are the containers' together, else the pod's own limits."""
-    place = (*spec_path, "resources")
-    if not (limits := _amounts(draft, place, "limits")):
+    """Set missing pod-level requests to the sum of the containers', else to the pod's own limits."""
+    resources = (*spec_path, "resources")
+    if not (limits := _amounts(draft, resources, "limits")):
         return
     used = _effective(draft, spec_path, "requests")
     common = {name: amount for name, amount in used.items() if not name.startswith(HUGE)}
     for name, amount in {**limits, **common}.items():
         if POD_LEVEL.fullmatch(name):
-            _put(draft, (*place, "requests"), name, amount)
+            _put(draft, (*resources, "requests"), name, amount)
 
 
 CALCULATIONS: dict[str, Calculation] = {
@@ -108,45 +107,45 @@ CALCULATIONS: dict[str, Calculation] = {
 
 def _containers(draft: Draft, spec_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for name in ("initContainers", "containers"):
-        held = pointer.read(draft.document, (*spec_path, name))
-        for index, body in enumerate(held if type(held) is list else ()):
+        found = read(draft.document, (*spec_path, name))
+        for index, body in enumerate(found if type(found) is list else ()):
             if type(body) is dict:
                 yield (*spec_path, name, index), body
 
 
-def _amounts(draft: Draft, place: Path, part: str) -> Amounts:
-    """The amounts there by name, without null; empty when there is no map."""
-    held = pointer.read(draft.document, (*place, part))
-    if type(held) is not dict:
+def _amounts(draft: Draft, resources: Path, key: str) -> Amounts:
+    """Return the amounts by name, without nulls. Empty if the value is not a map."""
+    found = read(draft.document, (*resources, key))
+    if type(found) is not dict:
         return {}
-    return {name: one for name, one in held.items() if one is not None and type(name) is str}
+    return {name: one for name, one in found.items() if one is not None and type(name) is str}
 
 
-def _put(draft: Draft, place: Path, name: str, amount: Any) -> None:
-    """Put an amount into the map at `place`, unless it has one or is no map."""
-    held = pointer.read(draft.document, place)
-    if held is None or held is ABSENT or (type(held) is dict and name not in held):
-        draft.set((*place, name), amount)
+def _put(draft: Draft, resources: Path, name: str, amount: Any) -> None:
+    """Set an amount in the map at `resources`, unless it is set or the value is not a map."""
+    found = read(draft.document, resources)
+    if found is None or found is ABSENT or (type(found) is dict and name not in found):
+        draft.set((*resources, name), amount)
 
 
-def _effective(draft: Draft, spec_path: Path, part: str) -> Amounts:
-    """What all containers take together: at the start or while running, whatever is more."""
+def _effective(draft: Draft, spec_path: Path, key: str) -> Amounts:
+    """Return the amounts of all containers: the larger of those at start and those while running."""
     each = [
-        (path[-2] == "containers", body.get("restartPolicy") == "Always", held)
+        (path[-2] == "containers", body.get("restartPolicy") == "Always", found)
         for path, body in _containers(draft, spec_path)
-        if (held := _amounts(draft, (*path, "resources"), part))
+        if (found := _amounts(draft, (*path, "resources"), key))
     ]
-    names = dict.fromkeys(name for _, _, held in each for name in held)
+    names = dict.fromkeys(name for _, _, found in each for name in found)
     total = {name: _total(name, each) for name in names if POD_LEVEL.fullmatch(name)}
     return {name: amount for name, amount in total.items() if amount is not None}
 
 
 def _total(name: str, each: Iterable[tuple[bool, bool, Amounts]]) -> Any:
-    """The effective amount of one resource, None when an amount is none."""
+    """Return the effective amount of one resource, None if an amount is invalid."""
     sidecars = starting = running = 0
     try:
-        for runs, restarts, held in each:
-            amount = quantity.parse(held[name]) if name in held else 0
+        for runs, restarts, found in each:
+            amount = quantity.parse(found[name]) if name in found else 0
             if runs:
                 running += amount
             elif restarts:

@@ -1,4 +1,4 @@
-"""What the API server fills in for built-in kinds, by the table that was learned from one."""
+"""Fills in the defaults of the API server for built-in kinds, from a table learned from a server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 from webhook.evaluation import server_rules
 from webhook.evaluation.server_calculations import Calculation, requests_from_limits
 from webhook.evaluation.server_rules import EACH, Parent, Rule, Steps
-from webhook.objects import path as pointer
 from webhook.objects.draft import Draft
-from webhook.objects.path import ABSENT, Path
+from webhook.objects.path import ABSENT, Path, read
 
 CONTAINERS: Steps = ("containers", EACH)
 REQUESTS = ("resources", "requests")
@@ -19,7 +18,7 @@ REQUESTS = ("resources", "requests")
 
 @dataclass(slots=True)
 class Node:
-    """The rules for the keys of an object at one place, and what lies below: keys or EACH."""
+    """The rules for the keys of an object at one path, and the nodes below: keys or EACH."""
 
     rules: dict[str, list[Rule]] = field(default_factory=dict)
     below: dict[str, Node] = field(default_factory=dict)
@@ -27,19 +26,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KindDefaults:
-    """The server's defaults for one kind; made without arguments, those of a kind without any."""
+    """The server's defaults for one kind. Without arguments: a kind without defaults."""
 
     built_in: bool = False
     spec_path: Steps = ()
-    places: Mapping[Steps, list[Rule]] = field(default_factory=dict, repr=False)
+    rules_by_path: Mapping[Steps, list[Rule]] = field(default_factory=dict, repr=False)
     calculations: tuple[Calculation, ...] = field(default=(), repr=False)
     root: Node = field(default_factory=Node, repr=False)
 
     def container(self, at: Path) -> Callable[[dict[str, Any]], Any] | None:
-        """What tells the value the server puts at a place of a given container.
+        """Return a function from a given container to the server's value at the path `at` in it.
 
-        That is None where it puts nothing; the whole answer is None where it never does, or
-        decides by more than the container. Values are not to be changed.
+        The function returns None where the server sets nothing. The result is None if the server
+        never sets anything, or if its value depends on more than the container. Do not change the
+        values.
         """
         if at[:2] == REQUESTS and requests_from_limits in self.calculations:
             return _limit(at[2:])
@@ -50,13 +50,13 @@ class KindDefaults:
         return _inside(at[:-1], near) if len(at) > 1 else _directly(near)
 
     def pod(self, at: Path) -> Any:
-        """The constant that the server puts at a place of the pod spec, else None."""
+        """Return the constant that the server sets at a path of the pod spec, else None."""
         return self._constant((*self.spec_path, *_steps(at)))
 
     def workload(self, text: str) -> Any:
-        """The constant for a place as jq text, `.spec.backoffLimit`, else None.
+        """Return the constant for a path as jq text such as `.spec.backoffLimit`, else None.
 
-        Of several values it is the one for objects without the keys that decide.
+        If several values are possible, it is the one for objects without the keys that decide.
         """
         try:
             return self._constant(server_rules.steps(text))
@@ -64,10 +64,10 @@ class KindDefaults:
             return None
 
     def apply(self, document: Any) -> Any:
-        """A new document as the server hands it to webhooks, sharing what did not change.
+        """Return the document as the server sends it to webhooks, sharing unchanged values.
 
-        A document that needs nothing is given back itself. Values of wrong types stay as they
-        are; what the server makes up per object, or admission plugins add, is not there.
+        Returns the same document if nothing changes. Values of wrong types stay as they are. Values
+        that the server generates per object, or that admission plugins add, are not included.
         """
         draft = Draft(document)
         if type(document) is dict:
@@ -76,11 +76,11 @@ class KindDefaults:
                 calculate(draft, self.spec_path)
         return draft.document
 
-    def _rules(self, place: Steps) -> list[Rule]:
-        return self.places.get(place, [])
+    def _rules(self, path: Steps) -> list[Rule]:
+        return self.rules_by_path.get(path, [])
 
-    def _constant(self, place: Steps) -> Any:
-        usual = (rule.constant for rule in self._rules(place) if rule.usual)
+    def _constant(self, path: Steps) -> Any:
+        usual = (rule.constant for rule in self._rules(path) if rule.usual)
         return server_rules.fresh(next(usual, None))
 
 
@@ -93,7 +93,7 @@ class ServerDefaults:
 
     @classmethod
     def parse(cls, data: Any) -> ServerDefaults:
-        """The table as decoded data; ValueError with a clear text when it is broken."""
+        """Parse the table from decoded data. Raises ValueError with a clear text if it is broken."""
         try:
             table = server_rules.members(data, "what was given")
             same = server_rules.members(table.get("sameAs", {}), "sameAs")
@@ -105,7 +105,7 @@ class ServerDefaults:
             raise ValueError(f"the server-default table: {error}") from None
 
     def kind(self, group: str, kind: str) -> KindDefaults:
-        """The defaults of one kind; kinds that are not built in have none."""
+        """Return the defaults of one kind. Kinds that are not built in have none."""
         return self.kinds.get(f"{group}/{kind}" if group else kind, NOTHING)
 
 
@@ -115,40 +115,40 @@ NOTHING = KindDefaults()
 def _kind(name: str, data: Any, common: Iterable[Any], same: Mapping[str, Any]) -> KindDefaults:
     kind = server_rules.members(data, f"kind {name}")
     spec_path = server_rules.steps(server_rules.text(kind, "podSpec"))
-    places: dict[Steps, list[Rule]] = {}
+    rules_by_path: dict[Steps, list[Rule]] = {}
     calculations: list[Calculation] = []
     for one in (*common, *server_rules.items(kind, "podSpecRules")):
         if (calculation := server_rules.calculation(one)) is not None:
             calculations.append(calculation)
             continue
         for rule in _alike(server_rules.parse(one, spec_path, spec_path), len(spec_path), same):
-            places.setdefault(rule.at, []).append(rule)
+            rules_by_path.setdefault(rule.at, []).append(rule)
     for one in server_rules.items(kind, "rules"):
         rule = server_rules.parse(one, (), ())
-        places.setdefault(rule.at, []).append(rule)
-    return KindDefaults(True, spec_path, places, tuple(calculations), _tree(places))
+        rules_by_path.setdefault(rule.at, []).append(rule)
+    return KindDefaults(True, spec_path, rules_by_path, tuple(calculations), _tree(rules_by_path))
 
 
 def _alike(rule: Rule, depth: int, same: Mapping[str, Any]) -> Iterator[Rule]:
-    """The rule, and it again for every list that is the same as the one it is for."""
+    """Yield the rule, and a copy for every list that `same` maps to its list."""
     yield rule
     for other, model in same.items():
         if rule.at[depth] == model:
             yield replace(rule, at=(*rule.at[:depth], other, *rule.at[depth + 1 :]))
 
 
-def _tree(places: Mapping[Steps, list[Rule]]) -> Node:
+def _tree(rules_by_path: Mapping[Steps, list[Rule]]) -> Node:
     root = Node()
-    for place, rules in places.items():
+    for path, rules in rules_by_path.items():
         node = root
-        for step in place[:-1]:
+        for step in path[:-1]:
             node = node.below.setdefault(step, Node())
-        node.rules[place[-1]] = rules
+        node.rules[path[-1]] = rules
     return root
 
 
 def _fill(node: Node, found: Any, path: Path, draft: Draft) -> None:
-    """Put the defaults of `node` into what was sent there: an object, or every item of a list."""
+    """Set the defaults of `node` in `found`: an object, or every item of a list."""
     if type(found) is list and (item := node.below.get(EACH)) is not None:
         for index, one in enumerate(found):
             _fill(item, one, (*path, index), draft)
@@ -167,32 +167,32 @@ def _fill(node: Node, found: Any, path: Path, draft: Draft) -> None:
 
 
 def _directly(rules: list[Rule]) -> Callable[[Parent], Any]:
-    """What the server puts at a key of the container itself."""
+    """Return a function from a container to the server's value for one of its keys."""
     constant = rules[0].constant
-    if constant is not None and rules[0].holds is None:
+    if constant is not None and rules[0].applies is None:
         return lambda body: constant
-    if len(rules) == 1 and rules[0].holds is None:
+    if len(rules) == 1 and rules[0].applies is None:
         make = rules[0].make
         return lambda body: make(body, None)
     return lambda body: _first(rules, body)
 
 
 def _inside(above: Path, rules: list[Rule]) -> Callable[[Parent], Any]:
-    """What the server puts into an object inside the container, where that is sent."""
+    """Return a function from a container to the server's value in an object inside it, if that is set."""
 
     def default(body: Parent) -> Any:
-        parent = pointer.read(body, above)
+        parent = read(body, above)
         return _first(rules, parent) if type(parent) is dict else None
 
     return default
 
 
 def _limit(at: Path) -> Callable[[Parent], Any]:
-    """The limits that the server copies into absent requests: all, or that of one resource."""
-    place = ("resources", "limits", *at)
+    """Return a function from a container to the limits that the server copies into absent requests."""
+    path = ("resources", "limits", *at)
 
     def default(body: Parent) -> Any:
-        limit = pointer.read(body, place)
+        limit = read(body, path)
         return None if limit is ABSENT else limit
 
     return default

@@ -1,4 +1,4 @@
-"""The rules of the server-default table, read into functions over plain documents."""
+"""Parses the rules of the server-default table into functions over plain documents."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from webhook.evaluation.server_calculations import (
     Calculation,
     image_class,
 )
-from webhook.objects import path as pointer
-from webhook.objects.path import ABSENT
+from webhook.objects.path import ABSENT, read
 
 Steps = tuple[str, ...]
-"""A place by keys; EACH stands for every item of a list."""
+"""A path by keys. EACH means every item of a list."""
 
 Parent = dict[str, Any]
 Read = Callable[[Parent, Any], Any]
-"""What a rule reads in the object around its place, or else in the whole document."""
+"""Reads a value from the object around the path of a rule, or from the whole document."""
 
 EACH = "[]"
 STEP = re.compile(r'\.?([A-Za-z_][A-Za-z0-9_-]*)|\.?\["((?:[^"\\]|\\.)*)"\]|(\[\])')
@@ -32,39 +31,39 @@ FORMS = ("value", "copyFrom", "rule")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One default: what is put `at` a place, where `holds` is true and nothing stands there yet.
+    """One default: the value for `at`, if `applies` is true and the value is absent.
 
-    `make` returns None for nothing. `constant` is what it always returns, None if that varies;
-    `usual` says whether the rule acts when the keys that decide are absent, `near` whether it
-    needs no more than the object around its place.
+    `make` returns the value, None for nothing. `constant` is the value if it never varies, else
+    None. `usual` says whether the rule applies when the keys that decide are absent, `near` whether
+    it reads only the object around its path.
     """
 
     at: Steps
     make: Read
-    holds: Read | None = None
+    applies: Read | None = None
     empty_too: bool = False
     constant: Any = None
     usual: bool = True
     near: bool = True
 
     def value(self, parent: Parent, document: Any) -> Any:
-        """What the server would put into `parent` if nothing stood there; None for nothing."""
-        if self.holds is not None and not self.holds(parent, document):
+        """Return the server's value in `parent` if it is absent, None for nothing."""
+        if self.applies is not None and not self.applies(parent, document):
             return None
         return self.make(parent, document)
 
     def addition(self, parent: Parent, document: Any) -> Any:
-        """What the server puts into `parent` under the last key of `at`, None for nothing."""
+        """Return the value that the server sets in `parent` for the last key of `at`, None for nothing."""
         present = parent.get(self.at[-1])
         if present is not None and (present or not self.empty_too):
             return None
         value = self.value(parent, document)
-        # An empty value of another type is a mistake of the user, which the server refuses.
+        # An empty value of another type is an error of the user, which the server rejects.
         return value if present is None or type(present) is type(value) else None
 
 
 def steps(text: str) -> Steps:
-    """The steps of a path such as `a.b[]["k.e/y"]`; ValueError for other text."""
+    """Return the steps of a path such as `a.b[]["k.e/y"]`. Raises ValueError for other text."""
     found: list[str] = []
     end = 0
     while end < len(text):
@@ -78,31 +77,31 @@ def steps(text: str) -> Steps:
 
 
 def parse(data: Any, scope: Steps, top: Steps) -> Rule:
-    """One rule of the table without calculation; `scope` leads to where it is at home.
+    """Parse one rule of the table without calculation. `scope` is the path that its path starts from.
 
-    Paths of `at` begin at `top`. Raises ValueError with a clear text.
+    Paths in `at` start at `top`. Raises ValueError with a clear text.
     """
     rule = members(data, "a rule", {"path", *FORMS, "emptyToo", "when", "image", "values"})
     path = text(rule, "path")
     at = (*scope, *steps(path))
     if sum(form in rule for form in FORMS) != 1 or at[-1] == EACH:
         raise ValueError(f"the rule for {path} needs a key at its end, and one of value, copyFrom")
-    holds, usual, close = _condition(rule.get("when"), path, top)
+    applies, usual, close = _condition(rule.get("when"), path, top)
     if "value" in rule:
         if (constant := rule["value"]) is None:
             raise ValueError(f"the value for {path} is null")
         empty_too = rule.get("emptyToo") is True
-        return Rule(at, _constant(constant), holds, empty_too, constant, usual, close)
+        return Rule(at, _constant(constant), applies, empty_too, constant, usual, close)
     if "rule" in rule:
-        return Rule(at, _pull_policy(rule, path), holds, empty_too=True, usual=usual, near=close)
+        return Rule(at, _pull_policy(rule, path), applies, empty_too=True, usual=usual, near=close)
     source = members(rule["copyFrom"], f"copyFrom of {path}", {"sibling", "at"})
     make, near = _reader(source, path, top)
     empty_too = rule.get("emptyToo") is True
-    return Rule(at, _copied(make), holds, empty_too, None, usual, near and close)
+    return Rule(at, _copy_when_read(make), applies, empty_too, None, usual, near and close)
 
 
 def calculation(data: Any) -> Calculation | None:
-    """The calculation that a rule of the table names; None for other rules."""
+    """Return the calculation that a rule of the table names, None for other rules."""
     name = data.get("rule") if isinstance(data, dict) else None
     if name is None or name == "image-tag":
         return None
@@ -112,7 +111,7 @@ def calculation(data: Any) -> Calculation | None:
 
 
 def members(data: Any, what: str, known: set[str] | None = None) -> Mapping[str, Any]:
-    """`data` as a map whose keys are `known`; ValueError that names `what` if it is none."""
+    """Return `data` as a map with only `known` keys. Raises ValueError that names `what`."""
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ValueError(f"{what} is not a map")
     if known is not None and (strange := sorted(set(data) - known)):
@@ -121,7 +120,7 @@ def members(data: Any, what: str, known: set[str] | None = None) -> Mapping[str,
 
 
 def text(data: Mapping[str, Any], key: str) -> str:
-    """The text under `key`; ValueError when there is none."""
+    """Return the text under `key`. Raises ValueError if there is none."""
     value = data.get(key)
     if not isinstance(value, str) or not value:
         raise ValueError(f"{key} is not text: {value!r}")
@@ -129,7 +128,7 @@ def text(data: Mapping[str, Any], key: str) -> str:
 
 
 def items(data: Mapping[str, Any], key: str) -> list[Any]:
-    """The list under `key`; ValueError when there is none."""
+    """Return the list under `key`. Raises ValueError if there is none."""
     value = data.get(key)
     if type(value) is not list:
         raise ValueError(f"{key} is not a list: {value!r}")
@@ -137,7 +136,7 @@ def items(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def fresh(value: Any) -> Any:
-    """`value`, copied if it could be changed."""
+    """Return `value`, copied if it is mutable."""
     return copy.deepcopy(value) if type(value) is dict or type(value) is list else value
 
 
@@ -145,9 +144,9 @@ def _constant(value: Any) -> Read:
     return lambda parent, document: fresh(value)
 
 
-def _copied(read: Read) -> Read:
+def _copy_when_read(read: Read) -> Read:
     def make(parent: Parent, document: Any) -> Any:
-        # Copying what is empty adds nothing: the server leaves that away.
+        # The server does not copy empty values.
         return fresh(read(parent, document)) or None
 
     return make
@@ -169,23 +168,23 @@ def _pull_policy(rule: Mapping[str, Any], path: str) -> Read:
 
 
 def _reader(source: Mapping[str, Any], path: str, top: Steps) -> tuple[Read, bool]:
-    """What reads the key or path that `source` names, and whether it is a key beside."""
+    """Return a function that reads the key or path in `source`, and whether it is a sibling."""
     if "sibling" in source:
         key = text(source, "sibling")
         return (lambda parent, document: parent.get(key)), True
     if "at" not in source:
         raise ValueError(f"sibling or at is missing for {path}")
-    place = (*top, *steps(text(source, "at")))
+    source_path = (*top, *steps(text(source, "at")))
 
-    def read(parent: Parent, document: Any) -> Any:
-        value = pointer.read(document, place)
+    def read_there(parent: Parent, document: Any) -> Any:
+        value = read(document, source_path)
         return None if value is ABSENT else value
 
-    return read, False
+    return read_there, False
 
 
 def _condition(when: Any, path: str, top: Steps) -> tuple[Read | None, bool, bool]:
-    """What tells whether the rule acts, whether it does on absent keys, whether all is near."""
+    """Return the condition of a rule, whether it holds for absent keys, and whether it is near."""
     if when is None:
         return None, True, True
     what = f"when of {path}"
@@ -199,13 +198,13 @@ def _condition(when: Any, path: str, top: Steps) -> tuple[Read | None, bool, boo
     listed = items(condition, "in" if wanted else "notIn")
     read, near = _reader(condition, path, top)
 
-    def holds(parent: Parent, document: Any) -> bool:
+    def applies(parent: Parent, document: Any) -> bool:
         found = read(parent, document)
         found = None if found == "" else found
-        # Compared with types: 1 is no true.
+        # Compare types too: 1 is not true.
         return wanted is any(type(one) is type(found) and one == found for one in listed)
 
-    return holds, (None in listed) is wanted, near
+    return applies, (None in listed) is wanted, near
 
 
 def _alone(parent: Parent, only: frozenset[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The working state of one decision: the request, the copy that is written, what was found."""
+"""The working state of one decision: the request, the copy with the changes, and the findings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from webhook.documents.problem import Source
 from webhook.evaluation.intent import Intent
 from webhook.evaluation.outcome import Change, Excused, Findings, Violation, Warning
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Immutable, Request, Stage, Treatment
+from webhook.evaluation.request import Immutable, Request, RequestClass, Stage
 from webhook.interface.injected_items import Injected
+from webhook.jq.external import Facts
 from webhook.objects.draft import Draft
-from webhook.objects.path import ABSENT, Assembled, Path, read, real
+from webhook.objects.path import ABSENT, Absent, Path, read
 from webhook.pods.definition import Definition
-from webhook.pods.operator_defaults import Filled, places_filled
-from webhook.pods.pod_view import Container, PodView, refreshed
+from webhook.pods.location import FragmentPods, Location, location_of, report_path
+from webhook.pods.operator_defaults import Filled, find_filled_paths
+from webhook.pods.pod_view import Container, PodView, refresh
 from webhook.pods.replicas import Scale, read_scales
 from webhook.policy.combine import Constraint
 from webhook.policy.row import Binding, Field
@@ -25,12 +27,12 @@ AGAIN = (
     "Apply the object again; podgate adds it. The policy changed meanwhile, or another webhook"
     " removes it."
 )
-"""What to do about a missing value that the mutating pass wrote or would have written."""
+"""The fix for a missing value that the mutating pass wrote or would have written."""
 
 _new_tuple = tuple.__new__  # makes a named tuple in a quarter of the time its class takes
 
-TOLD_ONCE = frozenset({"name-clash", "two-gpu-forms"})
-"""Reasons of which others ask whether they have been told."""
+REPORTED_ONCE = frozenset({"name-clash", "two-gpu-forms"})
+"""Reasons that other checks look up in `reported`."""
 NOT_COMPLETED = "Another webhook removed it, or added a container without it."
 UNWRITABLE = "Updates cannot add it here; set the value that the object had."
 T = TypeVar("T")
@@ -40,35 +42,41 @@ Views = Mapping[tuple[str, str], PodView]
 
 
 class Evaluation:
-    """Shared by all bindings while one object is judged; `writes` says whether defaults land, and
-    `writes_needed_only` whether only those whose lack the validating pass refuses.
+    """The state of one evaluation, shared by all field handlers.
 
-    `as_before` are the pod specs that an update leaves alone, `differs` says whether it changes any
-    place that the plan reads, `steered` whether metadata that decides what pods become.
+    `writes` says whether defaults are written, `writes_needed_only` whether only those that the
+    validating pass would require. `as_before` are the pod specs that an update leaves alone.
+    `differs` says whether the update changes any path that the plan reads, `steered` whether it
+    changes metadata that affects the pods. `pods` are the pods in fragments, of every copy of the
+    object. `definition` locates pods in the object and its copies, `definition_before` in the old
+    one and its copies. They differ if jq gave other results for the old object.
     """
 
     __slots__ = (
         "as_before",
+        "checks_intent",
         "complete",
         "completed_views",
         "definition",
+        "definition_before",
         "differs",
         "draft",
         "excluded",
+        "facts",
         "final_object",
         "findings",
         "fixed",
         "immutable",
         "injected",
         "intent",
-        "judges_intent",
         "kept",
         "old",
+        "pods",
         "references",
+        "reported",
         "request",
         "scales_of",
         "steered",
-        "told",
         "updating",
         "workload_changes",
         "writes",
@@ -82,27 +90,31 @@ class Evaluation:
         references: References,
         definition: Definition,
         injected: Injected = NOTHING_INJECTED,
+        pods: FragmentPods | None = None,
+        facts: Facts | None = None,
     ) -> None:
         self.request = request
         self.references = references
-        self.definition = definition
+        self.facts = facts
+        self.locate_by(definition)
         self.findings = Findings()
         proof = definition.proof(request.object)
         self.draft = Draft(request.object, proof.shape.keeps if proof is not None else None)
-        self.intent = Intent(request)
+        self.pods: FragmentPods = [] if pods is None else pods
+        self.intent = Intent(request, self.pods)
         self.old = request.old if request.operation == "UPDATE" else None
         self.updating = self.old is not None
         self.immutable: tuple[Immutable, ...] = ()
-        completed = request.treatment in (Treatment.FULL, Treatment.OWNED)
+        completed = request.request_class in (RequestClass.FULL, RequestClass.OWNED)
         self.writes = request.stage is Stage.MUTATE and completed
-        self.writes_needed_only = request.treatment is Treatment.OWNED
-        self.judges_intent = request.treatment is not Treatment.TRUSTED
-        is_child = request.treatment in (Treatment.CHILD, Treatment.DERIVED)
+        self.writes_needed_only = request.request_class is RequestClass.OWNED
+        self.checks_intent = request.request_class is not RequestClass.TRUSTED
+        is_child = request.request_class in (RequestClass.CHILD, RequestClass.DERIVED)
         validates = request.stage is Stage.VALIDATE and completed
         self.final_object = validates or is_child
         self.excluded: Mapping[str, frozenset[str]] = {}
         self.kept: dict[Hashable, Any] = {}
-        self.told: set[tuple[object, ...]] = set()
+        self.reported: set[tuple[object, ...]] = set()
         self.as_before: frozenset[Path] = frozenset()
         self.differs = True
         self.fixed: dict[Path, frozenset[Path]] | None = None
@@ -111,35 +123,43 @@ class Evaluation:
         self.complete: Callable[[], Views] | None = None
         self.completed_views: Views | None = None
         self.workload_changes = 0
-        # Fields that were written, each with who said its first value.
+        # Fields that were written, each with the source of its first value.
         self.written: dict[str, Source | None] = {}
         self.scales_of: dict[tuple[int, int], list[Scale]] = {}
 
+    def locate_by(self, definition: Definition) -> None:
+        """Set the definition, with the results of jq for the object and for the old one."""
+        self.definition = self.definition_before = definition
+        if self.facts is not None:
+            new, old = self.request.object, self.request.old
+            self.definition = definition.with_results(self.facts.results(new, old))
+            self.definition_before = definition.with_results(self.facts.results(old, new))
+
     def write_all(self) -> None:
-        """Let defaults land as in the mutating pass, whoever sent the object."""
+        """Write defaults as in the mutating pass, whoever sent the object."""
         self.writes, self.writes_needed_only, self.final_object = True, False, False
-        self.judges_intent = True
+        self.checks_intent = True
 
     def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What `find` gives, found once: something of the object as it came or as it was."""
+        """Return the result of `find`, which is called once per key. It may depend on both objects only."""
         if key not in self.kept:
             self.kept[key] = find()
         found: T = self.kept[key]
         return found
 
     def excluded_at(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The item keys that the workload leaves out under any of these names."""
+        """Return the item keys that the workload excludes under any of these names."""
         if not self.excluded:
             return frozenset()
-        return self.once(names, lambda: self.merged(names))
+        return self.once(names, lambda: self.merge_keys(names))
 
-    def merged(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The item keys under several names together."""
-        held = [keys for name in names if (keys := self.excluded.get(name))]
-        return held[0] if len(held) == 1 else frozenset().union(*held)
+    def merge_keys(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Return the union of the item keys under several names."""
+        several = [keys for name in names if (keys := self.excluded.get(name))]
+        return several[0] if len(several) == 1 else frozenset().union(*several)
 
     def scales(self, document: Any) -> list[Scale]:
-        """The scales of the object, the old one or the copy as it stands, read once each."""
+        """Return the scales of the object, of the old one or of the current copy, read once each."""
         if document is self.draft.document and not self.workload_changes:
             document = self.request.object
         key = (id(document), self.workload_changes)
@@ -162,18 +182,17 @@ class Evaluation:
         fix: str = "",
         identity: str = "",
     ) -> None:
-        """Record one broken rule at one place."""
+        """Record one broken rule at one path."""
         rule = constraint.rule if constraint else reason
         origin = constraint.source if constraint else source
-        if rule == "required" and not self.has_place(path):
+        if constraint and constraint.type.requires_value and not self.has_path(path):
             lacking = self.lacking(path)
             reason = "asked-of-children" if is_safety(field) else "unmapped-rule"
             self.warn(reason, field, lacking, self.request.kind, source=origin)
             return
-        if path and path[0].__class__ is Assembled:
-            path = real(path)
-        if reason in TOLD_ONCE:
-            self.told |= {(reason, field, key), (reason, path)}
+        path = report_path(path, self.pods)
+        if reason in REPORTED_ONCE:
+            self.reported |= {(reason, field, key), (reason, path)}
         self.findings.violations.append(
             Violation(field, path, value, allowed, rule, reason or rule, origin, key, fix, identity)
         )
@@ -181,21 +200,33 @@ class Evaluation:
     def warn(
         self, reason: str, field: str, path: Path, *facts: str, source: Source | None = None
     ) -> None:
-        """Record something to tell that refuses nothing."""
-        told = (reason, field, real(path), facts, source, None)
-        self.findings.warnings.append(_new_tuple(Warning, told))
+        """Record a warning."""
+        fields = (reason, field, report_path(path, self.pods), facts, source, None)
+        self.findings.warnings.append(_new_tuple(Warning, fields))
+
+    def at(self, path: Path) -> Location:
+        """Return the location of a path, for writing. Code that reports or reads needs none."""
+        return location_of(path, self.pods)
+
+    def report(self, path: Path) -> Path:
+        """Return the path in the object, or the nearest one for a path of a pod in fragments."""
+        return report_path(path, self.pods)
+
+    def exists(self, path: Path) -> bool:
+        """Return whether the object has this path. For a pod in fragments it may have none."""
+        return not path or path[0].__class__ is not int or self.at(path).exists
 
     def advice_on_missing(self) -> str:
-        """What to do where an object lacks what the policy adds; "" where the rule says it all."""
-        treatment = self.request.treatment
-        if treatment in (Treatment.CHILD, Treatment.DERIVED):
+        """Return the fix for a missing value that the policy adds, "" if the rule's own fix is enough."""
+        request_class = self.request.request_class
+        if request_class in (RequestClass.CHILD, RequestClass.DERIVED):
             return NOT_COMPLETED
         if self.immutable:
             return UNWRITABLE
         return AGAIN if self.final_object else ""
 
     def excuse(self) -> tuple[Excused, ...]:
-        """Take out the violations that exceptions cover; what is excused is told all the same."""
+        """Remove the violations that exceptions cover, and return them. Each is reported as a warning."""
         findings = self.findings
         if not self.request.excused_by or not findings.violations:
             return ()
@@ -212,12 +243,12 @@ class Evaluation:
         return tuple(excused)
 
     def can_write(self, path: Path) -> bool:
-        """Whether a default may land there: not below a place that updates may not change."""
+        """Return whether a default may be written there: not below an immutable path."""
         if not self.writes or not self.immutable:
             return self.writes
         if self.fixed is None:
-            self.fixed = {place: frozenset(exceptions) for place, exceptions in self.immutable}
-        path = real(path)
+            self.fixed = {fixed: frozenset(exceptions) for fixed, exceptions in self.immutable}
+        path = self.report(path)
         heads = [path[:size] for size in range(len(path) + 1)]
         fixed = (self.fixed[head] for head in heads if head in self.fixed)
         return not any(exceptions.isdisjoint(heads) for exceptions in fixed)
@@ -232,96 +263,125 @@ class Evaluation:
         *,
         secret: bool = False,
     ) -> None:
-        """Set one place of the copy and remember why; told where the object has no such place."""
-        held = self.held(field, path)
-        if held is None:
+        """Set one path of the copy and record the change. Warns if the object has no such path."""
+        written = self.find_written_path(field, path)
+        if written is None:
             return
-        self.draft.set(path, value)
+        if written is path:  # the object's own, as nearly always
+            self.draft.set(path, value)
+        else:
+            self.assign(path, value)
         if self.draft.refused:
-            self.tell_pruned(field)
+            self.warn_of_pruned_default(field)
             return
-        self.findings.changes.append(_new_tuple(Change, (field, held, value, why, source, secret)))
+        self.findings.changes.append(
+            _new_tuple(Change, (field, written, value, why, source, secret))
+        )
         self.written.setdefault(field, source)
+
+    def assign(self, path: Path, value: Any) -> None:
+        """Set one path of the copy. Does nothing if the object has no such path."""
+        if not path or path[0].__class__ is not int:
+            self.draft.set(path, value)
+            return
+        for target, assigned in self.at(path).assignments(value):
+            self.draft.set(target, assigned)
+
+    def append(self, path: Path, value: Any) -> None:
+        """Append an item to a list of the copy. Does nothing if the object has no such list."""
+        location = self.at(path)
+        if location.exists:
+            self.draft.append(location.report, location.item(value))
+
+    def insert(self, path: Path, index: int, value: Any) -> None:
+        """Insert an item before `index` into a list of the copy, like `append`."""
+        location = self.at(path)
+        if location.exists:
+            self.draft.insert(location.report, index, location.item(value))
 
     def write_workload(
         self, field: str, path: Path, value: Any, why: str, source: Source | None
     ) -> None:
-        """Set a place outside the pods, where numbers of replicas may stand."""
+        """Set a path outside the pods, where numbers of replicas may be."""
         self.workload_changes += 1
         self.write(field, path, value, why, source)
 
     def note_item(
         self, row: Field, path: Path, value: Any, why: str, source: Source | None
     ) -> bool:
-        """Remember an item that a store has just written, and why; False, and told, where there is
-        no place for it and so nothing was written.
+        """Record an item that a store has just written, and why.
+
+        Returns False, with a warning, if the object has no path for it and so nothing was written.
         """
         if self.draft.refused:
-            self.tell_pruned(row.path)
+            self.warn_of_pruned_default(row.path)
             return False
-        held = self.held(row.path, path)
-        if held is None:
+        written = self.find_written_path(row.path, path)
+        if written is None:
             return False
-        change = (row.path, held, value, why, source, row.secret)
+        change = (row.path, written, value, why, source, row.secret)
         self.findings.changes.append(_new_tuple(Change, change))
         return True
 
     def fits(self, field: str, path: Path, item: Any) -> bool:
-        """Whether a list of the object keeps an item; told where servers would prune it."""
+        """Return whether a list of the object keeps an item. Warns if servers would prune it."""
         keeps = self.draft.keeps
-        if keeps is None or not is_held(path) or keeps((*real(path), 0), item):
+        if keeps is None or not self.exists(path) or keeps((*self.report(path), 0), item):
             return True
-        self.tell_pruned(field)
+        self.warn_of_pruned_default(field)
         return False
 
-    def tell_pruned(self, field: str) -> None:
-        """Tell once for each field what was not written, as the server would take it away again."""
+    def warn_of_pruned_default(self, field: str) -> None:
+        """Warn once for each field that was not written because the server would prune it."""
         self.draft.refused = False
         request = self.request
         self.warn("pruned-default", field, (), f"{request.kind} {request.version}")
 
-    def held(self, field: str, path: Path) -> Path | None:
-        """The object's own place of what is written; None, and told, where it has none."""
-        if not path or path[0].__class__ is not Assembled:
+    def find_written_path(self, field: str, path: Path) -> Path | None:
+        """Return the path of a written value in the object. None, with a warning, if there is none."""
+        if not path or path[0].__class__ is not int:
             return path
-        if is_held(path):
-            return real(path)
+        location = self.at(path)
+        if location.exists:
+            return location.report
         self.warn("unmapped-default", field, self.lacking(path), self.request.kind)
         return None
 
-    def has_place(self, path: Path) -> bool:
-        """Whether the object has such a place, and servers keep what is written there."""
-        return is_held(path) and (self.draft.keeps is None or self.draft.keeps(real(path), None))
+    def has_path(self, path: Path) -> bool:
+        """Return whether the object has such a path, and servers keep what is written there."""
+        keeps = self.draft.keeps
+        return self.exists(path) and (keeps is None or keeps(self.report(path), None))
 
     def lacking(self, path: Path) -> Path:
-        """Which pod has no place for this; nothing to tell where all pods of the kind are alike."""
+        """Return the path of the pod that lacks the path, () if all pods of the kind are alike."""
         several = [each for each in self.definition.interface.components if each.form]
-        place = real(path) if len(several) > 1 else ()
-        # Pods in a list are alike too: one sentence is enough for them.
-        return () if any(isinstance(step, int) for step in place) else place
+        reported = self.report(path) if len(several) > 1 else ()
+        # Pods in a list are alike too: one warning is enough for them.
+        return () if any(isinstance(step, int) for step in reported) else reported
 
-    def as_it_stands(self, view: PodView) -> PodView:
-        """The pod as the copy has it by now; one view of it serves everybody until the next write."""
-        if not self.draft.changed and view.location.parts is None:
+    def current_pod(self, view: PodView) -> PodView:
+        """Return the pod as it is in the copy. The view is shared until the next write."""
+        if not self.draft.changed and view.location.fragments is None:
             return view
         version, known = self.draft.version, view.kept.get("now")
         if known is None or known[0] != version:
-            known = view.kept["now"] = (version, refreshed(view, self.draft.document))
+            known = view.kept["now"] = (version, refresh(view, self.draft.document))
         found: PodView = known[1]
         return found
 
     def now(self, path: Path) -> Any:
-        """The value that a place has in the copy; None when absent."""
-        document = self.draft.document
-        if path and path[0].__class__ is Assembled:
-            document, path = path[0].places.assemble(document, path[1:]), path[1:]
-        value = read(document, path)
+        """Return the value at a path of the copy, None if absent."""
+        value: Any | Absent
+        if path and path[0].__class__ is int:
+            value = self.at(path).read_in(self.draft.document)
+        else:
+            value = read(self.draft.document, path)
         return None if value is ABSENT else value
 
-    def completed(self, view: PodView) -> PodView | None:
-        """The same pod before the update with today's defaults: what our own writing makes of it.
+    def complete_old(self, view: PodView) -> PodView | None:
+        """Return the same pod before the update, with today's defaults.
 
-        A difference to the old pod that is found here too is ours and not the user's.
+        If the user's pod differs from the old pod as this one does, podgate made the difference.
         """
         if view.old is None or self.complete is None:
             return None
@@ -329,30 +389,31 @@ class Evaluation:
             self.completed_views = self.complete()
         return self.completed_views.get((view.location.component, view.location.instance))
 
-    def refilled(self, path: Path, before: Path) -> bool:
-        """Whether the server may have filled in this place anew: the object was sent whole.
+    def may_be_refilled(self, path: Path, before: Path) -> bool:
+        """Return whether the server may have filled in this path again because the object was sent whole.
 
-        Or the list around it was, as merge patches send lists: then its item lacks what it had.
+        Or the list around it was sent, as merge patches do: then its item lacks some keys of the
+        old one.
         """
         if self.request.replaces:
             return True
-        path, before = real(path), real(before)
+        path, before = self.report(path), self.report(before)
         item, old = read(self.request.object, item_of(path)), read(self.old, item_of(before))
         return isinstance(item, dict) and isinstance(old, dict) and not old.keys() <= item.keys()
 
     def set_by_user(self, path: Path, native: Any, server_default: Any) -> bool:
-        """Whether a present value counts as the user's (semantics §5); `native` is not None."""
+        """Return whether a present value counts as the user's (semantics §5). `native` is not None."""
         if self.is_filled_in(path, native, server_default):
-            return self.is_stated(path)
-        return not self.is_filled_around(path)
+            return self.is_explicit(path)
+        return not self.is_filled_by_outer(path)
 
-    def is_stated(self, path: Path) -> bool:
-        """Whether somebody wrote a value that others would fill in too."""
+    def is_explicit(self, path: Path) -> bool:
+        """Return whether a user wrote a value that others would fill in too."""
         filled = self.filled_in(path)
-        return self.intent.stated(path, zero=filled is None or not filled.zero_too)
+        return self.intent.is_written(path, zero=filled is None or not filled.zero_too)
 
     def is_filled_in(self, path: Path, native: Any, server_default: Any) -> bool:
-        """Whether a value is what the server, the schema or the operator fills in at its path."""
+        """Return whether a value is what the server, the schema or the operator fills in at its path."""
         if server_default is not None and native == server_default:
             return True
         filled = self.filled_in(path)
@@ -363,42 +424,35 @@ class Evaluation:
         profile = self.definition.profile
         if not profile.shadow_defaults:
             return None
-        filled = self.once("filled", lambda: places_filled(profile, self.request.object))
-        found: Filled | None = filled.get(real(path))
+        filled = self.once("filled", lambda: find_filled_paths(profile, self.request.object))
+        found: Filled | None = filled.get(self.report(path))
         return found
 
-    def is_filled_around(self, path: Path) -> bool:
-        """Whether the schema of the object around a wrapped one filled in this place."""
+    def is_filled_by_outer(self, path: Path) -> bool:
+        """Return whether the schema of the outer object of a wrapped one filled in this path."""
         filled = self.intent.filled
-        return bool(filled) and real(path) in filled
+        return bool(filled) and self.report(path) in filled
 
 
 def is_safety(field: str) -> bool:
-    """Whether a field is evaluated on what controllers make: safety and images."""
+    """Return whether a field is evaluated on objects that controllers make: safety and images."""
     row = TABLE.fields.get(field)
     return row is not None and (row.safety or row.binding is Binding.SAFETY)
 
 
-def is_held(path: Path) -> bool:
-    """Whether the object has a place for this, which a pod in pieces may lack."""
-    if path and path[0].__class__ is Assembled:
-        return path[0].places.holds(path[1:])
-    return True
-
-
 def item_of(path: Path) -> Path:
-    """The innermost list item that a place is in; the whole object when it is in none."""
+    """Return the path of the innermost list item around a path, () if there is none."""
     last = max((at for at, step in enumerate(path) if isinstance(step, int)), default=-1)
     return path[: last + 1]
 
 
 def ratchets(constraint: Constraint) -> bool:
-    """Whether what was there before the update is tolerated by the policy of this rule."""
+    """Return whether the policy of this rule tolerates values that exist before the update."""
     return constraint.policy.tolerates_existing
 
 
 def view_before(view: PodView, container: Container | None, at: Path) -> tuple[Path, Any] | None:
-    """The place `at` of the same container before the update, with its value (None: absent)."""
+    """Return the path `at` in the same container before the update, and its value (None if absent)."""
     if container is None or view.old is None:
         return None
     before = view.old_container(container)

@@ -1,10 +1,10 @@
-"""Controllers that an installation trusts beside those of the profiles: exact users, owner kinds.
+"""Controllers that an installation trusts besides those of the profiles: exact users, owner kinds.
 
-    - users: ["system:serviceaccount:things-system:things-operator"]
-      kinds: [{group: example.com, kind: Thing}]   # the kinds of the owners
+- users: ["system:serviceaccount:things-system:things-operator"]
+  kinds: [{group: example.com, kind: Thing}]   # the kinds of the owners
 
-All service accounts of a namespace (`system:serviceaccount:NAMESPACE:*`) are accepted only where
-the namespace is ungoverned by name: elsewhere a tenant may make them.
+All service accounts of a namespace (`system:serviceaccount:NAMESPACE:*`) are accepted only if the
+namespace is ungoverned by name. In other namespaces a tenant may create them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Final
 
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
-from webhook.evaluation.trusted_list import all_are, exact, is_kind
+from webhook.evaluation.trusted_mutators import all_are, exact, is_kind
 from webhook.objects.path import Path, display
 
 ACCOUNTS: Final = "system:serviceaccount:"
-# It holds the accounts of the garbage collector, of add-ons and of whatever else runs there.
+# It has the accounts of the garbage collector, of add-ons and of everything else that runs there.
 NEVER: Final = "kube-system"
 KEYS: Final = ("users", "kinds")
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedController:
-    """One entry: exact users, namespaces all of whose service accounts are meant, owner kinds."""
+    """One entry: exact users, namespaces whose service accounts are all trusted, owner kinds."""
 
     users: frozenset[str]
     namespaces: frozenset[str]
@@ -35,12 +35,12 @@ class TrustedController:
 
 @dataclass(frozen=True, slots=True)
 class TrustedControllers:
-    """An installation's list; empty, it trusts nobody."""
+    """An installation's list. An empty one trusts nobody."""
 
     entries: tuple[TrustedController, ...] = ()
 
     def trusts(self, user: str, owner: tuple[str, str]) -> bool:
-        """Whether the user makes what an owner of this group and kind controls."""
+        """Return whether the user may create objects for owners of this group and kind."""
         namespace = namespace_of(user)
         return any(
             owner in each.kinds and (user in each.users or namespace in each.namespaces)
@@ -49,7 +49,7 @@ class TrustedControllers:
 
 
 def namespace_of(user: str) -> str | None:
-    """The namespace of a service account; None for everybody else."""
+    """Return the namespace of a service account, None for other users."""
     if not user.startswith(ACCOUNTS):
         return None
     namespace, _, name = user.removeprefix(ACCOUNTS).partition(":")
@@ -59,7 +59,7 @@ def namespace_of(user: str) -> str | None:
 def parse_controllers(
     document: SourceDocument, ungoverned: frozenset[str]
 ) -> tuple[TrustedControllers, tuple[Problem, ...]]:
-    """The list of a document, and all its problems. `ungoverned` are namespaces, by name."""
+    """Return the list in a document, and all its problems. `ungoverned` are names of namespaces."""
     problems = tuple(faults(document, ungoverned))
     if problems:
         return TrustedControllers(), problems
@@ -67,7 +67,7 @@ def parse_controllers(
 
 
 def controller_of(entry: dict[str, Any]) -> TrustedController:
-    """An entry without faults."""
+    """Convert an entry without faults."""
     patterns = {each for each in entry["users"] if each.endswith("*")}
     return TrustedController(
         frozenset(entry["users"]) - patterns,
@@ -77,7 +77,7 @@ def controller_of(entry: dict[str, Any]) -> TrustedController:
 
 
 def faults(document: SourceDocument, ungoverned: frozenset[str]) -> Iterator[Problem]:
-    """Every problem of such a document, with its path."""
+    """Yield every problem of the document, with its path."""
 
     def problem(path: Path, found: str, fix: str) -> Problem:
         line, column = document.position(path)
@@ -105,7 +105,7 @@ def faults(document: SourceDocument, ungoverned: frozenset[str]) -> Iterator[Pro
 
 
 def user_fault(user: Any, ungoverned: frozenset[str]) -> tuple[str, str] | None:
-    """What is wrong with one user, and what to write; None for nothing."""
+    """Return the problem of one user and the fix, None if there is none."""
     if exact(user):
         return None
     parts = user.split(":") if isinstance(user, str) else []

@@ -1,4 +1,4 @@
-"""Puts what a decision found beside the values that it is about."""
+"""Attaches the findings of a decision to the values that they are about."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from webhook.evaluation.outcome import Violation, Warning
 from webhook.explain.model import Entry, FieldReport, ObjectReport
 from webhook.objects.path import ABSENT, Path
-from webhook.policy import rules as rule_table
+from webhook.policy.rules.rule_type import INTENT
 
 
 def attach_violation(violation: Violation, before: Any, after: Any, result: ObjectReport) -> bool:
-    """Put a violation beside its value; False where there is none.
+    """Attach a violation to its value. Return False if there is none.
 
-    Its place is one of the request where it was found there, before defaults moved list items.
+    Its path is relative to the request if it was found there, before defaults moved list items.
     """
     path = violation.path
-    row = rule_table.TABLE.get(violation.rule)
-    if row is not None and row.stage == rule_table.INTENT:
-        path = moved(path, before, after)
+    rule = violation.rule_type
+    if rule is not None and rule.stage == INTENT:
+        path = move_path(path, before, after)
     entry = nearest(violation.field, path, violation.key, result)
     if entry is not None:
         entry.violations.append(violation)
     return entry is not None
 
 
-def moved(path: Path, before: Any, after: Any) -> Path:
-    """The place in the completed object that a place of the request has become."""
+def move_path(path: Path, before: Any, after: Any) -> Path:
+    """Return the path in the completed object for a path in the request."""
     result: list[str | int] = []
     for index, step in enumerate(path):
         if isinstance(step, int) and isinstance(before, list) and isinstance(after, list):
@@ -45,7 +45,7 @@ def moved(path: Path, before: Any, after: Any) -> Path:
 
 
 def position_of(element: Any, elements: list[Any], position: int) -> int:
-    """Where an element, or its changed copy, stands now."""
+    """Return the index of an element, or of its changed copy, in a list."""
     for index, each in enumerate(elements):
         if each is element:
             return index
@@ -57,7 +57,7 @@ def position_of(element: Any, elements: list[Any], position: int) -> int:
 
 
 def fields_of(result: ObjectReport) -> Iterator[tuple[Path, FieldReport]]:
-    """Every field with the place of its pod, () for the workload's."""
+    """Yield every field with the path of its pod, () for the workload's."""
     for pod in result.pods:
         for each in pod.fields:
             yield pod.path, each
@@ -66,14 +66,14 @@ def fields_of(result: ObjectReport) -> Iterator[tuple[Path, FieldReport]]:
 
 
 def nearest(name: str, path: Path, key: str, result: ObjectReport) -> Entry | None:
-    """The value that a finding is about: of its field, at its place or else the nearest one."""
+    """Return the value that a finding is about: of its field, at its path or else the nearest one."""
     best: tuple[tuple[int, ...], Entry] | None = None
-    for place, each in fields_of(result):
+    for start, each in fields_of(result):
         if name != each.field and not name.startswith(f"{each.field}."):
             continue
         for entry in each.entries:
-            common = shared(path, entry.path)
-            if common < min(len(place), len(path)):
+            common = count_shared_steps(path, entry.path)
+            if common < min(len(start), len(path)):
                 continue
             exact = path == entry.path or any(a.path == path for a in entry.attributes)
             score = (int(exact), int(bool(key) and key == entry.key), common)
@@ -82,8 +82,8 @@ def nearest(name: str, path: Path, key: str, result: ObjectReport) -> Entry | No
     return best[1] if best is not None else None
 
 
-def shared(one: Path, other: Path) -> int:
-    """How many steps two places have in common."""
+def count_shared_steps(one: Path, other: Path) -> int:
+    """Return the number of steps that two paths share."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
@@ -93,7 +93,7 @@ def shared(one: Path, other: Path) -> int:
 
 
 def attach_warning(warning: Warning, result: ObjectReport) -> bool:
-    """Put a warning beside the value that it is about; False where there is none."""
+    """Attach a warning to its value. Return False if there is none."""
     if not warning.field:
         return False
     entry = nearest(warning.field, warning.path, "", result)

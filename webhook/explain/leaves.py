@@ -1,4 +1,4 @@
-"""The effective policy of a kind: every leaf with what is said of it, and where it lands."""
+"""Explains the effective policy of a kind: every leaf with its settings, and where it applies."""
 
 from __future__ import annotations
 
@@ -11,22 +11,31 @@ from webhook.catalog.catalog import Plans
 from webhook.catalog.plan import component_roles
 from webhook.documents.problem import Source
 from webhook.explain.kinds import names_component
-from webhook.explain.model import ENFORCE, ComponentReport, ItemSaid, KindReport, LeafReport, Said
-from webhook.explain.overridden import explained, lost_attributes, lost_rules
-from webhook.explain.support import is_of_workload, reach_of
-from webhook.explain.values import attributes_of, default_of, rule_said
-from webhook.pods.component_plan import pod_parts
+from webhook.explain.model import (
+    ENFORCE,
+    ComponentReport,
+    ItemSetting,
+    KindReport,
+    LeafReport,
+    Setting,
+)
+from webhook.explain.overridden import explain_loss, lost_attributes, lost_rules
+from webhook.explain.support import find_support
+from webhook.explain.values import attributes_of, default_of, rule_setting
+from webhook.fields.registry import is_of_workload
+from webhook.pods.component_plan import fragment_specs
 from webhook.pods.definition import Definition
 from webhook.policy.combine import RANK, Effective, Leaf, View, view
-from webhook.policy.merge_components import united
+from webhook.policy.merge_components import merge_leaf
 from webhook.policy.policy import Asset, Policy
+from webhook.policy.rules.prohibitions import Locked
 from webhook.policy.table import TABLE
 
 
 def explain_kind(
     definition: Definition, version: str, namespace: str, plans: Plans, component: str = ""
 ) -> KindReport:
-    """The effective policy of a kind, of one component (or role) where it is named."""
+    """Return the effective policy of a kind, or of one component or role."""
     leaves = Leaves(plans)
     interface = definition.interface
     components = tuple(
@@ -50,34 +59,34 @@ def explain_kind(
 
 
 def policies_of(plans: Plans) -> tuple[Source, ...]:
-    """Every policy that reaches the kind, those on trial included, the broadest scope first."""
-    return ordered_sources((plans.trial or plans.enforced).policies)
+    """Return every policy that applies to the kind, including warn and audit mode, broadest scope first."""
+    return ordered_sources((plans.with_warn or plans.enforced).policies)
 
 
 def ordered_sources(policies: Iterable[Policy]) -> tuple[Source, ...]:
-    """How policies are named, the broadest scope first."""
+    """Return the sources of policies, broadest scope first."""
     ordered = sorted(policies, key=lambda each: (RANK[each.scope], each.namespace, each.name))
     return tuple(each.source for each in ordered)
 
 
 def pods_at(definition: Definition, component: str) -> str:
-    """Where the pods of a component are; the nearest common place of one that is in pieces."""
+    """Return the path of a component's pods, or the longest common path of their fragments."""
     found = definition.interface.component(component)
     if found is None:
         return ""
     if found.places is not None:
         return found.places.text
-    pieces = [each.place.text.split(".") for each in pod_parts(found, definition.profile)]
-    if not pieces:
+    fragments = [each.place.text.split(".") for each in fragment_specs(found, definition.profile)]
+    if not fragments:
         return ""
-    shared = list(takewhile(lambda steps: len(set(steps)) == 1, zip(*pieces, strict=False)))
-    # One piece alone has its own last step in common with itself.
-    shared = shared[:-1] if len(pieces) == 1 else shared
+    shared = list(takewhile(lambda steps: len(set(steps)) == 1, zip(*fragments, strict=False)))
+    # A single fragment shares all its steps with itself.
+    shared = shared[:-1] if len(fragments) == 1 else shared
     return f"{'.'.join(steps[0] for steps in shared) or '.'} (in fragments)"
 
 
 class Leaves:
-    """Reports of leaves by component and roles, each made once."""
+    """Reports of leaves by component and roles, each built once."""
 
     def __init__(self, plans: Plans) -> None:
         self.plans = plans
@@ -85,44 +94,44 @@ class Leaves:
         self.made: dict[tuple[str, tuple[str, ...]], tuple[LeafReport, ...]] = {}
 
     def of(self, component: str, roles: tuple[str, ...]) -> tuple[LeafReport, ...]:
-        """The leaves that stand in a component's pods, and its replicas, in the table's order."""
+        """Return the leaves of a component's pods, and its replicas, in the table's order."""
         key = (component, roles)
         if key not in self.made:
             self.made[key] = tuple(
                 each
                 for each in self.every(component, roles)
-                if not is_of_workload(self.definition, TABLE.owner(each.field))
+                if not is_of_workload(TABLE.owner(each.field), self.definition)
             )
         return self.made[key]
 
     def every(self, component: str, roles: tuple[str, ...]) -> Iterator[LeafReport]:
-        """All leaves that some policy names for a component, those on trial alone included."""
-        plan, trial = self.plans.enforced, self.plans.trial
+        """Yield all leaves that some policy names for a component, including warn and audit mode."""
+        plan, with_warn = self.plans.enforced, self.plans.with_warn
         effective = plan.effective(component, roles)
-        tried = trial.effective(component, roles) if trial is not None else {}
+        tried = with_warn.effective(component, roles) if with_warn is not None else {}
         views = views_of(plan.policies, roles, component)
         for path in in_order({*effective, *tried}):
             leaf = effective.get(path, Leaf(path))
-            said = report(leaf, effective, views, plan.assets, plan.combination)
-            reach, why = reach_of(plan, component, path)
-            extra = on_trial(tried.get(path)) if path in tried else ()
-            found = replace(said, reach=reach, why=why, trial=extra)
-            if leaf.constraints or says_something(found):
+            setting = report(leaf, effective, views, plan.assets, plan.combination)
+            support, why = find_support(plan, component, path)
+            extra = unenforced_values(tried.get(path)) if path in tried else ()
+            found = replace(setting, support=support, why=why, unenforced=extra)
+            if leaf.constraints or has_settings(found):
                 yield found
 
     def of_workload(self) -> tuple[LeafReport, ...]:
-        """The leaves of the workload as a whole: what is said for any component counts."""
+        """Return the leaves of the workload as a whole, merged over all components."""
         pairs = component_roles(self.definition) or [("", ("worker",))]
         found: dict[str, LeafReport] = {}
         for component, roles in pairs:
             for each in self.every(component, roles):
-                if is_of_workload(self.definition, TABLE.owner(each.field)):
+                if is_of_workload(TABLE.owner(each.field), self.definition):
                     known = found.get(each.field)
-                    found[each.field] = each if known is None else joined(known, each)
+                    found[each.field] = each if known is None else merge_leaves(known, each)
         plan = self.plans.enforced
         effectives = [plan.effective(*each) for each in pairs]
         for path, each in found.items():
-            leaf = united(path, effectives)
+            leaf = merge_leaf(path, effectives)
             if leaf is not None and leaf.default is not None:
                 found[path] = replace(each, default=default_of(leaf))
             if leaf is not None and leaf.items:
@@ -130,28 +139,28 @@ class Leaves:
         return tuple(found[path] for path in in_order(found))
 
 
-def says_something(leaf: LeafReport) -> bool:
-    """Whether there is anything to tell about a leaf."""
-    return bool(leaf.default or leaf.rules or leaf.items or leaf.lost or leaf.trial)
+def has_settings(leaf: LeafReport) -> bool:
+    """Return whether a leaf has any settings."""
+    return bool(leaf.default or leaf.rules or leaf.items or leaf.lost or leaf.unenforced)
 
 
-def joined(one: LeafReport, other: LeafReport) -> LeafReport:
-    """One leaf of two components: what both say, once."""
+def merge_leaves(one: LeafReport, other: LeafReport) -> LeafReport:
+    """Merge the reports of one leaf in two components, without duplicates."""
 
     def both(name: str) -> tuple[Any, ...]:
         first, second = getattr(one, name), getattr(other, name)
         return (*first, *(each for each in second if each not in first))
 
-    return replace(one, rules=both("rules"), lost=both("lost"), trial=both("trial"))
+    return replace(one, rules=both("rules"), lost=both("lost"), unenforced=both("unenforced"))
 
 
 def views_of(policies: Iterable[Policy], roles: Iterable[str], component: str) -> list[View]:
-    """Policies as they apply to one component."""
+    """Return the policies as they apply to one component."""
     return [view(policy, roles, component) for policy in policies]
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
-    """Leaves in the table's order, attributes behind the field that holds them."""
+    """Sort leaves in the table's order, attributes after the field that has them."""
     order = {path: index for index, path in enumerate(TABLE.fields)}
     return sorted(paths, key=lambda path: (order[TABLE.owner(path).path], path))
 
@@ -163,10 +172,10 @@ def report(
     assets: Mapping[str, Asset],
     combination: str,
 ) -> LeafReport:
-    """What is said at one leaf of the enforced policy, and what lost."""
+    """Report the settings of one leaf of the enforced policy, and those that lost."""
     path = leaf.path
     lost = (
-        *(explained(each, leaf, views, assets) for each in leaf.lost),
+        *(explain_loss(each, leaf, views, assets) for each in leaf.lost),
         *lost_rules(path, views, combination),
         *lost_attributes(leaf, effective, views),
     )
@@ -174,17 +183,17 @@ def report(
         path,
         TABLE.owner(path).secret,
         default=default_of(leaf),
-        rules=tuple(rule_said(path, each) for each in leaf.constraints),
+        rules=tuple(rule_setting(path, each) for each in leaf.constraints),
         items=items_of(leaf),
         lost=lost,
     )
 
 
-def items_of(leaf: Leaf) -> tuple[ItemSaid, ...]:
-    """The default and imposed items of a leaf, with their locks."""
-    secret, locked = TABLE.owner(leaf.path).secret, leaf.of("locked")
+def items_of(leaf: Leaf) -> tuple[ItemSetting, ...]:
+    """Return the default and imposed items of a leaf, with their locks."""
+    secret, locked = TABLE.owner(leaf.path).secret, leaf.of(Locked)
     return tuple(
-        ItemSaid(
+        ItemSetting(
             each.key,
             attributes_of(each.attributes, secret=secret),
             each.source,
@@ -196,13 +205,13 @@ def items_of(leaf: Leaf) -> tuple[ItemSaid, ...]:
     )
 
 
-def on_trial(leaf: Leaf | None) -> tuple[Said, ...]:
-    """What policies say that only warn or audit."""
+def unenforced_values(leaf: Leaf | None) -> tuple[Setting, ...]:
+    """Return the settings of policies in warn or audit mode."""
     if leaf is None:
         return ()
-    said = [rule_said(leaf.path, each) for each in leaf.constraints]
+    settings = [rule_setting(leaf.path, each) for each in leaf.constraints]
     default = default_of(leaf)
     if default is not None:
-        said.insert(0, default)
-    said += [Said(f"item {each.key}", None, each.source) for each in leaf.items]
-    return tuple(each for each in said if each.source.enforcement != ENFORCE)
+        settings.insert(0, default)
+    settings += [Setting(f"item {each.key}", None, each.source) for each in leaf.items]
+    return tuple(each for each in settings if each.source.enforcement != ENFORCE)

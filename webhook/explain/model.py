@@ -1,4 +1,4 @@
-"""What an explanation is made of: leaves of policies, values of objects, and who says them."""
+"""The parts of an explanation: leaves of policies, values of objects, and their sources."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from webhook.documents.problem import Source
 from webhook.evaluation.outcome import Violation, Warning
+from webhook.fields.handler import MAPPED
 from webhook.objects.path import Path
 
-MAPPED, UNMAPPED, FORBIDDEN, NOT_NATIVE = "mapped", "unmapped", "forbidden", "not-native"
-"""Whether a kind can carry a leaf: it has a place, has none, refuses it, or no object has one."""
-REQUEST, SERVER, UNSET, COMPUTED = "request", "server default", "unset", "computed"
-DEFAULT, DEFAULT_FROM, KIND = "default", "defaultFrom", "kind"
+FORBIDDEN, NOT_NATIVE = "forbidden", "not-native"
+"""Why a kind cannot have a leaf, besides `unmapped`: it refuses the leaf, or no object has it."""
+REQUEST, SERVER, UNSET = "request", "server default", "unset"
+DEFAULT, DEFAULT_FROM = "default", "defaultFrom"
 DEFAULT_ITEM, ATTRIBUTE_DEFAULT, IMPOSED, KEPT = (
     "default item",
     "attribute default",
@@ -24,8 +25,8 @@ ENFORCE: Final = "Enforce"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One thing that a policy says: its word (`default`, a rule), the value, and who says it."""
+class Setting:
+    """One setting of a policy: `default` or a rule, the value, and the source."""
 
     what: str
     value: Any
@@ -33,8 +34,8 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemSaid:
-    """One default or imposed item; attribute values are None where they are never shown."""
+class ItemSetting:
+    """One default or imposed item. Attribute values are None if they are never shown."""
 
     key: str
     attributes: Mapping[str, Any]
@@ -45,8 +46,8 @@ class ItemSaid:
 
 
 @dataclass(frozen=True, slots=True)
-class LostSaid:
-    """Something that a policy says and that is not in force: why, and whose word stands instead."""
+class LostSetting:
+    """A setting that is not in force: why, and the source that applies instead."""
 
     what: str
     value: Any
@@ -57,25 +58,25 @@ class LostSaid:
 
 @dataclass(frozen=True, slots=True)
 class LeafReport:
-    """One leaf of the effective policy; `reach`: whether the kind can carry it, `why`: what for.
+    """One leaf of the effective policy. `support` says whether the kind can have it, `why` the reason.
 
-    `why` may also say of a leaf that is mapped what limits it there.
+    For a mapped leaf, `why` may describe a limit.
     """
 
     field: str
     secret: bool
-    reach: str = MAPPED
+    support: str = MAPPED
     why: str = ""
-    default: Said | None = None
-    rules: tuple[Said, ...] = ()
-    items: tuple[ItemSaid, ...] = ()
-    lost: tuple[LostSaid, ...] = ()
-    trial: tuple[Said, ...] = ()
+    default: Setting | None = None
+    rules: tuple[Setting, ...] = ()
+    items: tuple[ItemSetting, ...] = ()
+    lost: tuple[LostSetting, ...] = ()
+    unenforced: tuple[Setting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentReport:
-    """The leaves of one component in one role; `pods` is where the kind keeps its pods."""
+    """The leaves of one component in one role. `pods` is the path of its pods."""
 
     component: str
     role: str
@@ -85,7 +86,7 @@ class ComponentReport:
 
 @dataclass(frozen=True, slots=True)
 class KindReport:
-    """The effective policy of a kind in a namespace; `workload` are fields of the whole object."""
+    """The effective policy of a kind in a namespace. `workload` are fields of the whole object."""
 
     group: str
     version: str
@@ -100,7 +101,7 @@ class KindReport:
 
 @dataclass(slots=True)
 class AttributeEntry:
-    """One attribute of an item: its value (None: never shown), place and source."""
+    """One attribute of an item: its value (None: never shown), path and source."""
 
     name: str
     value: Any
@@ -111,11 +112,11 @@ class AttributeEntry:
 
 @dataclass(slots=True)
 class Entry:
-    """One value of a field in the completed object: its place, its source, and what is wrong.
+    """One value of a field in the completed object: its path, its source, and its findings.
 
-    `value` is ABSENT where nothing is set and None where it is never shown; `key` names the
-    container, item or instance, `item` the policy's item that it is. `derived` values are not
-    literally at their place: they follow from what is there, or stand there in another notation.
+    `value` is ABSENT if nothing is set, and None if it is never shown. `key` names the container,
+    item or instance, `item` the matching item of the policy. `derived` values are not literally at
+    their path: they follow from other values, or have another notation there.
     """
 
     path: Path
@@ -133,7 +134,7 @@ class Entry:
 
 @dataclass(slots=True)
 class FieldReport:
-    """One field of a pod or of the workload: its values, and what the policies say of it."""
+    """One field of a pod or of the workload: its values and the policies' settings."""
 
     field: str
     secret: bool
@@ -154,7 +155,7 @@ class PodReport:
 
 @dataclass(slots=True)
 class ObjectReport:
-    """One object; `violations` and `warnings` are those that belong to no field told here."""
+    """One object. `violations` and `warnings` are those without a reported field."""
 
     policies: tuple[Source, ...]
     pods: list[PodReport]

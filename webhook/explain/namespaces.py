@@ -1,4 +1,4 @@
-"""The whole effective policy of a namespace, by workload type, and the policies that say it."""
+"""Explains the effective policy of a namespace, by workload type, with its policies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from webhook.catalog.catalog import Catalog
 from webhook.documents.problem import Source
 from webhook.explain.leaves import (
+    has_settings,
     in_order,
-    on_trial,
     ordered_sources,
     report,
-    says_something,
+    unenforced_values,
     views_of,
 )
 from webhook.explain.model import ComponentReport
@@ -24,8 +24,8 @@ from webhook.policy.policy import EVERYWHERE, ROLES, Policy, level_path
 from webhook.policy.selectors import NAME_LABEL
 from webhook.policy.table import TABLE
 
-Parts = tuple[tuple[str, str], ...]
-"""Components with the role that each has there; ("", "worker") is everything else."""
+ComponentRoles = tuple[tuple[str, str], ...]
+"""Pairs of component and role. ("", "worker") means everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Group:
 
 
 def groups_of(catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> list[Group]:
-    """The kinds by workload type and policies, those without a type last."""
+    """Group the kinds by workload type and policies, those without a type last."""
     found: dict[tuple[str, tuple[int, ...]], list[Definition]] = {}
     policies: dict[tuple[str, tuple[int, ...]], tuple[Policy, ...]] = {}
     for kind, definitions in sorted(catalog.definitions.items()):
@@ -62,8 +62,8 @@ def groups_of(catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> li
     return sorted(groups, key=lambda each: (not each.workload_type, each.workload_type))
 
 
-def parts_of(policies: Sequence[Policy]) -> Parts:
-    """The roles and components that policies tell apart, and everything else."""
+def find_component_roles(policies: Sequence[Policy]) -> ComponentRoles:
+    """Return the roles and components that policies distinguish, and everything else."""
     levels = dict.fromkeys(
         level
         for each in policies
@@ -73,15 +73,15 @@ def parts_of(policies: Sequence[Policy]) -> Parts:
     )
     named = [level.partition(":") for level in levels]
     roles = [role for role in ROLES if any(each[::2] == ("role", role) for each in named)]
-    parts = [("", role) for role in roles if role != WORKER]
-    parts += [(name, WORKER) for kind, _, name in named if kind == "component"]
-    return (*parts, ("", WORKER))
+    component_roles = [("", role) for role in roles if role != WORKER]
+    component_roles += [(name, WORKER) for kind, _, name in named if kind == "component"]
+    return (*component_roles, ("", WORKER))
 
 
 def explain_namespace(
     catalog: Catalog, namespace: str, labels: Mapping[str, str]
 ) -> list[TypeReport]:
-    """One report for each workload type, or more where kinds of it have policies of their own."""
+    """Return one report for each workload type, or more if its kinds have different policies."""
     return [
         TypeReport(
             namespace,
@@ -96,15 +96,15 @@ def explain_namespace(
 
 
 def name_of(definition: Definition) -> str:
-    """Kind.group, or the kind alone in the core group."""
+    """Return Kind.group, or the kind alone in the core group."""
     interface = definition.interface
     return f"{interface.kind}.{interface.group}" if interface.group else interface.kind
 
 
 def components_of(group: Group, catalog: Catalog) -> Iterator[ComponentReport]:
-    """The leaves by component and role, whatever the kinds can carry."""
+    """Yield the leaves by component and role, whether or not the kinds support them."""
     enforced = [each for each in group.policies if each.enforcement == "Enforce"]
-    for component, role in parts_of(group.policies):
+    for component, role in find_component_roles(group.policies):
         views = views_of(enforced, (role,), component)
         effective = combine(views, catalog.combination, catalog.assets)
         tried: Effective = {}
@@ -114,15 +114,15 @@ def components_of(group: Group, catalog: Catalog) -> Iterator[ComponentReport]:
         leaves = []
         for path in in_order({*effective, *tried}):
             leaf = effective.get(path, Leaf(path))
-            said = report(leaf, effective, views, catalog.assets, catalog.combination)
-            said = replace(said, trial=on_trial(tried.get(path)))
-            if leaf.constraints or says_something(said):
-                leaves.append(said)
+            setting = report(leaf, effective, views, catalog.assets, catalog.combination)
+            setting = replace(setting, unenforced=unenforced_values(tried.get(path)))
+            if leaf.constraints or has_settings(setting):
+                leaves.append(setting)
         yield ComponentReport(component, role, "", tuple(leaves))
 
 
 def policies_in(catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> list[Policy]:
-    """The policies that apply in a namespace to some kind."""
+    """Return the policies that apply to some kind in a namespace."""
     found = {
         id(each): each for group in groups_of(catalog, namespace, labels) for each in group.policies
     }
@@ -130,7 +130,7 @@ def policies_in(catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> 
 
 
 class InForce:
-    """Finds what policies say without effect in a namespace, by leaving it out for trial."""
+    """Finds settings without effect in a namespace, by removing each and comparing the result."""
 
     def __init__(self, catalog: Catalog, namespace: str, labels: Mapping[str, str]) -> None:
         self.catalog = catalog
@@ -139,9 +139,9 @@ class InForce:
         self.wanted = self.effect()
 
     def without_lost(self, policy: Policy, written: dict[str, Any], namespace: str) -> Any:
-        """The written policy for this namespace alone, without what has no effect there."""
+        """Return the written policy for this namespace alone, without settings that have no effect there."""
         document = bound(written, namespace)
-        for section, level, field in said_by(policy):
+        for section, level, field in list_settings(policy):
             before = self.current.get(id(policy), policy)
             after = replace(before, body=less(before, section, level, field))
             if self.effect(policy, after) == self.wanted:
@@ -150,7 +150,7 @@ class InForce:
         return document
 
     def effect(self, changed: Policy | None = None, to: Policy | None = None) -> list[Any]:
-        """All that the policies enforce and try, with one of them changed."""
+        """Return the effective policies, enforced and not, with one policy replaced."""
         found = []
         for group in self.groups:
             now = [
@@ -158,15 +158,18 @@ class InForce:
                 for each in group.policies
             ]
             enforced = [each for each in now if each.enforcement == "Enforce"]
-            parts = parts_of(group.policies)
+            component_roles = find_component_roles(group.policies)
             for some in (enforced, now):
-                found += [outcome(some, part, self.catalog) for part in parts]
+                found += [
+                    outcome(some, component_role, self.catalog)
+                    for component_role in component_roles
+                ]
         return found
 
 
-def outcome(policies: Sequence[Policy], part: tuple[str, str], catalog: Catalog) -> Any:
-    """The effective policy of one component, as what it decides and who says it."""
-    component, role = part
+def outcome(policies: Sequence[Policy], component_role: tuple[str, str], catalog: Catalog) -> Any:
+    """Return the effective policy of one component as comparable values with their sources."""
+    component, role = component_role
     views = [view(each, (role,), component) for each in policies]
     leaves = combine(views, catalog.combination, catalog.assets).values()
     return [
@@ -183,8 +186,8 @@ def outcome(policies: Sequence[Policy], part: tuple[str, str], catalog: Catalog)
     ]
 
 
-def said_by(policy: Policy) -> list[tuple[str, str, str]]:
-    """Section, level and field of everything that a policy says."""
+def list_settings(policy: Policy) -> list[tuple[str, str, str]]:
+    """Return section, level and field of every setting of a policy."""
     body = policy.body
     found = {
         (section, level, TABLE.owner(path).path)
@@ -200,13 +203,13 @@ def said_by(policy: Policy) -> list[tuple[str, str, str]]:
 
 
 def less(policy: Policy, section: str, level: str, field: str) -> Any:
-    """The body of a policy without one field at one level of a section."""
+    """Return the body of a policy without one field at one level of a section."""
 
     def cut(table: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         return {
             each: {
-                path: said
-                for path, said in leaves.items()
+                path: setting
+                for path, setting in leaves.items()
                 if (each, TABLE.owner(path).path) != (level, field)
             }
             for each, leaves in table.items()
@@ -219,7 +222,7 @@ def less(policy: Policy, section: str, level: str, field: str) -> Any:
 
 
 def bound(written: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """A written policy that applies to one namespace alone."""
+    """Return a written policy limited to one namespace."""
     document = copy.deepcopy(written)
     spec = document["spec"]
     if not document["metadata"].get("namespace"):
@@ -229,7 +232,7 @@ def bound(written: dict[str, Any], namespace: str) -> dict[str, Any]:
 
 
 def remove(tree: dict[str, Any], path: Sequence[str]) -> None:
-    """Take a place out of nested maps, and the maps that are empty then."""
+    """Remove a path from nested maps, and the maps that become empty."""
     first, *rest = path
     if first not in tree:
         return

@@ -1,4 +1,4 @@
-"""Values of a completed object with their origin: the request, the server, or a policy."""
+"""Finds the origin of values in a completed object: the request, the server, or a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from webhook.evaluation.outcome import Change
 from webhook.evaluation.request import Request
 from webhook.explain.model import (
     ATTRIBUTE_DEFAULT,
-    COMPUTED,
     DEFAULT,
     DEFAULT_ITEM,
     IMPOSED,
@@ -21,8 +20,10 @@ from webhook.explain.model import (
     UNSET,
     Entry,
 )
+from webhook.fields.handler import COMPUTED
 from webhook.fields.secret_paths import shown_native
-from webhook.objects.path import ABSENT, Assembled, Path, read, real
+from webhook.objects.path import ABSENT, Path, read
+from webhook.pods.location import FragmentPods, report_path
 from webhook.policy.row import Field
 
 SOURCES: Mapping[str, str] = {
@@ -33,28 +34,37 @@ SOURCES: Mapping[str, str] = {
     "imposed asset": IMPOSED,
     "kept": KEPT,
 }
-"""Why a decision wrote something, in the words of an explanation."""
+"""The reasons of changes, as explanations name them."""
 OPERATORS = "what the operator uses where the object sets nothing"
 Origin = tuple[str, Source | None]
 
 
 class Origins:
-    """The completed object beside the request, and what the decision wrote into it."""
+    """The completed object, its request, and the changes of the decision.
 
-    def __init__(self, request: Request, document: Any, changes: Iterable[Change]) -> None:
-        self.request, self.document = request, document
+    `pods` are the object's pods in fragments, whose paths are accepted too.
+    """
+
+    def __init__(
+        self, request: Request, document: Any, changes: Iterable[Change], pods: FragmentPods
+    ) -> None:
+        self.request, self.document, self.pods = request, document, pods
         self.written = list(changes)
         self.changes: dict[Path, Change] = {each.path: each for each in self.written}
 
     def change(self, path: Path) -> Change | None:
-        """What the decision wrote at a place, or around it."""
+        """Return the change at a path, or around it."""
         for size in range(len(path), 0, -1):
             if path[:size] in self.changes:
                 return self.changes[path[:size]]
         return None
 
+    def report(self, path: Path) -> Path:
+        """Return the path in the object, the nearest one for a pod in fragments."""
+        return report_path(path, self.pods)
+
     def source(self, path: Path) -> Origin:
-        """Where the value at a place of the completed object comes from."""
+        """Return the origin of the value at a path of the completed object."""
         change = self.change(path)
         if change is not None:
             return SOURCES.get(change.why, change.why), change.source
@@ -66,25 +76,25 @@ class Origins:
     def entry(
         self, row: Field, path: Path, value: Any, key: str = "", *, derived: bool = False
     ) -> Entry:
-        """A value with its place and source; `derived` says that its place may say it otherwise.
+        """Return the entry of a value. `derived` says that the path may have another notation.
 
-        So may the places of a pod that the object states in pieces.
+        This is also true for paths of a pod in fragments.
         """
-        in_pieces = bool(path) and path[0].__class__ is Assembled
-        path = real(path)
+        own = self.report(path)
+        in_fragments, path = own is not path, own
         if value is None:
             return Entry(path, ABSENT, UNSET, key=key)
         origin = self.source(path)
-        derived = (derived or in_pieces) and read(self.document, path) != value
+        derived = (derived or in_fragments) and read(self.document, path) != value
         if derived and self.is_of_another(row, path):
             origin = COMPUTED, None
-        # Words of the policy language are never the text of a place.
+        # Keywords of the policy language are never the text of a path.
         shown = value if value in row.enum else shown_native(row, path, value)
-        absent = in_pieces and read(self.document, path) is ABSENT
+        absent = in_fragments and read(self.document, path) is ABSENT
         note = OPERATORS if absent else ""
         return Entry(path, shown, *origin, key=key, note=note, derived=derived)
 
     def is_of_another(self, row: Field, path: Path) -> bool:
-        """Whether the decision wrote a place for another field, from which this one follows."""
+        """Return whether the decision wrote a path for another field, from which this one follows."""
         change = self.change(path)
         return change is not None and not f"{change.field}.".startswith(f"{row.path}.")

@@ -1,4 +1,4 @@
-"""What policies say of a leaf that is not in force: why, and whose word stands instead."""
+"""Explains settings of a leaf that are not in force: why, and which source applies instead."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.documents.problem import Source
-from webhook.explain.model import LostSaid
+from webhook.explain.model import LostSetting
 from webhook.explain.values import argument_of, default_value
 from webhook.policy.combine import (
     DOCUMENTED,
@@ -20,9 +20,8 @@ from webhook.policy.combine import (
     Leaf,
     Lost,
     View,
-    constrains,
     constraints_of,
-    released,
+    is_released,
 )
 from webhook.policy.policy import Asset, Default, Policy
 from webhook.policy.table import TABLE
@@ -36,25 +35,25 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def explained(
+def explain_loss(
     lost: Lost, leaf: Leaf, views: Sequence[View], assets: Mapping[str, Asset]
-) -> LostSaid:
-    """A default or item that lost, with its value and the reason in words."""
+) -> LostSetting:
+    """Return a default or item that lost, with its value and the reason."""
     to = lost.to
     if lost.reason == LOCK and to is None:
-        locks = [each for each in leaf.constraints if each.prohibits or each.rule == "locked"]
+        locks = [each for each in leaf.constraints if each.prohibits]
         broadest = min(locks, key=lambda each: RANK[each.policy.scope], default=None)
         to = broadest.source if broadest is not None else None
     reason = REASONS.get(lost.reason, lost.reason)
     if lost.reason == CLOSER and to is not None and to.scope == lost.source.scope:
         reason = "an older policy of the same scope sets it"
     if lost.what == "default":
-        return LostSaid("default", lost_default(lost, views), lost.source, reason, to)
-    return LostSaid(f"item {lost.what}", None, lost.source, reason, to)
+        return LostSetting("default", lost_default(lost, views), lost.source, reason, to)
+    return LostSetting(f"item {lost.what}", None, lost.source, reason, to)
 
 
 def lost_default(lost: Lost, views: Sequence[View]) -> Any:
-    """The value of a default that lost."""
+    """Return the value of a default that lost."""
     for each in views:
         default = each.defaults.get(lost.leaf)
         if default is not None and each.policy.source == lost.source:
@@ -62,49 +61,49 @@ def lost_default(lost: Lost, views: Sequence[View]) -> Any:
     return None
 
 
-def lost_rules(path: str, views: Sequence[View], combination: str) -> Iterator[LostSaid]:
-    """The rules that some policy says of a leaf and that are not in force."""
+def lost_rules(path: str, views: Sequence[View], combination: str) -> Iterator[LostSetting]:
+    """Yield the rules of a leaf that are not in force."""
     kept = RULES_OF[combination](views, path)
-    said = constraints_of(views, path)
-    for each in said:
+    written = constraints_of(views, path)
+    for each in written:
         in_force = any(same(each, other) for other in kept)
         stronger = next(
             (
                 other
                 for other in kept
-                if other.rule == each.rule and other.prohibits and not same(each, other)
+                if other.type is each.type and other.prohibits and not same(each, other)
             ),
             None,
         )
-        if not constrains(each):
+        if not each.constrains:
             if stronger is not None:
                 reason = "the prohibition of another policy stays in force"
                 yield lost_rule(path, each, reason, stronger.source)
         elif not in_force:
-            yield lost_rule(path, each, *why_lost(path, each, said, kept, combination))
+            yield lost_rule(path, each, *why_lost(path, each, written, kept, combination))
 
 
 def same(one: Constraint, other: Constraint) -> bool:
-    """Whether two constraints are one and the same word of a policy."""
-    return one.policy is other.policy and one.rule == other.rule and one.argument == other.argument
+    """Return whether two constraints are the same setting of a policy."""
+    return one.policy is other.policy and one.type is other.type and one.argument == other.argument
 
 
-def lost_rule(path: str, each: Constraint, reason: str, to: Source | None) -> LostSaid:
-    """A rule that is not in force."""
-    return LostSaid(each.rule, argument_of(path, each), each.source, reason, to)
+def lost_rule(path: str, each: Constraint, reason: str, to: Source | None) -> LostSetting:
+    """Return a rule that is not in force."""
+    return LostSetting(each.rule, argument_of(path, each), each.source, reason, to)
 
 
 def why_lost(
     path: str,
     lost: Constraint,
-    said: Sequence[Constraint],
+    written: Sequence[Constraint],
     kept: Sequence[Constraint],
     combination: str,
 ) -> tuple[str, Source | None]:
-    """Why a rule is not in force, and whose rules are."""
-    others = [each for each in said if each.policy.scope != SYSTEM]
-    if lost.policy.scope == SYSTEM and released(lost, others):
-        opener = next(e for e in others if e.rule == lost.rule and not e.prohibits)
+    """Return why a rule is not in force, and the source of the rules that are."""
+    others = [each for each in written if each.policy.scope != SYSTEM]
+    if lost.policy.scope == SYSTEM and is_released(lost, others):
+        opener = next(e for e in others if e.type is lost.type and not e.prohibits)
         return "a prohibition of the system scope that another scope lifts", opener.source
     winner = kept[0].source if kept else None
     if combination == STRICTEST or winner is None:
@@ -116,20 +115,24 @@ def why_lost(
     return f"the rules of this field come from the {order} scope{suffix}", winner
 
 
-def lost_attributes(leaf: Leaf, effective: Effective, views: Sequence[View]) -> Iterator[LostSaid]:
-    """Attributes that default items may not supply, because a broader scope locks them."""
+def lost_attributes(
+    leaf: Leaf, effective: Effective, views: Sequence[View]
+) -> Iterator[LostSetting]:
+    """Yield attributes that default items may not set, because a broader scope locks them."""
     for item in leaf.items:
-        original = None if item.imposed else said_item(leaf.path, item, views)
+        original = None if item.imposed else find_written_item(leaf.path, item, views)
         for name in original.keys() - item.attributes.keys() if original is not None else ():
-            held = effective.get(f"{leaf.path}.{name}", Leaf(""))
-            lock = next((each.source for each in held.constraints if each.prohibits), None)
-            yield LostSaid(f"{name} of item {item.key}", None, item.source, REASONS[LOCK], lock)
+            attribute_leaf = effective.get(f"{leaf.path}.{name}", Leaf(""))
+            lock = next(
+                (each.source for each in attribute_leaf.constraints if each.prohibits), None
+            )
+            yield LostSetting(f"{name} of item {item.key}", None, item.source, REASONS[LOCK], lock)
 
 
-def said_item(
+def find_written_item(
     path: str, item: EffectiveItem, views: Sequence[View]
 ) -> Mapping[str, Default] | None:
-    """An item's attributes as its policy says them."""
+    """Return an item's attributes as its policy has them."""
     for each in views:
         if speaks_for(each.policy, item.source):
             for other in each.items.get(path, ()):
@@ -139,7 +142,7 @@ def said_item(
 
 
 def speaks_for(policy: Policy, source: Source) -> bool:
-    """Whether a source names this policy."""
+    """Return whether a source names this policy."""
     return (policy.name, policy.scope, policy.namespace) == (
         source.policy,
         source.scope,

@@ -1,4 +1,4 @@
-"""Takes the decision on an object apart: what of it is about the object, what about wrapped ones."""
+"""Splits a decision into the part on the object itself and the parts on wrapped objects."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from webhook.pods.location import LocationError
 Below = Callable[[Path], bool]
 
 
-class Apart(NamedTuple):
-    """An object at its place in the whole; the decision on all of it, and on it alone."""
+class ObjectDecision(NamedTuple):
+    """An object at its path in the whole, the decision on all of it, and on it alone."""
 
     path: Path
     request: Request
@@ -25,27 +25,27 @@ class Apart(NamedTuple):
     own: Decision
 
 
-def taken_apart(
+def split_by_object(
     request: Request, decision: Decision, catalog: Catalog, path: Path = ()
-) -> list[Apart]:
-    """The object and every object in it that is decided on, outermost first.
+) -> list[ObjectDecision]:
+    """Return the object and every evaluated object in it, outermost first.
 
-    What a decision says of an object has places from there.
+    Paths in each decision are relative to its object.
     """
-    found = [each for each in inside(request, catalog) if each.request is not None]
-    taken = {each.path for each in found}
-    own = part_of(decision, (), lambda at: not is_below(at, taken))
-    parts = [Apart(path, request, decision, own)]
+    found = [each for each in find_wrapped(request, catalog) if each.request is not None]
+    inner_paths = {each.path for each in found}
+    own = filter_decision(decision, (), lambda at: not is_below(at, inner_paths))
+    objects = [ObjectDecision(path, request, decision, own)]
     for each in found:
         assert each.request is not None
-        place = each.path
-        rest = part_of(decision, place, lambda at, place=place: is_below(at, {place}))  # type: ignore[misc]
-        parts += taken_apart(each.request, rest, catalog, (*path, *place))
-    return parts
+        inner = each.path
+        rest = filter_decision(decision, inner, lambda at, inner=inner: is_below(at, {inner}))  # type: ignore[misc]
+        objects += split_by_object(each.request, rest, catalog, (*path, *inner))
+    return objects
 
 
-def inside(request: Request, catalog: Catalog) -> Sequence[Wrapped]:
-    """The objects that one wraps; what cannot be read is told by the decision."""
+def find_wrapped(request: Request, catalog: Catalog) -> Sequence[Wrapped]:
+    """Return the objects that one wraps, none if they cannot be read, which the decision reports."""
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None or not definition.embedded:
         return ()
@@ -55,34 +55,35 @@ def inside(request: Request, catalog: Catalog) -> Sequence[Wrapped]:
         return ()
 
 
-def is_below(path: Path, places: set[Path]) -> bool:
-    """Whether a path is one of these places or leads through it."""
-    return any(path[: len(place)] == place for place in places)
+def is_below(path: Path, paths: set[Path]) -> bool:
+    """Return whether a path is one of these paths or below one."""
+    return any(path[: len(at)] == at for at in paths)
 
 
-def part_of(decision: Decision, place: Path, below: Below) -> Decision:
-    """The decision with what is told of some places only, which then begin at `place`."""
-    cut = len(place)
+def filter_decision(decision: Decision, at: Path, below: Below) -> Decision:
+    """Return the decision with only the findings that `below` selects, relative to `at`."""
+    cut = len(at)
 
-    def moved(violation: Violation) -> Violation:
+    def move_violation(violation: Violation) -> Violation:
         return replace(violation, path=violation.path[cut:])
 
-    def warned(warning: Warning) -> Warning:
+    def move_warning(warning: Warning) -> Warning:
         would_be = warning.would_be
         return warning._replace(
-            path=warning.path[cut:], would_be=moved(would_be) if would_be is not None else None
+            path=warning.path[cut:],
+            would_be=move_violation(would_be) if would_be is not None else None,
         )
 
-    warnings = tuple(warned(each) for each in decision.warnings if below(where(each)))
-    audit = tuple(moved(each) for each in decision.audit if below(each.path))
+    warnings = tuple(move_warning(each) for each in decision.warnings if below(path_of(each)))
+    audit = tuple(move_violation(each) for each in decision.audit if below(each.path))
     if isinstance(decision, Denied):
-        violations = tuple(moved(each) for each in decision.violations if below(each.path))
+        violations = tuple(move_violation(each) for each in decision.violations if below(each.path))
         if violations:
             return Denied(violations, warnings, audit)
         return Allowed(None, warnings=warnings, audit=audit)
     return replace(decision, warnings=warnings, audit=audit)
 
 
-def where(warning: Warning) -> Path:
-    """The place of a warning, or of the violation that it would be."""
+def path_of(warning: Warning) -> Path:
+    """Return the path of a warning, or of the violation that it would be."""
     return warning.would_be.path if warning.would_be is not None else warning.path

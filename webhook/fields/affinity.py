@@ -1,21 +1,23 @@
-"""Fields of affinity: hard node affinity, and pods of a workload kept together."""
+"""Fields of affinity: required node affinity, and pod affinity that keeps a workload's pods together."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from webhook.evaluation.state import Evaluation
-from webhook.fields.pod import AFFINITY, PodField
+from webhook.fields.handler import FieldSource, FieldValue, PodHandler
+from webhook.fields.pod import AFFINITY, PodSpecField
 from webhook.fields.scalar import ScalarRules, rules_of
 from webhook.objects.path import ABSENT, Path, read
 from webhook.pods.pod_view import PodView, mapping, sequence
 from webhook.policy.combine import Effective, Leaf
-from webhook.policy.row import Field
+from webhook.policy.row import NODE_AFFINITY, POD_AFFINITY, Field
 from webhook.policy.table import TABLE
 
 TYPE, KEY = "podAffinity.type", "podAffinity.key"
-POD_AFFINITY: Path = ("affinity", "podAffinity")
+POD_AFFINITY_PATH: Path = ("affinity", "podAffinity")
 LISTS = {
     "Required": "requiredDuringSchedulingIgnoredDuringExecution",
     "Preferred": "preferredDuringSchedulingIgnoredDuringExecution",
@@ -25,22 +27,22 @@ OWN_LABEL = "podgate.dev/workload"
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
-class NodeAffinityField(PodField):
-    """The terms of the required node affinity, compared as one value in an order of their own.
+class NodeAffinityField(PodSpecField):
+    """The terms of the required node affinity, compared as one value regardless of their order.
 
-    Terms are alternatives: one more would let pods go to more nodes, so a default is written only
-    where there are none, and a user's own ones are refused where they may not differ.
+    Terms are alternatives: another term would allow more nodes. So a default is written only if
+    there are none, and a user's own terms are refused if they may not differ.
     """
 
     __slots__ = ()
 
-    def __init__(self, field: Field, leaf: Leaf) -> None:
-        super().__init__(field, leaf, AFFINITY, None)
+    def __init__(self, row: Field, leaf: Leaf) -> None:
+        super().__init__(row, leaf, AFFINITY, None)
         self.get = node_terms
 
 
 def node_terms(spec: dict[str, Any]) -> Any:
-    """The required node affinity of a pod spec; None where it has no terms."""
+    """Return the required node affinity of a pod spec, None without terms."""
     found = read(spec, AFFINITY)
     if found is ABSENT or not found:
         return None
@@ -49,7 +51,7 @@ def node_terms(spec: dict[str, Any]) -> Any:
 
 
 class Term(NamedTuple):
-    """One term of pod affinity: its place, its list as a policy calls it, its topology key."""
+    """One term of pod affinity: its path, its list in the policy's terms, its topology key."""
 
     path: Path
     type: str
@@ -57,17 +59,17 @@ class Term(NamedTuple):
 
     @property
     def key_path(self) -> Path:
-        """The place of the topology key."""
+        """The path of the topology key."""
         inner = ("podAffinityTerm",) if self.type == "Preferred" else ()
         return (*self.path, *inner, "topologyKey")
 
 
 def terms_of(spec: dict[str, Any], spec_path: Path) -> list[Term]:
-    """Every term of pod affinity, required ones first; MalformedPod for what is none."""
+    """Return every term of pod affinity, required ones first. Raises MalformedPod."""
     if spec.get("affinity") is None:
         return []
     affinity = mapping(spec["affinity"], (*spec_path, "affinity"))
-    path = (*spec_path, *POD_AFFINITY)
+    path = (*spec_path, *POD_AFFINITY_PATH)
     held = mapping(affinity.get("podAffinity"), path)
     found = []
     for kind, name in LISTS.items():
@@ -80,78 +82,84 @@ def terms_of(spec: dict[str, Any], spec_path: Path) -> list[Term]:
     return found
 
 
-class PodAffinityField(PodField):
+class PodAffinityField(PodSpecField):
     """Type or key of pod affinity: one term that keeps the pods of a workload together.
 
-    The type is that of the term with the policy's topology key; keys are those of all terms. Both
-    defaults make one term together, so each binding knows the rules of both.
+    The type is that of the term with the policy's topology key. Keys are those of all terms. Both
+    defaults make one term together, so each field has the rules of both.
     """
 
     __slots__ = ("name_label", "pair")
 
-    def __init__(self, field: Field, leaf: Leaf, effective: Effective, name_label: str) -> None:
-        super().__init__(field, leaf, POD_AFFINITY, None)
+    def __init__(self, row: Field, leaf: Leaf, effective: Effective, name_label: str) -> None:
+        super().__init__(row, leaf, POD_AFFINITY_PATH, None)
         self.name_label = name_label
         self.pair: dict[str, ScalarRules] = {
             path: rules_of(TABLE.fields[path], effective.get(path, Leaf(path)))
             for path in (TYPE, KEY)
         }
 
-    def managed(self, terms: list[Term]) -> list[Term]:
-        """The terms with the policy's topology key; all where the policy has none."""
+    def managed_terms(self, terms: list[Term]) -> list[Term]:
+        """Return the terms with the policy's topology key, all terms if the policy has none."""
         default = self.pair[KEY].default
         return [each for each in terms if default is None or each.key == default.value]
 
-    def found(self, spec: dict[str, Any], spec_path: Path) -> list[tuple[Path, Any]]:
-        """The values that a pod spec has, with their places."""
+    def find_terms(self, spec: dict[str, Any], spec_path: Path) -> list[tuple[Path, Any]]:
+        """Return the values in a pod spec, with their paths."""
         terms = terms_of(spec, spec_path)
-        if self.field.path == TYPE:
-            return [(each.path, each.type) for each in self.managed(terms)[:1]]
+        if self.row.path == TYPE:
+            return [(each.path, each.type) for each in self.managed_terms(terms)[:1]]
         return [(each.key_path, each.key) for each in terms if each.key is not None]
 
     def found_before(self, view: PodView) -> list[tuple[Path, Any]]:
         """The same before the update."""
-        return self.found(view.old.spec, view.old.spec_path) if view.old is not None else []
+        return self.find_terms(view.old.spec, view.old.spec_path) if view.old is not None else []
 
-    def read(self, view: PodView) -> tuple[Path, Any]:
-        """The first place with its value; None when unset."""
-        found = self.found(view.spec, view.spec_path)
+    def find(self, view: PodView) -> tuple[Path, Any]:
+        """Return the first path with its value, None if unset."""
+        found = self.find_terms(view.spec, view.spec_path)
         return found[0] if found else ((*view.spec_path, *self.at), None)
 
-    def intent(self, view: PodView, ev: Evaluation) -> None:
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """Types, or keys, of the terms."""
+        for path, value in self.find_terms(view.spec, view.spec_path):
+            yield FieldValue(path, value, derived=True)
+        yield FieldValue((*view.spec_path, *self.at), None)
+
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
         """Prohibitions on every value."""
         if not self.rules.prohibitions:
             return
         old = self.found_before(view)
-        for path, value in self.found(view.spec, view.spec_path):
+        for path, value in self.find_terms(view.spec, view.spec_path):
             known = next((each for each in old if each[1] == value), (path, None))
-            self.rules.judge_intent(ev, path, value, known if view.old else None, None)
+            self.rules.check_intent(ev, path, value, known if view.old else None, None)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
-        """Add the one term that both defaults make, or note this half of it."""
-        chosen = self.chosen(view, ev)
+        """Add the term that both defaults make, or note this half of it."""
+        chosen = self.choose_values(view, ev)
         if chosen is None:
             return
-        term = self.added(view, ev) or self.add(view, ev, chosen)
+        term = self.find_added_term(view, ev) or self.add(view, ev, chosen)
         if term is None:
             return
         default = self.rules.default
         source = default.source if default is not None else None
-        why, value = chosen[self.field.path]
-        path = term.path if self.field.path == TYPE else term.key_path
-        ev.note_item(self.field, path, value, why, source)
+        why, value = chosen[self.row.path]
+        path = term.path if self.row.path == TYPE else term.key_path
+        ev.note_item(self.row, path, value, why, source)
 
-    def chosen(self, view: PodView, ev: Evaluation) -> dict[str, tuple[str, str]] | None:
-        """Why and what to write for type and key; None where the pod is to stay as it is."""
+    def choose_values(self, view: PodView, ev: Evaluation) -> dict[str, tuple[str, str]] | None:
+        """Return the reason and the values for type and key, None if the pod is not changed."""
         terms = terms_of(view.spec, view.spec_path)
-        if self.managed(terms) or (terms and not self.fixed):
+        if self.managed_terms(terms) or (terms and not self.is_fixed):
             return None
         found: dict[str, tuple[str, str]] = {}
         for path, rules in self.pair.items():
             old = self.before_of(path, view)
-            wanted = rules.wanted(ev, (*view.spec_path, *self.at), None, None, old)
+            wanted = rules.choose_value(ev, (*view.spec_path, *self.at), None, None, old)
             if wanted is None:
-                ev.warn("default-needs-other", self.field.path, view.spec_path, path)
+                ev.warn("default-needs-other", self.row.path, view.spec_path, path)
                 return None
             why, value = wanted
             if why == "default" and rules.default is not None:
@@ -160,33 +168,34 @@ class PodAffinityField(PodField):
         return found
 
     @property
-    def fixed(self) -> bool:
-        """Whether a default of one half may not be changed, so that other terms do not replace it."""
+    def is_fixed(self) -> bool:
+        """Return whether a default of one half is fixed, so that other terms do not replace it."""
         return any(
-            rules.default is not None and any(each.rule == "canEdit" for each in rules.prohibitions)
+            rules.default is not None
+            and any(each.type.fixes_default for each in rules.prohibitions)
             for rules in self.pair.values()
         )
 
     def before_of(self, path: str, view: PodView) -> tuple[Path, Any] | None:
-        """Type or key of the term that there was before the update."""
+        """Return the type or key of the term before the update."""
         if view.old is None:
             return None
-        terms = self.managed(terms_of(view.old.spec, view.old.spec_path))
+        terms = self.managed_terms(terms_of(view.old.spec, view.old.spec_path))
         if not terms:
             return (*view.old.spec_path, *self.at), None
         first = terms[0]
         return (first.path, first.type) if path == TYPE else (first.key_path, first.key)
 
-    def added(self, view: PodView, ev: Evaluation) -> Term | None:
-        """The term that the other half has put into the copy already."""
+    def find_added_term(self, view: PodView, ev: Evaluation) -> Term | None:
+        """Return the term that the other half has already written."""
         before = {each.path for each in terms_of(view.spec, view.spec_path)}
         now = terms_of(ev.now(view.spec_path) or {}, view.spec_path)
         return next((each for each in now if each.path not in before), None)
 
     def add(self, view: PodView, ev: Evaluation, chosen: dict[str, tuple[str, str]]) -> Term | None:
-        """Append the term to the copy, and the label it selects by where no controller sets one."""
+        """Append the term, and the label that it selects by if no controller sets one."""
         kind, key = chosen[TYPE][1], chosen[KEY][1]
-        path = (*view.spec_path, *POD_AFFINITY, LISTS[kind])
+        path = (*view.spec_path, *POD_AFFINITY_PATH, LISTS[kind])
         if not ev.can_write(path):
             return None
         selector = self.selector(view, ev)
@@ -196,40 +205,69 @@ class PodAffinityField(PodField):
         if kind == "Preferred":
             term = {"weight": WEIGHT, "podAffinityTerm": term}
         index = len(sequence(ev.now(path), path))
-        ev.draft.append(path, term)
+        ev.append(path, term)
         return Term((*path, index), kind, key)
 
     def selector(self, view: PodView, ev: Evaluation) -> dict[str, str] | None:
-        """The label that all pods of the workload have alike; None where there can be none."""
+        """Return a label that all pods of the workload share, None if there is none."""
         name = read(ev.request.object, ("metadata", "name"))
         if not isinstance(name, str) or not LABEL_VALUE.fullmatch(name):
-            ev.warn("unnamed-workload", self.field.path, ("metadata", "name"))
+            ev.warn("unnamed-workload", self.row.path, ("metadata", "name"))
             return None
         if self.name_label:
             return {self.name_label: name}
         metadata = view.location.metadata_path
         if metadata is None:
-            ev.warn("unmapped-default", self.field.path, view.location.place)
+            ev.warn("unmapped-default", self.row.path, view.location.place)
             return None
         path = (*metadata, "labels", OWN_LABEL)
         held = ev.now(path)
         if isinstance(held, str) and held:
             return {OWN_LABEL: held}
-        ev.draft.set(path, name)
-        ev.note_item(self.field, path, name, "default", None)
+        ev.assign(path, name)
+        ev.note_item(self.row, path, name, "default", None)
         return {OWN_LABEL: name}
 
-    def final(self, view: PodView, ev: Evaluation) -> None:
-        """Options on every value; `required` where there is none."""
-        found, old = self.found(view.spec, view.spec_path), self.found_before(view)
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check options on every value, and `required` if there is none."""
+        found, old = self.find_terms(view.spec, view.spec_path), self.found_before(view)
         if not found:
             path = (*view.spec_path, *self.at)
-            self.rules.judge_required(ev, path, unchanged=view.old is not None and not old)
+            self.rules.check_required(ev, path, unchanged=view.old is not None and not old)
         known = [value for _, value in old]
         for path, value in found:
-            self.rules.judge_final(ev, path, value, unchanged=value in known)
+            self.rules.check_final(ev, path, value, unchanged=value in known)
 
     def current(self, view: PodView, ev: Evaluation) -> Any:
         """The native value that the pod has now; None when unset."""
-        found = self.found(ev.now(view.spec_path) or {}, view.spec_path)
+        found = self.find_terms(ev.now(view.spec_path) or {}, view.spec_path)
         return found[0][1] if found else None
+
+
+class NodeAffinityHandler(PodHandler):
+    """The terms of the required node affinity."""
+
+    name = NODE_AFFINITY
+
+    def compile(self, source: FieldSource) -> NodeAffinityField:
+        """The field, whose value is all terms together."""
+        return NodeAffinityField(source.row, source.leaf)
+
+    def pod_paths(self, row: Field) -> Sequence[Path]:
+        """Where a pod template has the field."""
+        return [("spec", "affinity")]
+
+
+class PodAffinityHandler(PodHandler):
+    """The term of pod affinity that keeps the pods of a workload together."""
+
+    name = POD_AFFINITY
+
+    def compile(self, source: FieldSource) -> PodAffinityField:
+        """One half of the term, type or key, which knows the rules of both."""
+        label = source.definition.profile.name_label
+        return PodAffinityField(source.row, source.leaf, source.effective, label)
+
+    def pod_paths(self, row: Field) -> Sequence[Path]:
+        """Where a pod template has the field."""
+        return [("spec", "affinity")]

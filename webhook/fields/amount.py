@@ -1,22 +1,24 @@
-"""cpu and memory: defaults, computed defaults, requests kept below limits, totals under max."""
+"""cpu and memory: defaults, computed defaults, requests kept below limits, maxima of totals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from webhook.evaluation.state import Evaluation, ratchets, view_before
-from webhook.fields.scalar import INVALID, Before, ScalarRules, rules_of
+from webhook.fields.container import main_first
+from webhook.fields.handler import FieldSource, FieldValue, PodField, PodHandler, container_paths
+from webhook.fields.scalar import INVALID, Before, rules_of
 from webhook.fields.totals import amount_of, pod_total
 from webhook.objects import quantity
 from webhook.objects.path import Path
 from webhook.pods.pod_view import Container, PodView
 from webhook.policy.combine import Constraint, Leaf
-from webhook.policy.row import Field
+from webhook.policy.row import AMOUNT, Field
 
 
 def reader(at: Path) -> Callable[[Any], Any]:
-    """A getter of one amount below a map; None when absent or null. An empty text is no amount."""
+    """Return a getter of one amount in a map, None if absent or null. "" is not an amount."""
 
     def read(body: Any) -> Any:
         for step in at:
@@ -28,49 +30,39 @@ def reader(at: Path) -> Callable[[Any], Any]:
     return read
 
 
-class AmountField:
+class AmountField(PodField):
     """One of request and limit of one resource."""
 
-    __slots__ = (
-        "at",
-        "bounds",
-        "field",
-        "get",
-        "is_limit",
-        "maxima",
-        "other",
-        "part",
-        "resource",
-        "rules",
-    )
+    __slots__ = ("at", "bounds", "get", "is_limit", "maxima", "other", "part", "resource")
 
-    def __init__(self, field: Field, leaf: Leaf) -> None:
-        self.field = field
-        self.rules: ScalarRules = rules_of(field, leaf)
-        self.at = field.at
-        self.get = reader(field.at)
-        self.part, self.resource = str(field.at[1]), str(field.at[2])
-        self.maxima = [each for each, _ in self.rules.final if each.rule == "max"]
-        self.bounds = [(each, holds) for each, holds in self.rules.final if each.rule != "max"]
+    def __init__(self, row: Field, leaf: Leaf) -> None:
+        super().__init__(row, rules_of(row, leaf))
+        self.at = row.at
+        self.get = reader(row.at)
+        self.part, self.resource = str(row.at[1]), str(row.at[2])
+        self.maxima = [each for each, _ in self.rules.final if each.type.is_maximum]
+        self.bounds = [
+            (each, holds) for each, holds in self.rules.final if not each.type.is_maximum
+        ]
         self.is_limit = self.part == "limits"
         self.other: Path = ("resources", "requests" if self.is_limit else "limits", self.resource)
 
     def server_default(self, container: Container, ev: Evaluation) -> Any:
-        """The API server copies a limit into an absent request, on Pods only."""
+        """Return the limit that the API server copies into an absent request, on Pods only."""
         request = ev.request
         if self.is_limit or request.kind != "Pod" or request.group:
             return None
         return reader(self.other)(container.body)
 
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """Prohibitions on every ordinary container that has a value."""
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check prohibitions on every ordinary container with a value."""
         if not self.rules.prohibitions:
             return
         for container in view.containers:
             native = self.get(container.body)
             if native is None:
                 continue
-            self.rules.judge_intent(
+            self.rules.check_intent(
                 ev,
                 (*container.path, *self.at),
                 self.as_meant(view, container, native),
@@ -81,13 +73,13 @@ class AmountField:
             )
         native = self.get(view.spec) if "resources" in view.spec else None
         if native is not None:
-            # What the pod level allows, its containers may use: the field is set there too.
-            self.rules.judge_intent(
+            # Containers may use what the pod level allows, so the field is set there too.
+            self.rules.check_intent(
                 ev, (*view.spec_path, *self.at), native, self.pod_before(view), None
             )
 
     def as_meant(self, view: PodView, container: Container, native: Any) -> Any:
-        """The default where it has been lowered to the limit, as our own writing does."""
+        """Return the default lowered to the limit, as podgate writes it."""
         default, limit = self.rules.default, reader(self.other)(container.body)
         if self.is_limit or default is None or container is not view.main or limit is None:
             return native
@@ -96,19 +88,19 @@ class AmountField:
         return self.rules.codec.write(default.value, default.raw) if lowered else native
 
     def is_of_pod(self, view: PodView) -> bool:
-        """Whether the pod level sets the resource, for all containers."""
+        """Return whether the pod level sets the resource for all containers."""
         return "resources" in view.spec and any(
             amount_of(view.spec, part, self.resource) for part in ("requests", "limits")
         )
 
     def pod_before(self, view: PodView) -> Before:
-        """The pod level's amount before the update."""
+        """Return the pod level's amount before the update."""
         if view.old is None:
             return None
         return (*view.old.spec_path, *self.at), self.get(view.old.spec)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
-        """Write the default on the main container, never where the pod level sets the resource."""
+        """Write the default on the main container, unless the pod level sets the resource."""
         main = view.main
         if main is None or self.rules.default is None:
             return
@@ -118,7 +110,7 @@ class AmountField:
         native = self.get(main.body)
         before = view_before(view, main, self.at)
         server = self.server_default(main, ev)
-        wanted = self.rules.wanted(ev, path, native, server, before)
+        wanted = self.rules.choose_value(ev, path, native, server, before)
         if wanted is None or not ev.can_write(path):
             return
         kept, value = wanted
@@ -126,15 +118,15 @@ class AmountField:
         if kept == "default":
             assert default is not None
             value = self.rules.codec.write(default.value, default.raw)
-        value = self.reconciled(view, main, ev, value)
+        value = self.reconcile(view, main, ev, value)
         if before is not None and before[1] is None and self.exceeds(view, value):
             return
         if value is not None and value != native:
             source = default.source if default is not None else None
-            ev.write(self.field.path, path, value, kept, source)
+            ev.write(self.row.path, path, value, kept, source)
 
     def exceeds(self, view: PodView, value: Any) -> bool:
-        """Whether the default is what breaks a tolerant `max` of a pod that was there without it."""
+        """Return whether the default would break a tolerant `max` of a pod that existed without it."""
         maxima = [each for each in self.maxima if ratchets(each)]
         amount = self.rules.read(value)
         if not maxima or amount is INVALID:
@@ -142,8 +134,8 @@ class AmountField:
         total = pod_total(view, self.part, self.resource, amount)
         return any(total > each.argument for each in maxima)
 
-    def reconciled(self, view: PodView, main: Container, ev: Evaluation, value: Any) -> Any:
-        """A default request never exceeds the limit; a default limit is raised to the request."""
+    def reconcile(self, view: PodView, main: Container, ev: Evaluation, value: Any) -> Any:
+        """Limit a default request to the limit. Raise a default limit to the request."""
         other = ev.now((*main.path, *self.other))
         if other is None:
             return value
@@ -152,18 +144,20 @@ class AmountField:
         except ValueError:
             return value
         if self.is_limit:
-            return self.raised(view, main, ev, value, other) if ours < theirs else value
+            return self.raise_limit(view, main, ev, value, other) if ours < theirs else value
         return other if ours > theirs else value
 
-    def raised(self, view: PodView, main: Container, ev: Evaluation, value: Any, other: Any) -> Any:
-        """The user's request as the limit when the rules permit it, else a violation."""
+    def raise_limit(
+        self, view: PodView, main: Container, ev: Evaluation, value: Any, other: Any
+    ) -> Any:
+        """Return the user's request as the limit if the rules permit it, else report a violation."""
         path = (*main.path, *self.at)
         if self.rules.allows(other):
-            ev.warn("limit-raised", self.field.path, path, str(value), str(other))
+            ev.warn("limit-raised", self.row.path, path, str(value), str(other))
             return other
         default = self.rules.default
         ev.violate(
-            self.field.path,
+            self.row.path,
             (*main.path, *self.other),
             self.rules.show_native(other),
             self.rules.show_native(value),
@@ -174,11 +168,11 @@ class AmountField:
         return value
 
     def total(self, view: PodView) -> int:
-        """The pod's effective total in nano units."""
+        """Return the pod's effective total in nano units."""
         return pod_total(view, self.part, self.resource)
 
-    def final(self, view: PodView, ev: Evaluation) -> None:
-        """max on the pod's total; min, step and required on the main container."""
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check max on the pod's total, and min, step and required on the main container."""
         rules, main = self.rules, view.main
         if main is None:
             return
@@ -188,7 +182,7 @@ class AmountField:
             if rules.required:
                 before = view_before(view, main, self.at)
                 unchanged = before is not None and before[1] is None
-                rules.judge_required(ev, (*main.path, *self.at), unchanged=unchanged)
+                rules.check_required(ev, (*main.path, *self.at), unchanged=unchanged)
         else:
             value = rules.read(native)
             if value is INVALID:
@@ -203,31 +197,31 @@ class AmountField:
             self.final_total(view, ev, amount)
 
     def stood_there(self, view: PodView, container: Container, native: Any) -> bool:
-        """Whether an unreadable amount was there before the update and may stay."""
+        """Return whether an unreadable amount existed before the update and may stay."""
         before = view_before(view, container, self.at)
         return before is not None and before[1] == native and self.tolerant()
 
     def tolerant(self) -> bool:
-        """Whether what was there before the update may stay, whatever the rules say."""
+        """Return whether a value from before the update may stay, whatever the rules are."""
         return all(ratchets(each) for each, _ in self.rules.final)
 
     def refuse_bound(
         self, view: PodView, ev: Evaluation, each: Constraint, native: Any, value: Any
     ) -> None:
-        """A broken min or step on the main container, unless it stood there before."""
+        """Report a broken min or step on the main container, unless it was broken before."""
         assert view.main is not None
         before = view_before(view, view.main, self.at)
         if before is not None and before[1] == native and ratchets(each):
             return
         path = (*view.main.path, *self.at)
         ev.violate(
-            self.field.path, path, self.rules.show(value), self.rules.show_argument(each), each
+            self.row.path, path, self.rules.show(value), self.rules.show_argument(each), each
         )
 
     def final_total(self, view: PodView, ev: Evaluation, amount: int) -> None:
-        """max on the total, which passes while it does not move further from the rule.
+        """Check max on the total. A total that does not get worse passes.
 
-        `amount` is the main container's, which is all in most pods.
+        `amount` is the main container's, which is the total in most pods.
         """
         total = amount
         if len(view.everyone) > 1 or "resources" in view.spec or "overhead" in view.spec:
@@ -241,7 +235,7 @@ class AmountField:
                 continue
             path = (*view.main.path, *self.at)
             ev.violate(
-                self.field.path,
+                self.row.path,
                 path,
                 self.rules.show(total),
                 self.rules.show_argument(each),
@@ -250,12 +244,12 @@ class AmountField:
             )
         if self.is_limit and not amount_of(view.spec, "limits", self.resource):
             for container in view.containers:
-                told = self.rules.required and container is view.main
-                if self.get(container.body) is None and not told:
-                    ev.warn("absent-limit", self.field.path, (*container.path, *self.at))
+                is_required = self.rules.required and container is view.main
+                if self.get(container.body) is None and not is_required:
+                    ev.warn("absent-limit", self.row.path, (*container.path, *self.at))
 
     def refuse_unreadable(self, view: PodView, ev: Evaluation) -> None:
-        """An amount that is no quantity cannot be summed: each is refused by name."""
+        """Report each amount that is not a quantity, because it cannot be added up."""
         for container in view.everyone:
             native = self.get(container.body)
             if container is view.main or native is None:
@@ -270,6 +264,27 @@ class AmountField:
             if view.old is None or read(view.old.spec) != native or not self.tolerant():
                 self.rules.refuse_invalid(ev, (*view.spec_path, *at), native)
 
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """Yield the pod's own amount if there is one, then each container's."""
+        if "resources" in view.spec:
+            yield FieldValue((*view.spec_path, *self.at), self.get(view.spec), "the pod")
+        for each in main_first(view, view.containers):
+            yield FieldValue((*each.path, *self.at), self.get(each.body), each.name)
+
     def current(self, view: PodView, ev: Evaluation) -> Any:
-        """The native value that the main container has now; None when unset."""
+        """Return the native value of the main container, None if unset."""
         return None if view.main is None else ev.now((*view.main.path, *self.at))
+
+
+class AmountHandler(PodHandler):
+    """Amounts of cpu, memory and storage, with maxima over the whole pod."""
+
+    name = AMOUNT
+
+    def compile(self, source: FieldSource) -> AmountField:
+        """The field of one resource, as a request or a limit."""
+        return AmountField(source.row, source.leaf)
+
+    def pod_paths(self, row: Field) -> Sequence[Path]:
+        """Where a pod template has the field."""
+        return container_paths(row)

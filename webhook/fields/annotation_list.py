@@ -1,4 +1,4 @@
-"""The JSON list in an annotation of the workload: how items are read from it and put into it."""
+"""Reads and writes items in a JSON list in an annotation of the workload."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.evaluation.state import Evaluation
-from webhook.fields.items.attributes import comparable, written
-from webhook.fields.stores.environment import Addition, NativeItem
+from webhook.fields.items.attributes import comparable, to_native
+from webhook.fields.store import Addition, NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView
 from webhook.policy.combine import EffectiveItem
@@ -18,11 +18,11 @@ PREFIX: Final = "podgate.dev/"
 
 
 class MalformedItems(ValueError):  # noqa: N818 - it names a state of the annotation
-    """An annotation holds something else than a JSON list of flat maps."""
+    """An annotation is not a JSON list of flat maps."""
 
 
 def parse(text: Any) -> list[dict[str, Any]]:
-    """The maps in an annotation, none for an absent one; raises MalformedItems."""
+    """Return the maps in an annotation, none if absent. Raises MalformedItems."""
     if text is None:
         return []
     try:
@@ -35,12 +35,12 @@ def parse(text: Any) -> list[dict[str, Any]]:
 
 
 def refuse(text: str) -> Any:
-    """NaN and Infinity, which are no JSON."""
+    """Reject NaN and Infinity, which are not JSON."""
     raise ValueError(text)
 
 
 def is_flat(entry: Any) -> bool:
-    """Whether an entry is a map of plain values and of lists of them."""
+    """Return whether an entry is a map of plain values and lists of them."""
     if not isinstance(entry, dict):
         return False
     lists = [each for each in entry.values() if isinstance(each, list)]
@@ -55,7 +55,7 @@ def render(entries: list[dict[str, Any]]) -> str:
 
 @dataclass(slots=True)
 class ListedItem(NativeItem):
-    """An item with its place in the list."""
+    """An item with its index in the list."""
 
     index: int = 0
 
@@ -68,7 +68,7 @@ class AnnotationItemStore:
         self.path: Path = ("metadata", "annotations", f"{PREFIX}{row.store}")
 
     def read(self, view: PodView) -> list[NativeItem]:
-        """Every item of the workload; raises MalformedItems."""
+        """Return every item of the workload. Raises MalformedItems."""
         annotations = view.metadata.get("annotations")
         text = annotations.get(self.path[-1]) if isinstance(annotations, dict) else None
         return [self.item(index, entry) for index, entry in enumerate(parse(text))]
@@ -88,16 +88,16 @@ class AnnotationItemStore:
         return ListedItem(str(key), values, self.path, entry, label=label, index=index)
 
     def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
-        """Put the new.item behind those that are there."""
+        """Append the new item."""
         entry = {
-            attribute.name: written(attribute, default.value, default.raw)
+            attribute.name: to_native(attribute, default.value, default.raw)
             for attribute in self.row.attributes
             if attribute.native and (default := new.attributes.get(attribute.name)) is not None
         }
         self.put(ev, new.row, entry, new.why, new.item)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
-        """Put the old item there again."""
+        """Append the old item again."""
         self.put(ev, row, item.raw, "kept", None)
         return True
 
@@ -111,9 +111,9 @@ class AnnotationItemStore:
     ) -> None:
         """Write the list with one more entry."""
         if ev.can_write(self.path):
-            ev.draft.set(self.path, render([*parse(ev.now(self.path)), entry]))
+            ev.assign(self.path, render([*parse(ev.now(self.path)), entry]))
             ev.note_item(row, self.path, entry, why, item.source if item else None)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """The annotation holds nothing else."""
+        """Return False: the annotation contains nothing else."""
         return False

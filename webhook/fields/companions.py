@@ -1,74 +1,50 @@
-"""Fields of the workload that go together: a metric with its target, a minimum with its maximum."""
+"""Fields of the workload that go together: a minimum with its maximum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from webhook.documents.problem import Source
 from webhook.evaluation.state import Evaluation
-from webhook.fields.notation import Place
+from webhook.fields.handler import FieldSource, FieldValue, Phases, WorkloadField
+from webhook.fields.notation import PathValue
 from webhook.fields.scalar import INVALID
-from webhook.fields.workload import WorkloadField
+from webhook.fields.workload import WorkloadScalarField, scalar_field
 from webhook.pods.pod_view import PodView
 from webhook.policy.ordered_defaults import PAIRS, UNBOUNDED_AT_ZERO
-from webhook.policy.row import Field
 
-METRIC, THRESHOLD = "autoscaling.metric", "autoscaling.metricThreshold"
 ORDERED = "min-default-above-max-default"
-Bindings = dict[str, Any]
 
 
-class TargetField(WorkloadField):
-    """A metric or its target, which means something else beside another metric.
+class OrderedFields(WorkloadField):
+    """A minimum and a maximum of one thing. The minimum may not exceed the maximum."""
 
-    `other` is the other one of the two. Both defaults are written, or neither is.
-    """
+    __slots__ = ("high", "low")
 
-    __slots__ = ("other",)
-
-    def __init__(self, own: WorkloadField, other: WorkloadField) -> None:
-        self.field, self.form, self.rules = own.field, own.form, own.rules
-        self.places, self.write, self.server_default = own.places, own.write, own.server_default
-        self.unlimited = own.unlimited
-        self.other = other
-
-    def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
-        """Write the default where the other one goes with it."""
-        if self.rules.default is None or self.fits(ev):
-            super().fill(views, ev)
-            return
-        ev.warn("default-needs-other", self.field.path, (), self.other.field.path)
-
-    def fits(self, ev: Evaluation) -> bool:
-        """Whether the other one is the default's, or a metric for which this is the only target."""
-        document = ev.request.object
-        stated = [each.value for each in self.other.look(ev, document) if each.value is not None]
-        if any(each.value is not None for each in self.look(ev, document)):
-            return True  # the default is not written there
-        rules = self.other.rules
-        if not stated:
-            return rules.default is not None and self.other.write is not None
-        if rules.default is None:
-            return self.field.path == THRESHOLD
-        return all(rules.equals_default(each) for each in stated)
-
-
-class OrderedFields:
-    """A minimum and a maximum of one thing: the first may not be above the second."""
-
-    __slots__ = ("field", "high", "low")
-
-    def __init__(self, low: WorkloadField, high: WorkloadField) -> None:
-        self.field: Field = high.field
+    def __init__(self, low: WorkloadScalarField, high: WorkloadScalarField) -> None:
+        super().__init__(high.row)
         self.low, self.high = low, high
+        self.phases = Phases(final=True)
 
-    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
+    def compared_values(
+        self, ev: Evaluation, document: Any, views: Sequence[PodView]
+    ) -> list[PathValue]:
         """Everything that is read of a document."""
         return [*self.low.look(ev, document), *self.high.look(ev, document)]
 
-    def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
-        """Refuse a maximum below the minimum beside it, unless both were there before."""
+    def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterable[FieldValue]:
+        """Return nothing: each of the two fields reads itself."""
+        return ()
+
+    def check_intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Do nothing: each of the two fields checks itself."""
+
+    def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Do nothing: each of the two fields writes itself."""
+
+    def check_final(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Refuse a maximum below its minimum, unless both were there before."""
         document = ev.draft.document
         lows = {each.path[:-1]: each for each in self.low.look(ev, document)}
         for high in self.high.look(ev, document):
@@ -83,22 +59,22 @@ class OrderedFields:
                 self.refuse(ev, low, high)
 
     def is_unbounded(self, most: Any) -> bool:
-        """Whether a maximum is none."""
-        return most == 0 and self.field.path in UNBOUNDED_AT_ZERO
+        """Return whether a maximum means no limit."""
+        return most == 0 and self.row.path in UNBOUNDED_AT_ZERO
 
-    def refuse(self, ev: Evaluation, low: Place, high: Place) -> None:
-        """Record the two values; at fault is the default if one of them was written."""
-        names = self.high.field.path, self.low.field.path
+    def refuse(self, ev: Evaluation, low: PathValue, high: PathValue) -> None:
+        """Report the two values, as a fault of the default if podgate wrote one of them."""
+        names = self.high.row.path, self.low.row.path
         written = next((each for each in names if each in ev.written), "")
         shown = self.high.rules.show_native_at(high.path, high.value)
         least = self.low.rules.show_native_at(low.path, low.value)
         source = ev.written[written] if written else self.source()
         reason = "conflicting-default" if written else "bounds-disagree"
-        allowed = f"{self.low.field.path} {least} or more"
-        ev.violate(self.field.path, high.path, shown, allowed, None, reason=reason, source=source)
+        allowed = f"{self.low.row.path} {least} or more"
+        ev.violate(self.row.path, high.path, shown, allowed, None, reason=reason, source=source)
 
     def source(self) -> Source | None:
-        """A policy that has rules or a default for one of them."""
+        """Return the source of a policy with rules or a default for one of them."""
         for rules in (self.high.rules, self.low.rules):
             for each in (*rules.prohibitions, *rules.required, *(one for one, _ in rules.final)):
                 return each.source
@@ -107,21 +83,13 @@ class OrderedFields:
         return None
 
 
-def join_targets(bindings: Bindings, other: Callable[[str], Any]) -> None:
-    """Let the default of a metric and of its target be written together or not at all."""
-    pair = {path: bindings.get(path) or other(path) for path in (METRIC, THRESHOLD)}
-    if not all(isinstance(each, WorkloadField) for each in pair.values()):
-        return
-    for path, beside in ((METRIC, THRESHOLD), (THRESHOLD, METRIC)):
-        if path in bindings:
-            bindings[path] = TargetField(pair[path], pair[beside])
-
-
-def ordered(bindings: Bindings, other: Callable[[str], Any]) -> Iterator[OrderedFields]:
-    """What compares a minimum with its maximum, where a policy speaks of one of them."""
+def ordered_fields(
+    named: Container[str], source: Callable[[str], FieldSource]
+) -> Iterator[OrderedFields]:
+    """Return the comparisons of a minimum with its maximum, for fields that a policy names."""
     for pair in PAIRS:
-        if pair.reason != ORDERED or not {pair.low, pair.high} & bindings.keys():
+        if pair.reason != ORDERED or not (pair.low in named or pair.high in named):
             continue
-        low, high = (bindings.get(path) or other(path) for path in (pair.low, pair.high))
-        if isinstance(low, WorkloadField) and isinstance(high, WorkloadField):
+        low, high = scalar_field(source(pair.low)), scalar_field(source(pair.high))
+        if low is not None and high is not None:
             yield OrderedFields(low, high)

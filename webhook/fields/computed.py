@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from webhook.evaluation.state import Evaluation
-from webhook.fields.scalar import INVALID, ScalarRules
+from webhook.fields.handler import CompiledField, Subject, phases_of
+from webhook.fields.notation import PathValue
+from webhook.fields.scalar import INVALID
 from webhook.objects import quantity
+from webhook.pods.pod_view import PodView
 from webhook.policy.combine import Constraint, EffectiveDefault
 from webhook.policy.row import Attribute, Field
 
 MILLI = quantity.NANO // 1000
 
 
-class NumericBinding(Protocol):
-    """What a binding offers so that a default can be computed from it, or for it."""
-
-    field: Field
-    rules: ScalarRules
-
-    def intent(self, view: Any, ev: Evaluation) -> None:
-        """Judge prohibitions."""
-
-    def fill(self, view: Any, ev: Evaluation) -> None:
-        """Write the default."""
-
-    def final(self, view: Any, ev: Evaluation) -> None:
-        """Judge final rules."""
-
-    def current(self, view: Any, ev: Evaluation) -> Any:
-        """The native value as it stands in the copy; None when unset."""
-
-
-def scaled(
+def scale(
     value: Any, source: Field | Attribute, target: Field | Attribute, factor: Fraction
 ) -> int:
-    """Source value times factor in the target's unit, rounded as the target's type asks."""
+    """Return the source value times the factor in the target's unit, rounded as its type requires."""
     exact = Fraction(value) * factor
     if source.value == "integer" and target.value != "integer":
         exact *= quantity.NANO
@@ -50,59 +35,66 @@ def scaled(
     return int(exact // quantity.NANO) * quantity.NANO
 
 
-class ComputedField:
-    """A field whose default follows another; without a source value its static default stays."""
+class ComputedField(CompiledField[Subject]):
+    """A field whose default follows another. Without a source value its static default applies."""
 
-    __slots__ = ("constraint", "factor", "field", "rules", "source", "target")
+    __slots__ = ("factor", "follows", "source", "target")
 
-    def __init__(self, target: Any, source: Any, constraint: Constraint) -> None:
+    follows: Constraint
+
+    def __init__(
+        self, target: CompiledField[Subject], source: CompiledField[Subject], follows: Constraint
+    ) -> None:
+        super().__init__(target.row, target.rules)
+        self.phases = phases_of(target.rules, fill=True)
         self.target = target
         self.source = source
-        self.constraint = constraint
-        self.factor: Fraction = constraint.argument.factor
-        self.field: Field = target.field
-        self.rules: ScalarRules = target.rules
+        self.follows = follows
+        self.factor: Fraction = follows.argument.factor
 
-    def resolved(self, view: Any, ev: Evaluation) -> Any:
-        """The target binding with today's computed default in place of the static one."""
-        native = self.source.current(view, ev)
+    def default_for(self, subject: Subject, ev: Evaluation) -> EffectiveDefault | None:
+        """Return the current computed default, else the static one."""
+        native = self.source.current(subject, ev)
         value = INVALID if native is None else self.source.rules.read(native)
         if value is INVALID:
-            source = self.source
-            default = (
-                source.resolved(view, ev).rules.default
-                if isinstance(source, ComputedField)
-                else source.rules.default
-            )
+            default = self.source.default_for(subject, ev)
             if default is None:
-                return self.target
+                return self.rules.default
             value, native = default.value, default.raw
-        result = scaled(value, self.source.field, self.field, self.factor)
-        raw = quantity.render(result, str(native)) if self.field.value == "quantity" else None
-        policy = self.constraint.policy
+        result = scale(value, self.source.row, self.row, self.factor)
+        raw = quantity.render(result, str(native)) if self.row.value == "quantity" else None
+        return EffectiveDefault(result, raw, self.follows.source, self.follows.policy.scope)
+
+    def resolve(self, subject: Subject, ev: Evaluation) -> CompiledField[Subject]:
+        """Return the target with the computed default in place of the static one."""
+        default = self.default_for(subject, ev)
+        if default is self.rules.default:
+            return self.target
         rules = copy.copy(self.rules)
-        rules.default = EffectiveDefault(result, raw, self.constraint.source, policy.scope)
+        rules.default = default
         target = copy.copy(self.target)
         target.rules = rules
         return target
 
-    def seen(self, ev: Evaluation, document: Any, views: Any) -> Any:
-        """Everything that is read of a document, of fields of the workload as a whole."""
-        return self.target.seen(ev, document, views)
-
-    def intent(self, view: Any, ev: Evaluation) -> None:
-        """Under canEdit: false the computed value is the default."""
+    def check_intent(self, subject: Subject, ev: Evaluation) -> None:
+        """Check intent with the computed value as the default, for canEdit: false."""
         if self.rules.prohibitions:
-            self.resolved(view, ev).intent(view, ev)
+            self.resolve(subject, ev).check_intent(subject, ev)
 
-    def fill(self, view: Any, ev: Evaluation) -> None:
+    def fill(self, subject: Subject, ev: Evaluation) -> None:
         """Write the computed default where the field is unset."""
-        self.resolved(view, ev).fill(view, ev)
+        self.resolve(subject, ev).fill(subject, ev)
 
-    def final(self, view: Any, ev: Evaluation) -> None:
-        """Results are judged like any other value."""
-        self.target.final(view, ev)
+    def check_final(self, subject: Subject, ev: Evaluation) -> None:
+        """Check the result like any other value."""
+        self.target.check_final(subject, ev)
 
-    def current(self, view: Any, ev: Evaluation) -> Any:
-        """The native value as it stands in the copy; None when unset."""
-        return self.target.current(view, ev)
+    def current(self, subject: Subject, ev: Evaluation) -> Any:
+        """The native value in the draft; None when unset."""
+        return self.target.current(subject, ev)
+
+    def compared_values(
+        self, ev: Evaluation, document: Any, views: Sequence[PodView]
+    ) -> Sequence[PathValue]:
+        """Everything that is read of a document, of fields of the workload."""
+        return self.target.compared_values(ev, document, views)

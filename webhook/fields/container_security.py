@@ -1,11 +1,14 @@
-"""Container fields with rules of their own: privileged, escalation, seccomp, a terminal."""
+"""Container fields with their own logic: privileged, escalation, seccomp, AppArmor, tty."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from webhook.evaluation.state import Evaluation
 from webhook.fields.container import ContainerField, ServerDefault
+from webhook.fields.gpu.annotations import annotation_path, annotations_of
+from webhook.fields.handler import FieldValue
 from webhook.fields.host_process import (
     HostProcess,
     host_processes,
@@ -21,11 +24,14 @@ from webhook.policy.values import capability
 
 CONTEXT = "securityContext"
 STDIN = ("stdin",)
+APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
+ANNOTATED_TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
+LOCALHOST = "localhost/"
 read_profile = reader((CONTEXT, "seccompProfile"))
 
 
 def added_capabilities(context: Any) -> set[str]:
-    """The canonical names of the capabilities that a container's security context adds."""
+    """Return the canonical names of the capabilities that a container adds."""
     held = context.get("capabilities") if isinstance(context, dict) else None
     names = held.get("add") if isinstance(held, dict) else None
     listed = names if isinstance(names, list) else []
@@ -33,20 +39,20 @@ def added_capabilities(context: Any) -> set[str]:
 
 
 class PrivilegedField(ContainerField):
-    """privileged: the switch of Linux, and processes of a Windows node, which amount to it."""
+    """privileged: the Linux field, and Windows host processes, which are equivalent."""
 
     __slots__ = ()
 
     def effective(self, view: PodView, container: Container) -> Any:
-        """True for a process of the node, which has no other value of its own."""
+        """Return True for a Windows host process, which has no other value."""
         value = self.get(container.body)
         if value is None and is_host_process(view, container):
             return True
         return self.absent if value is None else value
 
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """Prohibitions on the switch, and on every path that makes processes of the node."""
-        super().intent(view, ev)
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check prohibitions on the field, and on every path that makes host processes."""
+        super().check_intent(view, ev)
         if not self.rules.prohibitions:
             return
         old = {} if view.old is None else {key_of(each): each for each in host_processes(view.old)}
@@ -57,9 +63,9 @@ class PrivilegedField(ContainerField):
                 if each.container is None
                 else [each.container]
             )
-            changed = any(self.touched(view, one, ev) for one in users)
+            changed = any(self.is_touched(view, one, ev) for one in users)
             before = None if held is None or changed else (held.path, True)
-            self.rules.judge_intent(ev, each.path, True, before, None)
+            self.rules.check_intent(ev, each.path, True, before, None)
 
 
 def key_of(process: HostProcess) -> tuple[str, str] | None:
@@ -74,15 +80,15 @@ class EscalationField(ContainerField):
     __slots__ = ()
 
     def put(self, ev: Evaluation, path: Path, native: Any, server: Any, before: Before) -> None:
-        """Write the default unless what the container has by now needs escalation."""
+        """Write the default unless another value of the container needs escalation."""
         why = self.needs_escalation(ev.now(path[:-1]))
         if why and native is None:
-            ev.warn("forbidden-default", self.field.path, path, why)
+            ev.warn("forbidden-default", self.row.path, path, why)
             return
         super().put(ev, path, native, server, before)
 
     def needs_escalation(self, context: Any) -> str:
-        """What the API server refuses beside a default of false; "" for nothing."""
+        """Return what the API server refuses together with a default of false, "" for nothing."""
         default = self.rules.default
         if default is None or default.value is True or not isinstance(context, dict):
             return ""
@@ -91,7 +97,7 @@ class EscalationField(ContainerField):
         return "SYS_ADMIN" if "SYS_ADMIN" in added_capabilities(context) else ""
 
     def is_set(self, view: PodView, container: Container) -> bool:
-        """Whether a value is stated, or the default is one that the server would refuse."""
+        """Return whether a value is set, or the server would refuse the default."""
         needed = self.needs_escalation(container.body.get(CONTEXT))
         return bool(needed) or super().is_set(view, container)
 
@@ -102,26 +108,117 @@ class SeccompField(ContainerField):
     __slots__ = ()
 
     def goes_to_pod(self, view: PodView) -> bool:
-        """Whether no container has a profile of its own, or the pod has begun one."""
+        """Return whether no container has its own profile, or the pod already has one."""
         begun = read_profile(view.spec) is not None
         alone = all(self.get(each.body) is None for each in view.everyone)
         return super().goes_to_pod(view) and (begun or alone)
 
 
+class AppArmorField(ContainerField):
+    """Type or localhost profile of AppArmor, which an old annotation may set for each container.
+
+    The API server copies the annotation of a Pod into the field of the container. The annotation
+    applies to a container without the field, whatever the pod has.
+    """
+
+    __slots__ = ()
+
+    def annotated(self, view: PodView, container: Container) -> tuple[Path, Any] | None:
+        """Return the annotation of a container with its value for this field."""
+        key = f"{APPARMOR_ANNOTATION}{container.name}"
+        text = annotations_of(view).get(key)
+        value = None if text is None or text == "" else profile_of(text).get(self.at[-1])
+        return None if value is None else (annotation_path(view, key), value)
+
+    def effective(self, view: PodView, container: Container) -> Any:
+        """Return the container's field, else its annotation, else the pod's value."""
+        found = self.annotated(view, container)
+        if found is not None and self.get(container.body) is None:
+            return found[1]
+        return super().effective(view, container)
+
+    def place(self, view: PodView, container: Container) -> Path:
+        """Return the path to report for a container's value: its annotation's path if that applies."""
+        found = self.annotated(view, container)
+        if found is not None and self.get(container.body) is None:
+            return found[0]
+        return super().place(view, container)
+
+    def annotated_before(self, view: PodView, container: Container, ev: Evaluation) -> Before:
+        """Return the annotation before the update, if the container may do the same as then."""
+        old = view.old_container(container)
+        if view.old is None or old is None or self.is_touched(view, container, ev):
+            return None
+        return self.annotated(view.old, old)
+
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Prohibitions on fields and annotations."""
+        super().check_intent(view, ev)
+        for each in self.bound(view, ev) if self.rules.prohibitions else ():
+            found = self.annotated(view, each)
+            if found is not None:
+                before = self.annotated_before(view, each, ev)
+                self.rules.check_intent(ev, *found, before, None)
+
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Final rules on fields and annotations, and on a pod's field that annotations override."""
+        super().check_final(view, ev)
+        if not self.rules.final:
+            return
+        everyone = [(each, self.annotated(view, each)) for each in self.bound(view, ev)]
+        for each, found in everyone:
+            if found is not None:
+                before = self.annotated_before(view, each, ev)
+                unchanged = before is not None and before[1] == found[1]
+                self.rules.check_final(ev, *found, unchanged=unchanged)
+        path, value = (*view.spec_path, *self.pod_at), reader(self.pod_at)(view.spec)
+        taken = any(found is None and self.get(each.body) is None for each, found in everyone)
+        if value is not None and not taken:
+            of_pod = self.pod_before(view)
+            unchanged = of_pod is not None and of_pod[1] == value
+            self.rules.check_final(ev, path, value, unchanged=unchanged)
+
+    def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
+        """Write nothing that would contradict an annotation."""
+        if f"{APPARMOR_ANNOTATION}{container.name}" not in annotations_of(view):
+            super().fill_container(view, container, ev)
+
+    def put(self, ev: Evaluation, path: Path, native: Any, server: Any, before: Before) -> None:
+        """Write the default. A localhost profile needs the type Localhost."""
+        if self.at[-1] == "type" or ev.now((*path[:-1], "type")) == "Localhost":
+            super().put(ev, path, native, server, before)
+
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """The fields, then annotations."""
+        yield from super().read(view, ev)
+        for each in view.everyone:
+            found = self.annotated(view, each)
+            if found is not None:
+                yield FieldValue(*found, each.name, derived=True)
+
+
+def profile_of(text: Any) -> dict[Any, Any]:
+    """Return the profile of an annotation in the field's form, an unknown one as its type."""
+    name = str(text)
+    if name.startswith(LOCALHOST):
+        return {"type": "Localhost", "localhostProfile": name.removeprefix(LOCALHOST)}
+    return {"type": ANNOTATED_TYPES.get(name, name)}
+
+
 class TerminalField(ContainerField):
-    """tty: a terminal is of use only with standard input, which is opened with it."""
+    """tty: a terminal needs standard input, which is opened with it."""
 
     __slots__ = ("opens_stdin",)
 
     def __init__(
-        self, field: Field, leaf: Leaf, server_default: ServerDefault | None, stdin: Leaf | None
+        self, row: Field, leaf: Leaf, server_default: ServerDefault | None, stdin: Leaf | None
     ) -> None:
-        super().__init__(field, leaf, server_default)
-        # A default of one field is no leave to set another that the policy forbids.
+        super().__init__(row, leaf, server_default)
+        # A default of one field does not allow another field that the policy forbids.
         self.opens_stdin = stdin is None or not any(each.prohibits for each in stdin.constraints)
 
     def fill_container(self, view: PodView, container: Container, ev: Evaluation) -> None:
-        """Set tty where it is unset, and stdin with it unless somebody decided on that."""
+        """Set tty if unset, and stdin with it unless it is set."""
         changes = len(ev.findings.changes)
         super().fill_container(view, container, ev)
         path = (*container.path, *STDIN)
@@ -130,4 +227,4 @@ class TerminalField(ContainerField):
             return
         if ev.now((*container.path, *self.at)) is True and ev.now(path) is None:
             source = default.source if default is not None else None
-            ev.write(self.field.path, path, True, "default", source)
+            ev.write(self.row.path, path, True, "default", source)

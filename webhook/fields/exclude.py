@@ -1,4 +1,4 @@
-"""The podgate.dev/exclude annotation: which default items a workload leaves out; never printed."""
+"""Reads the podgate.dev/exclude annotation: default items that a workload excludes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLE = '{"environmentVariables": ["NAME"]}'
 
 
 def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
-    """Item keys by field, `role:field` or `component:field`; what cannot be read is a warning."""
+    """Return item keys by field, `role:field` or `component:field`. Unreadable text is a warning."""
     text = read(ev.request.object, ANNOTATION)
     if not isinstance(text, str):
         return {}
@@ -35,7 +35,7 @@ def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
         path = TABLE.aliases.get(path, path)
         row = TABLE.fields.get(path)
         if row is None or row.items is None or level not in levels:
-            ev.warn("unknown-exclude", path if row else "", ANNOTATION, meant(path))
+            ev.warn("unknown-exclude", path if row else "", ANNOTATION, suggest_field(path))
         elif not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             ev.warn("bad-exclude", path, ANNOTATION, EXAMPLE)
         else:
@@ -43,14 +43,14 @@ def excluded_items(ev: Evaluation) -> Mapping[str, frozenset[str]]:
     return found
 
 
-def meant(path: str) -> str:
-    """What to write where no field with items is named; text of an annotation is not repeated."""
+def suggest_field(path: str) -> str:
+    """Return the fix for a name that is no field with items. The annotation's text is not repeated."""
     near = closest(path, (each.path for each in TABLE.fields.values() if each.items is not None))
     return f"did you mean {near}?" if near else "write fields that have items, such as labels"
 
 
 def excluded_before(view: PodView, ev: Evaluation) -> bool:
-    """Whether a pod that was there before the update has had the same annotation."""
+    """Return whether the annotation was the same before the update of an existing pod."""
     if view.old is None:
         return False
     return ev.once(

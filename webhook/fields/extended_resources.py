@@ -1,4 +1,4 @@
-"""Resources of other vendors as items; the total of the pod counts."""
+"""Extended resources as items. Rules apply to the total of the pod."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from webhook.documents.problem import Source
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.use import GpuNames
 from webhook.fields.items.attributes import Unreadable
-from webhook.fields.stores.environment import Addition, NativeItem
+from webhook.fields.store import Addition, NativeItem
 from webhook.fields.totals import amount_of, total_of
 from webhook.objects import quantity
 from webhook.objects.lookup import frozen
@@ -25,25 +25,25 @@ PARTS = ("limits", "requests")
 
 
 class ExtendedStore:
-    """Devices by resource name, summed over the pod's containers as a scheduler does."""
+    """Return devices by resource name, summed over the pod's containers like a scheduler does."""
 
     __slots__ = ("gpus",)
 
-    def __init__(self, words: Vocabulary) -> None:
-        self.gpus = GpuNames(words.gpu_resources, words.gpu_classes)
+    def __init__(self, config: InstallationConfig) -> None:
+        self.gpus = GpuNames(config.gpu_resources, config.gpu_classes)
 
     def is_extended(self, name: object) -> bool:
-        """Whether a resource is neither one of Kubernetes' own nor a GPU."""
+        """Return whether a resource is neither Kubernetes' own nor a GPU."""
         if not isinstance(name, str) or name in ORDINARY or name.startswith(PAGES):
             return False
         return name not in self.gpus
 
     def read(self, view: PodView) -> list[NativeItem]:
-        """One item for each name, with the pod's total; a name without an amount has none."""
+        """Return one item for each name, with the pod's total, none for a name without an amount."""
         return [self.item(view, name, *found) for name, found in self.places(view).items()]
 
     def places(self, view: PodView) -> dict[str, tuple[list[Path], list[Container]]]:
-        """Where each resource is named, in order, and which containers name it."""
+        """Return the paths of each resource in order, and the containers that name it."""
         found: dict[str, tuple[list[Path], list[Container]]] = {}
         for container in view.everyone:
             resources = container.body.get("resources")
@@ -61,13 +61,13 @@ class ExtendedStore:
     def item(
         self, view: PodView, name: str, paths: list[Path], named: list[Container]
     ) -> NativeItem:
-        """The item of one resource; amounts that are no quantities stand as they are."""
+        """Return the item of one resource. Amounts that are not quantities stay as they are."""
         found: dict[str, tuple[Any, ...]] = {"resource": (name,)}
         total = pod_amount(named, name)
         if total is not None:
             found["quantity"] = (total,)
         at: dict[str, tuple[Path, ...]] = {"resource": (paths[0],), "quantity": (paths[0],)}
-        # What cannot be read may stay as it was, while nothing grows beside it.
+        # An unreadable amount may stay as it was if no other amount grows.
         raw = devices_of(named, name) if isinstance(total, Unreadable) else total
         return NativeItem(name, found, paths[0], raw, at)
 
@@ -76,7 +76,7 @@ class ExtendedStore:
         return {name: devices_of(named, name) for name, (_, named) in self.places(view).items()}
 
     def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
-        """Limit and request, equal, on the main container."""
+        """Write equal limit and request on the main container."""
         name, amount = new.attributes["resource"].value, new.attributes.get("quantity")
         if amount is None or not self.is_extended(name):
             ev.warn("unmapped-default", new.row.path, view.spec_path)
@@ -85,7 +85,7 @@ class ExtendedStore:
         self.put(view, ev, new.row, name, str(text), new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
-        """The old total on the main container."""
+        """Write the old total on the main container."""
         if not isinstance(item.raw, int):
             return False
         self.put(view, ev, row, item.key, quantity.render(item.raw), "kept", None)
@@ -101,7 +101,7 @@ class ExtendedStore:
         why: str,
         source: Source | None,
     ) -> None:
-        """Write one amount in both places."""
+        """Write one amount at both paths."""
         if view.main is None:
             return
         paths = [(*view.main.path, "resources", part, name) for part in PARTS]
@@ -130,7 +130,7 @@ def devices_of(containers: Sequence[Container], name: str) -> Devices:
     unread = {
         (each.list, each.name, frozen(native))
         for each in containers
-        for native in stated(each, name)
+        for native in values_of_resource(each, name)
         if not is_readable(native)
     }
     return Devices(total_of(containers, lambda each: most_of(each, name)), frozenset(unread))
@@ -150,7 +150,7 @@ def most_of(container: Container, name: str) -> int:
     return max(amount_of(container.body, part, name) for part in PARTS)
 
 
-def stated(container: Container, name: str) -> list[Any]:
+def values_of_resource(container: Container, name: str) -> list[Any]:
     """What a container says of one resource, null left out."""
     resources = container.body.get("resources")
     held = [resources.get(part) for part in PARTS] if isinstance(resources, dict) else []
@@ -164,7 +164,7 @@ def pod_amount(containers: Sequence[Container], name: str) -> int | Unreadable |
     `containers` are those that name it: others add nothing. None when every amount is null; the
     first that is no quantity makes the total unreadable.
     """
-    natives = [native for each in containers for native in stated(each, name)]
+    natives = [native for each in containers for native in values_of_resource(each, name)]
     for native in natives:
         if not is_readable(native):
             return Unreadable(native)

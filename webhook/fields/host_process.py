@@ -1,4 +1,4 @@
-"""Windows host processes: containers that run on the node itself, as privileged ones do on Linux."""
+"""Finds Windows host processes: containers that run on the node itself, like privileged ones on Linux."""
 
 from __future__ import annotations
 

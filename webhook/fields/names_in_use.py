@@ -1,28 +1,29 @@
-"""Sets of names that a pod uses: sysctls, kinds of volumes. They are judged and never written."""
+"""Sets of names that a pod uses: sysctls, types of volumes. They are checked, never written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from webhook.evaluation.injected import is_injected
 from webhook.evaluation.state import Evaluation, ratchets
-from webhook.fields.own_volumes import OwnVolumes
-from webhook.fields.scalar import ScalarRules, reader, rules_of
+from webhook.fields.handler import FieldSource, FieldValue, PodField, PodHandler
+from webhook.fields.own_volumes import OwnVolumes, own_volumes
+from webhook.fields.scalar import reader, rules_of
 from webhook.objects.lookup import Lookup, frozen
 from webhook.objects.path import Path
 from webhook.pods.pod_view import MalformedPod, PodView, mapping, sequence
 from webhook.policy.combine import Constraint, Leaf
-from webhook.policy.row import Field
+from webhook.policy.row import POD_SET, Field
 
 
 @dataclass(slots=True)
 class Element:
-    """One name in use: where it is, what holds it, and by which key an update has the same one.
+    """One name in use: its path, its content, and the key that identifies it across an update.
 
-    `content` is what must be as before for it to be the same: another path of the node is another
-    volume, whatever it is called.
+    `content` must be unchanged for it to be the same: another host path is another volume, whatever
+    its name.
     """
 
     name: str
@@ -33,20 +34,20 @@ class Element:
 
 
 def source_names(volume: dict[str, Any]) -> list[str]:
-    """The types of a volume: its keys beside the name; one without any is an emptyDir."""
+    """Return the types of a volume: its keys except the name. Without any it is an emptyDir."""
     named = [str(key) for key, value in volume.items() if key != "name" and value is not None]
     return named or ["emptyDir"]
 
 
 def volume_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
-    """The types of one volume, the same one while its name is."""
+    """Yield the types of one volume, identified by its name."""
     for name in source_names(body):
         place = (*path, name) if name in body else path
         yield Element(name, place, body, f"{body.get('name')}/{name}", body.get(name))
 
 
 def claim_element(body: dict[str, Any], path: Path) -> Element:
-    """The type of the volume that a workload's claim template brings into its pods."""
+    """Yield the type of the volume that a workload's claim template adds to its pods."""
     metadata = body.get("metadata")
     known = {**body, **metadata} if isinstance(metadata, dict) else body
     names = (known.get(key) for key in ("name", "claimName", "volumeClaimName", "mountPath"))
@@ -55,7 +56,7 @@ def claim_element(body: dict[str, Any], path: Path) -> Element:
 
 
 def named_elements(body: dict[str, Any], path: Path) -> Iterator[Element]:
-    """The name of one entry."""
+    """Yield the name of one entry."""
     name = str(body.get("name") or "")
     yield Element(name, (*path, "name"), body, name)
 
@@ -67,24 +68,24 @@ ELEMENTS: dict[str, Callable[[dict[str, Any], Path], Iterator[Element]]] = {
 CLAIM = "persistentVolumeClaim"
 
 
-class PodSetField:
+class PodSetField(PodField):
     """One set of names of the pod spec."""
 
-    __slots__ = ("at", "elements_of", "field", "get", "own", "rules", "store")
+    __slots__ = ("at", "elements_of", "get", "own", "store")
 
-    def __init__(self, field: Field, leaf: Leaf, own: OwnVolumes) -> None:
+    def __init__(self, row: Field, leaf: Leaf, own: OwnVolumes) -> None:
         self.own = own
-        self.field = field
-        self.rules: ScalarRules = rules_of(field, leaf)
-        self.at = field.at
-        self.get = reader(field.at)
-        self.elements_of = ELEMENTS[field.path]
-        self.store = str(field.at[-1])
+        super().__init__(row, rules_of(row, leaf))
+        self.at = row.at
+        self.get = reader(row.at)
+        self.elements_of = ELEMENTS[row.path]
+        self.store = str(row.at[-1])
 
     def elements(self, view: PodView, ev: Evaluation) -> list[Element]:
-        """Every name in use but those that Kubernetes itself brings; MalformedPod for no list.
+        """Return every name in use, except those that Kubernetes adds. Raises MalformedPod.
 
-        The workload's claim templates are volumes of its pods, whether something mounts them or not.
+        The workload's claim templates are volumes of its pods, whether or not something mounts
+        them.
         """
         path = (*view.spec_path, *self.at)
         found: list[Element] = []
@@ -104,7 +105,7 @@ class PodSetField:
         return found
 
     def elements_before(self, view: PodView, ev: Evaluation) -> list[Element] | None:
-        """The same before the update, None on creation; what cannot be read excuses nothing."""
+        """Return the names before the update, None on creation. Unreadable ones excuse nothing."""
         if view.old is None:
             return None
         try:
@@ -113,14 +114,14 @@ class PodSetField:
             return []
 
     def not_own(self, view: PodView, ev: Evaluation, elements: list[Element]) -> list[Element]:
-        """The names in use without those of volumes that the policy itself brings."""
+        """Return the names in use, except for volumes that the policy itself adds."""
         if self.store != "volumes":
             return elements
         own = self.own.reader(view, ev)
         return [one for one in elements if not own.has(one.raw, volume_path(one))]
 
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """canEdit compares the set with the default, blocked and no default refuse every name."""
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check prohibitions: canEdit against the default, any name without a default."""
         if not self.rules.prohibitions:
             return
         elements = self.elements(view, ev)
@@ -128,9 +129,9 @@ class PodSetField:
             return
         before = self.elements_before(view, ev)
         for each in self.rules.prohibitions:
-            self.judge(view, ev, each, elements, before if ratchets(each) else None)
+            self.check_rule(view, ev, each, elements, before if ratchets(each) else None)
 
-    def judge(
+    def check_rule(
         self,
         view: PodView,
         ev: Evaluation,
@@ -138,10 +139,10 @@ class PodSetField:
         elements: list[Element],
         before: list[Element] | None,
     ) -> None:
-        """One prohibition on the names in use; those that an update leaves alone are fine."""
+        """Check one prohibition on the names in use. Names that an update leaves alone pass."""
         default = self.rules.default
         allowed: frozenset[str] = frozenset()
-        if default is not None and each.rule == "canEdit":
+        if default is not None and each.type.fixes_default:
             allowed = default.value
         shown = self.rules.show(allowed) if allowed else None
         elements, stood = self.not_own(view, ev, elements), Stood(self, view, ev, before)
@@ -152,24 +153,24 @@ class PodSetField:
         was = None if before is None else frozenset(one.name for one in before)
         if elements and used < allowed and used != was:
             path = (*view.spec_path, *self.at)
-            ev.violate(self.field.path, path, self.rules.show(used), shown, each)
+            ev.violate(self.row.path, path, self.rules.show(used), shown, each)
 
     def refuse(self, ev: Evaluation, one: Element, allowed: str | None, each: Constraint) -> None:
-        """Record one name that may not be in use."""
+        """Report one name that is not allowed."""
         shown = self.rules.show(frozenset({one.name}))
-        ev.violate(self.field.path, one.path, shown, allowed, each)
+        ev.violate(self.row.path, one.path, shown, allowed, each)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
-        """Nothing: a name alone is no entry."""
+        """Write nothing: a name alone is not an entry."""
 
-    def final(self, view: PodView, ev: Evaluation) -> None:
-        """Options on every name; required where none is in use."""
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check options on every name, and required if there is none."""
         elements = self.elements(view, ev)
         before = self.elements_before(view, ev)
         if not elements:
-            if self.field.windows or not view.windows:
+            if self.row.windows or not view.windows:
                 path = (*view.spec_path, *self.at)
-                self.rules.judge_required(ev, path, unchanged=before == [])
+                self.rules.check_required(ev, path, unchanged=before == [])
             return
         stood = Stood(self, view, ev, before)
         for each, holds in self.rules.final:
@@ -179,18 +180,24 @@ class PodSetField:
                 if not (ratchets(each) and stood.has(one)):
                     self.refuse(ev, one, self.rules.show_argument(each), each)
 
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """Every name in use."""
+        for each in self.elements(view, ev):
+            yield FieldValue(each.path, each.name, derived=True)
+        yield FieldValue((*view.spec_path, *self.at), None)
+
     def current(self, view: PodView, ev: Evaluation) -> Any:
-        """The names in use, sorted; None when there are none."""
+        """Return the sorted names in use, None if there are none."""
         return sorted({each.name for each in self.elements(view, ev)}) or None
 
 
 def volume_path(one: Element) -> Path:
-    """Where the volume is that an element is a type of."""
+    """Return the path of the volume that an element belongs to."""
     return one.path if isinstance(one.path[-1], int) else one.path[:-1]
 
 
 class Stood:
-    """Tells which names were in use before the update, with the same content or as we complete it."""
+    """Finds names that were in use before the update, with the same content or podgate's defaults."""
 
     __slots__ = ("before", "completed", "ev", "field", "view")
 
@@ -204,13 +211,13 @@ class Stood:
         self.completed: Lookup[Element] | None = None
 
     def has(self, one: Element) -> bool:
-        """Whether a name was in use before."""
+        """Return whether a name was in use before."""
         if one.key not in self.before.by_key:
             return False
         if self.before.has(one.key, one):
             return True
         if self.completed is None:
-            view = self.ev.completed(self.view)
+            view = self.ev.complete_old(self.view)
             self.completed = lookup(self.field.elements(view, self.ev) if view is not None else ())
         return self.completed.has(one.key, one)
 
@@ -223,3 +230,17 @@ def lookup(elements: Iterable[Element]) -> Lookup[Element]:
         lambda one, other: bool(one.content == other.content),
         lambda each: frozen(each.content),
     )
+
+
+class PodSetHandler(PodHandler):
+    """Sets of names in the pod spec: types of volumes, sysctls."""
+
+    name = POD_SET
+
+    def compile(self, source: FieldSource) -> PodSetField:
+        """Compile the field, which ignores volumes that the same policies add."""
+        return PodSetField(source.row, source.leaf, own_volumes(source))
+
+    def pod_paths(self, row: Field) -> Sequence[Path]:
+        """Where a pod template has the field."""
+        return [("spec", *row.at)]

@@ -1,4 +1,4 @@
-"""TABLE of notations: how an object writes a field's value where that is not the field's own form."""
+"""Notations: how an object writes a field's value if that is not the field's own form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from webhook.objects.path import Path
 from webhook.policy.values import Codec
 
 
-class Place(NamedTuple):
-    """One concrete place of a workload field, its value (None: absent), and its written default.
+class PathValue(NamedTuple):
+    """One path of a workload field, its value (None: absent), and its written default.
 
-    `key` identifies the place across an update, where list items may have moved; the value is the
-    sum of what is `added_up`, of which the place is the first.
+    `key` identifies the path across an update, where list items may have moved. The value is the
+    sum of `added_up` values; the path is that of the first.
     """
 
     path: Path
@@ -28,18 +28,18 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What the key next to a place's parent has to hold, or may lack, once the place is written.
+    """The value that a key next to a path must have, or may lack, once the path is written.
 
-    `filled` is what the API server puts there while the place is unset.
+    `filled` is the API server's value while the path is unset.
     """
 
     key: str
     value: str
     filled: str | None = None
 
-    def of(self, place: Path) -> Path:
-        """Where the neighbour of a place is."""
-        return (*place[:-2], self.key)
+    def of(self, path_value: Path) -> Path:
+        """Return the path of the neighbour."""
+        return (*path_value[:-2], self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Form:
     `codec` reads native values and writes them (None: absence says it). `gather` tells what several
     places say, `together` that they are one value. `lands` is what goes to a place that now holds
     something (None: nothing does). `only_true`: false is no more than the absence of true. `beside`
-    is a neighbour that has to go with what is written; `filled` makes of what a server fills in what
-    `gather` makes of it.
+    is a neighbour that has to go with what is written; `filled` makes of what a server fills in
+    what `gather` makes of it.
     """
 
     codec: Codec
-    gather: Callable[[Sequence[Place]], list[Place]] = list
+    gather: Callable[[Sequence[PathValue]], list[PathValue]] = list
     lands: Callable[[Path, Any, Any], Any] = lambda path, value, now: value
     together: bool = False
     only_true: bool = False
@@ -64,7 +64,7 @@ class Form:
 
 
 def number_as_text(codec: Codec) -> Codec:
-    """Numbers and booleans as annotations and labels carry them."""
+    """Return a codec for numbers and booleans as text, as in annotations and labels."""
 
     def write(value: Any, raw: Any) -> str:
         native = codec.write(value, raw)
@@ -110,7 +110,7 @@ def seconds_as_duration(codec: Codec) -> Codec:
 
 
 def plus_one(codec: Codec) -> Codec:
-    """The native number counts one more than the field: a group's leader."""
+    """Return a codec for a number that counts one more than the field: a group's leader."""
     return replace(
         codec,
         read=lambda native: codec.read(native) - 1,
@@ -118,16 +118,16 @@ def plus_one(codec: Codec) -> Codec:
     )
 
 
-def word_for_true(word: str) -> Callable[[Codec], Codec]:
-    """A boolean as a text that is this word, or another one."""
+def text_for_true(text: str) -> Callable[[Codec], Codec]:
+    """Return a notation of a boolean that is true for this text, and false for another one."""
 
     def read(native: Any) -> bool:
         if not isinstance(native, str):
-            raise ValueError(word)  # noqa: TRY004 - one error type for every codec
-        return native == word
+            raise ValueError(text)  # noqa: TRY004 - one error type for every codec
+        return native == text
 
     return lambda codec: replace(
-        codec, read=read, write=lambda value, raw: word if value is True else None
+        codec, read=read, write=lambda value, raw: text if value is True else None
     )
 
 
@@ -168,7 +168,7 @@ def read_disruption(native: Any) -> bool:
 
 
 def disruption_rule(codec: Codec) -> Codec:
-    """A boolean as a failure rule of a Job; the absence of one says false."""
+    """Return a codec for a boolean as a failure rule of a Job. Without the rule it is false."""
     condition = {"type": DISRUPTION, "status": "True"}
     rule = {"action": "FailJob", "onPodConditions": [condition]}
     return replace(
@@ -176,18 +176,18 @@ def disruption_rule(codec: Codec) -> Codec:
     )
 
 
-def rules_of_disruption(places: Sequence[Place]) -> list[Place]:
-    """Failure rules that say nothing of disruptions leave the field unset."""
+def rules_of_disruption(path_values: Sequence[PathValue]) -> list[PathValue]:
+    """Treat failure rules without disruptions as an unset field."""
     return [
         each._replace(value=None)
         if isinstance(each.value, list) and disruption_action(each.value) is None
         else each
-        for each in places
+        for each in path_values
     ]
 
 
 def after_others(path: Path, value: Any, now: Any) -> Any:
-    """New failure rules behind those that are there: the first that fits counts."""
+    """Append new failure rules: the first that matches counts."""
     return [*now, *value] if isinstance(now, list) else value
 
 
@@ -208,41 +208,41 @@ def read_presence(native: Any) -> bool:
     raise ValueError("true, false or an object")
 
 
-def any_true(places: Sequence[Place]) -> list[Place]:
-    """Of several switches those that are on; without one those that are off."""
-    on = [each for each in places if each.value not in (None, False)]
-    return on or [each for each in places if each.value is not None] or list(places)
+def any_true(path_values: Sequence[PathValue]) -> list[PathValue]:
+    """Return the switches that are on, or else those that are off."""
+    on = [each for each in path_values if each.value not in (None, False)]
+    return on or [each for each in path_values if each.value is not None] or list(path_values)
 
 
 ROUTES = {"httpRoutesEnabled": "http", "grpcRoutesEnabled": "grpc"}
 
 
-def enabled_routes(places: Sequence[Place]) -> list[Place]:
-    """The protocol of each switch that is on; a switch that is off says nothing."""
+def enabled_routes(path_values: Sequence[PathValue]) -> list[PathValue]:
+    """Return the protocol of each switch that is on. A switch that is off has no value."""
     return [
         each._replace(value=ROUTES.get(str(each.path[-1])) if each.value is True else None)
-        for each in places
+        for each in path_values
     ]
 
 
 def http_if_on(value: Any) -> Any:
-    """What the switch that a server puts on says."""
+    """Return the value of the switch that a server turns on."""
     return "http" if value is True else None
 
 
 def route_of(path: Path, value: Any, now: Any) -> Any:
-    """The switch of that protocol is put on, the other one off, which a server may have put on."""
+    """Return the value of a switch: on for the protocol, else off, because a server may turn it on."""
     return ROUTES.get(str(path[-1])) == value
 
 
 def unlimited_zero(codec: Codec) -> Codec:
-    """0 stands for no limit."""
+    """Return a codec in which 0 means no limit."""
     return replace(codec, show=lambda value: "0 (no limit)" if value == 0 else codec.show(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """One row: what a word of the profile does to the row's codec and to the form around it."""
+    """One row: how a notation of the profile changes the row's codec and form."""
 
     codec: Callable[[Codec], Codec] = lambda codec: codec
     form: Callable[[Form], Form] = lambda form: form
@@ -257,7 +257,7 @@ TABLE: dict[str, Notation] = {
     "text": Notation(number_as_text),
     "duration": Notation(seconds_as_duration),
     "plusOne": Notation(plus_one),
-    "clusterLocal": Notation(word_for_true("cluster-local"), only_true),
+    "clusterLocal": Notation(text_for_true("cluster-local"), only_true),
     "metricName": Notation(metric_names),
     "disruptionRule": Notation(disruption_rule, among_failure_rules(REPLACEMENT)),
     "disruptionRuleOfJob": Notation(disruption_rule, among_failure_rules(REPLACEMENT_OF_JOB)),
@@ -272,16 +272,16 @@ TABLE: dict[str, Notation] = {
     ),
     "unlimitedZero": Notation(unlimited_zero, lambda form: replace(form, unlimited=True)),
     **{
-        f"accessMode:{mode}": Notation(word_for_true(mode), only_true)
+        f"accessMode:{mode}": Notation(text_for_true(mode), only_true)
         for mode in ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
     },
 }
 
 
-def form_of(codec: Codec, words: Iterable[str] = ()) -> Form:
+def form_of(codec: Codec, names: Iterable[str] = ()) -> Form:
     """The form that the words of a profile make of a row's codec, the first word innermost."""
     form = Form(codec)
-    for word in words:
-        row = TABLE[word]
+    for text in names:
+        row = TABLE[text]
         form = row.form(replace(form, codec=row.codec(form.codec)))
     return form

@@ -1,17 +1,16 @@
-"""The rules of one scalar leaf, compiled: intent and final checks of one value at one place."""
+"""The compiled rules of one scalar leaf: intent and final checks of one value at one path."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from webhook.documents.texts import shown as native_text
+from webhook.documents.texts import show_value as native_text
 from webhook.evaluation.state import Evaluation, ratchets
-from webhook.fields.secret_paths import is_hidden, is_secret_place
+from webhook.fields.secret_paths import is_hidden, is_secret_path
 from webhook.objects.path import ABSENT, Path, read
 from webhook.objects.quantity import QuantityError
 from webhook.pods.pod_view import Container, PodView
-from webhook.policy import rules as rule_table
 from webhook.policy.combine import Constraint, Leaf
 from webhook.policy.leaves import leaf_type
 from webhook.policy.policy import DefaultFrom
@@ -24,7 +23,7 @@ TEXTS_KEPT = 1024
 
 
 def reader(at: Path) -> Callable[[Any], Any]:
-    """A getter of one nested place below a map; None when absent, "" or []."""
+    """Return a getter of one nested path in a map, None if absent, "" or []."""
     first, *rest = at
     second = rest[0] if rest else ""
 
@@ -49,19 +48,8 @@ def reader(at: Path) -> Callable[[Any], Any]:
     return {1: read_one, 2: read_two}.get(len(at), read_nested)
 
 
-def show_options(codec: Codec, allowed: Any) -> str:
-    """The allowed values for people, sorted, at most ten."""
-    try:
-        shown = sorted(allowed)
-    except TypeError:
-        shown = list(allowed)
-    parts = [codec.show(each) if not isinstance(each, str) else each for each in shown[:10]]
-    more = f", and {len(shown) - 10} more" if len(shown) > 10 else ""
-    return ", ".join(parts) + more
-
-
 class ScalarRules:
-    """What one leaf of the effective policy asks of one value."""
+    """The compiled rules of one leaf of the effective policy."""
 
     __slots__ = (
         "codec",
@@ -82,50 +70,48 @@ class ScalarRules:
         self.secret = secret
         self.default = leaf.default
         self.prohibitions = [each for each in leaf.constraints if each.prohibits]
-        self.required = [each for each in leaf.constraints if each.rule == "required"]
+        self.required = [each for each in leaf.constraints if each.type.requires_value]
         self.computed = [c for c in leaf.constraints if isinstance(c.argument, DefaultFrom)]
         self.final: list[tuple[Constraint, Callable[[Any, Any], bool]]] = []
         for each in leaf.constraints:
-            holds = rule_table.TABLE[each.rule].holds
+            holds = each.type.check_of(elements=array)
             if holds is not None:
-                if each.rule == "options" and array:
-                    holds = rule_table.each_in_options
                 self.final.append((each, holds))
         # Texts known to pass every final rule; most objects repeat a few.
         self.passing: set[str] = set()
 
     def show(self, value: Any) -> str | None:
-        """A comparable value as text, None where the field's values are never printed."""
+        """Return a comparable value as text, None if the field's values are never printed."""
         return None if self.secret else self.codec.show(value)
 
     def show_native(self, native: Any) -> str | None:
-        """A native value as text, also one that cannot be read."""
+        """Return a native value as text, even if it is unreadable."""
         if self.secret:
             return None
         value = self.read(native)
         return native_text(native) if value is INVALID else self.codec.show(value)
 
     def show_at(self, path: Path, value: Any) -> str | None:
-        """A comparable value that an object has at a place, None where it is never printed."""
+        """Return a comparable value at a path as text, None if it is never printed."""
         return None if is_hidden(path, value) else self.show(value)
 
     def show_native_at(self, path: Path, native: Any) -> str | None:
-        """The same of a native value."""
+        """Return a native value at a path as text, None if it is never printed."""
         return None if is_hidden(path, self.read(native)) else self.show_native(native)
 
     def read(self, native: Any) -> Any:
-        """The comparable value of a native one; INVALID when it cannot be one."""
+        """Return the comparable value of a native one, INVALID if it has none."""
         try:
             return self.codec.read(native)
         except (ValueError, TypeError, AttributeError):
             return INVALID
 
     def equals_default(self, native: Any) -> bool:
-        """Whether a native value is the policy's default in any notation."""
+        """Return whether a native value is the policy's default in any notation."""
         return self.default is not None and self.read(native) == self.default.value
 
     def allows(self, native: Any) -> bool:
-        """Whether a value passes today's rules: prohibitions against the default, final rules."""
+        """Return whether a value satisfies the current rules: prohibitions with the default, final rules."""
         value = self.read(native)
         if value is INVALID:
             return False
@@ -133,7 +119,7 @@ class ScalarRules:
             return False
         return all(holds(value, each.argument) for each, holds in self.final)
 
-    def wanted(
+    def choose_value(
         self,
         ev: Evaluation,
         path: Path,
@@ -147,16 +133,16 @@ class ScalarRules:
         `before` is the matching old place with its native value, None for a place that is new.
         """
         old = None if before is None else before[1]
-        if native is not None and not ev.is_filled_around(path):
-            if not ev.is_filled_in(path, native, server_default) or ev.is_stated(path):
+        if native is not None and not ev.is_filled_by_outer(path):
+            if not ev.is_filled_in(path, native, server_default) or ev.is_explicit(path):
                 return None
-            if before is not None and native != old and not ev.refilled(path, before[0]):
+            if before is not None and native != old and not ev.may_be_refilled(path, before[0]):
                 return None
-        if old is not None and self.allows(old) and not ev.intent.shown_before(before[0]):  # type: ignore[index]
+        if old is not None and self.allows(old) and not ev.intent.was_written_by_user(before[0]):  # type: ignore[index]
             return ("kept", old) if native != old else None
         return ("default", None) if self.default is not None else None
 
-    def judge_intent(
+    def check_intent(
         self,
         ev: Evaluation,
         path: Path,
@@ -177,11 +163,11 @@ class ScalarRules:
                 continue
             if spares_sidecars and each.policy.containers == "main":
                 continue
-            if self.excused(ev, each, path, native, before, server_default, lands=lands):
+            if self.is_excused(ev, each, path, native, before, server_default, lands=lands):
                 continue
             self.refuse_edit(ev, each, path, native)
 
-    def excused(
+    def is_excused(
         self,
         ev: Evaluation,
         each: Constraint,
@@ -192,30 +178,30 @@ class ScalarRules:
         *,
         lands: bool,
     ) -> bool:
-        """Whether a prohibition does not mind this value: the default's, or nobody's."""
+        """Return whether a prohibition allows this value: the default's, or no user's."""
         # A webhook is asked again about its own writing: only a repetition of the default that the
         # user is shown to have written offends `blocked`.
         if self.equals_default(native) and (
-            ev.final_object or each.rule == "canEdit" or not ev.intent.shown(path)
+            ev.final_object or each.type.fixes_default or not ev.intent.is_written_by_user(path)
         ):
             return True
         if ev.final_object and lands and self.default is not None:
             return False
-        if before is not None and before[1] != native and not ev.refilled(path, before[0]):
+        if before is not None and before[1] != native and not ev.may_be_refilled(path, before[0]):
             return False
         return not ev.set_by_user(path, native, server_default)
 
     def refuse_edit(self, ev: Evaluation, each: Constraint, path: Path, native: Any) -> None:
-        """Record a value that may not be set, with the value to use instead where there is one."""
+        """Report a value that may not be set, with the value to use instead if there is one."""
         allowed = None
-        if self.default is not None and each.rule == "canEdit":
+        if self.default is not None and each.type.fixes_default:
             allowed = self.show(self.default.value)
         is_amount = self.codec.read is read_quantity
         reason = "invalid-value" if is_amount and self.read(native) is INVALID else ""
         ev.violate(self.name, path, self.show_native_at(path, native), allowed, each, reason=reason)
 
     def passes(self, native: Any) -> bool:
-        """Whether a native value is readable and breaks no final rule; texts are remembered."""
+        """Return whether a native value is readable and breaks no final rule. Texts are cached."""
         if native.__class__ is str and native in self.passing:
             return True
         value = self.read(native)
@@ -228,7 +214,7 @@ class ScalarRules:
             self.passing.add(native)
         return True
 
-    def judge_final(
+    def check_final(
         self,
         ev: Evaluation,
         path: Path,
@@ -238,15 +224,15 @@ class ScalarRules:
         key: str = "",
         fix: str = "",
     ) -> None:
-        """min, max, step and options on one present value; `fix` says what to do better."""
+        """Check min, max, step and options on one value. `fix` is a better fix for the message."""
         value = self.read(native)
         if value is INVALID:
             if not unchanged:
                 self.refuse_invalid(ev, path, native)
             return
-        self.judge_value(ev, path, value, unchanged=unchanged, key=key, fix=fix)
+        self.check_value(ev, path, value, unchanged=unchanged, key=key, fix=fix)
 
-    def judge_value(
+    def check_value(
         self,
         ev: Evaluation,
         path: Path,
@@ -256,7 +242,7 @@ class ScalarRules:
         key: str = "",
         fix: str = "",
     ) -> None:
-        """The same on a comparable value."""
+        """Check the same on a comparable value."""
         for each, holds in self.final:
             if holds(value, each.argument) or (unchanged and ratchets(each)):
                 continue
@@ -264,19 +250,11 @@ class ScalarRules:
             ev.violate(self.name, path, shown, allowed, each, key=key, fix=fix)
 
     def show_argument(self, each: Constraint, value: Any = None) -> str:
-        """What a rule allows, for people; also for secret fields, whose options the admin wrote."""
-        argument = each.argument
-        if each.rule == "options":
-            if self.secret:
-                return f"one of {len(argument)} listed values"
-            return show_options(self.codec, argument)
-        if each.rule == "step":
-            show = self.codec.show
-            return f"{show(argument.anchor)} plus a multiple of {show(argument.distance)}"
-        return self.codec.show(argument)
+        """Return what a rule allows, for messages. Also for secret fields, whose options the admin wrote."""
+        return each.type.show(each.argument, self.codec, secret=self.secret)
 
     def refuse_invalid(self, ev: Evaluation, path: Path, native: Any, wanted: str = "") -> None:
-        """Record a native value that its type cannot be read from; `wanted` is what can be."""
+        """Report a native value that its type cannot parse. `wanted` is what it can parse."""
         fix = ""
         try:
             self.codec.read(native)
@@ -285,15 +263,15 @@ class ScalarRules:
         except ValueError as error:
             wanted = str(error)
         except (TypeError, AttributeError):
-            wanted = leaf_type(self.name).wanted
+            wanted = leaf_type(self.name).expected_form
         source = self.final[0][0].source if self.final else None
         if source is None and self.default is not None:
             source = self.default.source
-        seen = None if self.secret or is_secret_place(path) else native_text(native)
+        shown = None if self.secret or is_secret_path(path) else native_text(native)
         reason = "invalid-value"
-        ev.violate(self.name, path, seen, wanted, None, reason=reason, source=source, fix=fix)
+        ev.violate(self.name, path, shown, wanted, None, reason=reason, source=source, fix=fix)
 
-    def judge_overridden(
+    def check_overridden(
         self,
         ev: Evaluation,
         view: PodView,
@@ -310,11 +288,11 @@ class ScalarRules:
             old = read(ev.old, path) if ev.updating else ABSENT
             if intent:
                 before = (path, old) if ev.updating and old is not ABSENT else None
-                self.judge_intent(ev, path, native, before, None)
+                self.check_intent(ev, path, native, before, None)
             else:
-                self.judge_final(ev, path, native, unchanged=old == native)
+                self.check_final(ev, path, native, unchanged=old == native)
 
-    def judge_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
+    def check_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
         """`required` where no value is."""
         fix = ev.advice_on_missing() if self.default is not None else ""
         for each in self.required:
@@ -323,7 +301,7 @@ class ScalarRules:
 
 
 def rules_of(field: Field, leaf: Leaf) -> ScalarRules:
-    """The compiled rules of a scalar field."""
+    """Return the compiled rules of a scalar field."""
     return ScalarRules(
         field.path, leaf, field.reading(), array=field.value == "array", secret=field.secret
     )

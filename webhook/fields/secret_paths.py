@@ -1,4 +1,4 @@
-"""Places whose text is never printed, whatever field is read from it: env, args, command, annotations."""
+"""Paths whose text is never printed, for any field: env, args, command, annotations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LISTS: Final = frozenset({"env", "args", "command"})
 MAP: Final = "annotations"
 
 
-def is_secret_place(path: Path) -> bool:
-    """Whether a place is within env, args, command or annotations; labels of such names are not."""
+def is_secret_path(path: Path) -> bool:
+    """Return whether a path is inside env, args, command or annotations, not labels of such names."""
     return any(
         step == MAP or (step in LISTS and isinstance(following, int))
         for step, following in pairwise(path)
@@ -22,18 +22,18 @@ def is_secret_place(path: Path) -> bool:
 
 
 def is_hidden(path: Path, value: Any) -> bool:
-    """Whether a comparable value of a field may not be told, since it is free text of such a place.
+    """Return whether a comparable value must be hidden, because it is free text at such a path.
 
-    Numbers say no more than their field does: a maximum of replicas is the same in an annotation.
+    Numbers reveal no more than their field: a maximum of replicas is the same in an annotation.
     """
-    return not isinstance(value, int | Fraction) and is_secret_place(path)
+    return not isinstance(value, int | Fraction) and is_secret_path(path)
 
 
 def shown_native(field: Field, path: Path, native: Any) -> Any:
-    """A native value of a field as it stands; None where it is never shown."""
+    """Return a native value of a field, None if it is never shown."""
     if field.secret:
         return None
-    if not is_secret_place(path):
+    if not is_secret_path(path):
         return native
     try:
         return None if is_hidden(path, field.reading().read(native)) else native

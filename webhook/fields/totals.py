@@ -1,4 +1,4 @@
-"""What a pod asks for in all: the scheduler's sum over containers, sidecars and init containers."""
+"""Calculates what a pod requests: the scheduler's sum over containers, sidecars, init containers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Amount = Callable[[Container], int]
 
 
 def effective_total(view: PodView, amount: Amount) -> int:
-    """What the containers of a pod come to together."""
+    """The total of a pod's containers."""
     everyone = view.everyone
     return amount(everyone[0]) if len(everyone) == 1 else total_of(everyone, amount)
 
 
 def total_of(containers: Sequence[Container], amount: Amount) -> int:
-    """max(ordinary + sidecars, the largest init container + sidecars started before it)."""
+    """Return max(ordinary + sidecars, the largest init container + sidecars started before it)."""
     ordinary = sidecars = peak = 0
     for each in containers:
         if each.list == "ephemeralContainers":
@@ -34,7 +34,7 @@ def total_of(containers: Sequence[Container], amount: Amount) -> int:
 
 
 def amount_of(body: Any, part: str, resource: str) -> int:
-    """One container's (or pod's) amount in nano units; 0 when absent, unreadable or negative."""
+    """Return a container's or pod's amount in nano units, 0 if absent, unreadable or negative."""
     resources = body.get("resources")
     held = resources.get(part) if isinstance(resources, dict) else None
     native = held.get(resource) if isinstance(held, dict) else None
@@ -47,9 +47,9 @@ def amount_of(body: Any, part: str, resource: str) -> int:
 
 
 def pod_total(view: PodView, part: str, resource: str, main: int | None = None) -> int:
-    """The pod's effective total of one resource: the larger of the pod level and the sum.
+    """Return the pod's effective total of one resource: the larger of pod level and sum.
 
-    `main` stands for the amount of the main container.
+    `main` replaces the amount of the main container.
     """
 
     def amount(each: Container) -> int:

@@ -1,4 +1,4 @@
-"""Pairs of values that the API server or the kubelet refuses, and that a default can create."""
+"""Finds pairs of values that the API server or the kubelet rejects, and that a default can create."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OF_HOST = (
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The field whose default is at fault, and the place that does not go with it."""
+    """The field whose default is at fault, and the path of the conflicting value."""
 
     field: str
     path: Path
@@ -39,7 +39,7 @@ class Conflict:
 
 
 def root_and_non_root(view: PodView) -> Iterator[Conflict]:
-    """User 0 where no process may be root."""
+    """Find user 0 with runAsNonRoot."""
     for container in view.everyone:
         user = RUN_AS_USER(container.body)
         user = RUN_AS_USER(view.spec) if user is None else user
@@ -51,7 +51,7 @@ def root_and_non_root(view: PodView) -> Iterator[Conflict]:
 
 
 def privileged_without_escalation(view: PodView) -> Iterator[Conflict]:
-    """A privileged container that may not escalate."""
+    """Find a privileged container that may not escalate."""
     for container in view.everyone:
         if PRIVILEGED(container.body) is True and MAY_ESCALATE(container.body) is False:
             path = (*container.path, *ESCALATION)
@@ -59,7 +59,7 @@ def privileged_without_escalation(view: PodView) -> Iterator[Conflict]:
 
 
 def administrator_without_escalation(view: PodView) -> Iterator[Conflict]:
-    """A container with SYS_ADMIN that may not escalate."""
+    """Find a container with SYS_ADMIN that may not escalate."""
     for container in view.everyone:
         if MAY_ESCALATE(container.body) is not False:
             continue
@@ -69,7 +69,7 @@ def administrator_without_escalation(view: PodView) -> Iterator[Conflict]:
 
 
 def with_own_users(field: str, key: str) -> Callable[[PodView], Iterator[Conflict]]:
-    """What finds a namespace of the node in a pod that has users of its own."""
+    """Return a function that finds a host namespace in a pod with its own user namespace."""
 
     def find(view: PodView) -> Iterator[Conflict]:
         if view.spec.get("hostUsers") is False and view.spec.get(key) is True:
@@ -79,7 +79,7 @@ def with_own_users(field: str, key: str) -> Callable[[PodView], Iterator[Conflic
 
 
 def other_ports_of_host(view: PodView) -> Iterator[Conflict]:
-    """Ports of the node that differ from the container's, where both are the same network."""
+    """Find host ports that differ from the container's ports on the host network."""
     if view.spec.get("hostNetwork") is not True:
         return
     for container in view.everyone:
@@ -93,7 +93,7 @@ def other_ports_of_host(view: PodView) -> Iterator[Conflict]:
 
 
 def seccomp_and_its_file(view: PodView) -> Iterator[Conflict]:
-    """Localhost without the file it names, and a file beside another type."""
+    """Find Localhost without its profile, and a profile with another type."""
     holders: list[tuple[Path, Any]] = [(view.spec_path, SECCOMP(view.spec))]
     holders += [(each.path, SECCOMP(each.body)) for each in view.everyone]
     for path, profile in holders:
@@ -107,7 +107,7 @@ def seccomp_and_its_file(view: PodView) -> Iterator[Conflict]:
 
 
 def unmasked_with_users_of_host(view: PodView) -> Iterator[Conflict]:
-    """An unmasked /proc in a pod that shares the users of the node."""
+    """Find an unmasked /proc in a pod that shares the users of the node."""
     if view.spec.get("hostUsers") is False:
         return
     for container in view.everyone:
@@ -130,20 +130,20 @@ PAIRS: tuple[tuple[frozenset[str], Find], ...] = (
     (frozenset({"security.seccompProfileType"}), seccomp_and_its_file),
     (frozenset({"security.procMount"}), unmasked_with_users_of_host),
 )
-"""TABLE of pairs: the fields of which a default has to be written, and what finds the pair."""
+"""Pairs: the fields, one of them written by podgate, and the function that finds the pair."""
 CONFLICTING = frozenset(field for fields, _ in PAIRS for field in fields)
 
 
 def pairs_written(ev: Evaluation) -> list[tuple[set[str], Find]]:
-    """What finds the pairs of which a default has been written, with the fields written so far."""
+    """Return the functions for pairs with a default that podgate wrote, and the written fields."""
     written = ev.written.keys()
     if not written & CONFLICTING:
         return []
     return [(written & fields, find) for fields, find in PAIRS if written & fields]
 
 
-def judge_conflicts(view: PodView, ev: Evaluation, pairs: Sequence[tuple[set[str], Find]]) -> None:
-    """Refuse what our own writing made contradictory, with the reason, before anybody else does."""
+def check_conflicts(view: PodView, ev: Evaluation, pairs: Sequence[tuple[set[str], Find]]) -> None:
+    """Report contradictions that podgate's own defaults cause, before another component rejects them."""
     for written, find in pairs:
         for each in find(view):
             at_fault = each.field if each.field in written else min(written)

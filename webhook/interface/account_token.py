@@ -1,4 +1,4 @@
-"""The token of a service account, which the API server mounts into pods: recognised by its whole content."""
+"""Recognizes the service account token that the API server mounts into pods, by its whole content."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 
 class View(Protocol):
-    """What is looked at of a pod."""
+    """The members of a PodView that are needed here."""
 
     spec: dict[str, Any]
 
     def once(self, key: Any, find: Callable[[], frozenset[str]]) -> frozenset[str]:
-        """What `find` gives, found once."""
+        """Return the result of `find`, which is called once."""
 
 
 ACCOUNT_SOURCES = [
@@ -30,7 +30,7 @@ ACCOUNT_SOURCES = [
         }
     },
 ]
-# OpenShift's API server adds one more.
+# OpenShift's API server adds this source.
 SERVICE_CA = {
     "configMap": {
         "name": "openshift-service-ca.crt",
@@ -42,7 +42,7 @@ ACCOUNT_PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def is_token_volume(raw: Any) -> bool:
-    """What the ServiceAccount plugin adds to Pods: the token, its CA and the namespace."""
+    """Whether a volume is the one that the ServiceAccount plugin adds: token, CA and namespace."""
     if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
         return False
     return bool(ACCOUNT_VOLUME.fullmatch(name)) and any(
@@ -52,7 +52,7 @@ def is_token_volume(raw: Any) -> bool:
 
 
 def is_token_mount(raw: Any, view: View) -> bool:
-    """The mount of such a volume that the plugin adds to every container."""
+    """Whether a mount is the one of that volume, which the plugin adds to every container."""
     if not isinstance(raw, dict):
         return False
     name = raw.get("name")
@@ -66,7 +66,7 @@ def is_token_mount(raw: Any, view: View) -> bool:
 
 
 def token_volumes(spec: dict[str, Any]) -> Iterator[str]:
-    """The names of the volumes of a pod that the ServiceAccount plugin adds."""
+    """Return the names of a pod's volumes that the ServiceAccount plugin adds."""
     volumes = spec.get("volumes")
     for each in volumes if isinstance(volumes, list) else ():
         if is_token_volume(each):

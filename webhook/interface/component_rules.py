@@ -1,11 +1,11 @@
-"""The rules that one component of a resource interface must keep beyond its schema."""
+"""Rules of one component of a resource interface beyond its schema."""
 
 from __future__ import annotations
 
 import json
 from typing import NamedTuple
 
-from webhook.documents.read_model import Report, shown
+from webhook.documents.read_model import Report, show_value
 from webhook.documents.suggestions import closest
 from webhook.interface.document import (
     ComponentModel,
@@ -40,7 +40,7 @@ CORE_KINDS = frozenset(
 
 
 class Placed(NamedTuple):
-    """A component with its place in the document."""
+    """A component with its path in the document."""
 
     at: Path
     body: ComponentModel
@@ -48,7 +48,7 @@ class Placed(NamedTuple):
 
 
 def check_component(each: Placed, names: list[str], report: Report) -> None:
-    """The rules for one component alone."""
+    """Check the rules of one component."""
     at, body, root = each
     if not body.name:
         report.add(at, "a component without a name", "add `name`", "name-missing")
@@ -66,7 +66,7 @@ def check_component(each: Placed, names: list[str], report: Report) -> None:
 
 
 def check_root(at: Path, body: ComponentModel, report: Report) -> None:
-    """The root says the kind and the status, and belongs to nobody."""
+    """Check that the root has a kind and a status, and no owner."""
     if not full(body.kind, root=True):
         report.add(
             (*at, "kind"),
@@ -81,16 +81,16 @@ def check_root(at: Path, body: ComponentModel, report: Report) -> None:
 
 
 def check_child(at: Path, body: ComponentModel, names: list[str], report: Report) -> None:
-    """A child belongs to another component."""
+    """Check that a child has an owner."""
     if not body.owner_ref:
-        found = f"child component `{shown(body.name)}` has no owner"
+        found = f"child component `{show_value(body.name)}` has no owner"
         report.add(
             at, found, f"add `ownerRef`, such as `{names[0] if names else 'root'}`", "owner-missing"
         )
     elif body.owner_ref not in names:
         near = closest(body.owner_ref, names)
         fix = f"did you mean `{near}`?" if near else f"name one of {', '.join(names)}"
-        found = f"owner `{shown(body.owner_ref)}` is no component"
+        found = f"owner `{show_value(body.owner_ref)}` is no component"
         report.add((*at, "ownerRef"), found, fix, "owner-unknown")
     if body.kind is not None and not full(body.kind):
         found = f"an incomplete kind: {kind_text(body.kind)}"
@@ -100,21 +100,21 @@ def check_child(at: Path, body: ComponentModel, names: list[str], report: Report
 
 
 def full(kind: KindName | None, *, root: bool = False) -> bool:
-    """Whether group, version and kind are set; a root needs a group unless its kind is core."""
+    """Check that group, version and kind are set. Only core kinds have no group."""
     if kind is None or kind.group is None or not kind.version or not kind.kind:
         return False
     return bool(kind.group) or not root or kind.kind in CORE_KINDS
 
 
 def kind_text(kind: KindName | None) -> str:
-    """A kind for people."""
+    """Show a kind in a message."""
     if kind is None:
         return "absent"
     return f"group `{kind.group}`, version `{kind.version}`, kind `{kind.kind}`"
 
 
 def check_forms(at: Path, name: str, paths: SpecPaths, report: Report) -> None:
-    """A component's pods are in one of three forms."""
+    """Check that a component's pods are in one of the three forms."""
     here = (*at, "specDefinition")
     forms = [
         label
@@ -126,7 +126,7 @@ def check_forms(at: Path, name: str, paths: SpecPaths, report: Report) -> None:
         if value
     ]
     if len(forms) > 1:
-        found = f"component `{shown(name)}` has {' and '.join(forms)}"
+        found = f"component `{show_value(name)}` has {' and '.join(forms)}"
         report.add(here, found, "keep one of them", "several-forms")
     if paths.metadata_path and not paths.pod_spec_path:
         report.warn(
@@ -138,13 +138,13 @@ def check_forms(at: Path, name: str, paths: SpecPaths, report: Report) -> None:
 
 
 def check_selectors(at: Path, body: ComponentModel, report: Report) -> None:
-    """Instances and their selector come together; a type selector selects something."""
+    """Check that instances have a selector, and that a type selector selects something."""
     selector = body.pod_selector
     instance = selector.component_instance_selector if selector else None
     if body.instance_id_path and instance is None:
         report.warn(
             (*at, "instanceIdPath"),
-            f"component `{shown(body.name)}` names instances, but no selector finds them by pod",
+            f"component `{show_value(body.name)}` names instances, but no selector finds them by pod",
             "add `podSelector.componentInstanceSelector.idPath`; admission does without, "
             "grouping pods does not, and upstream refuses the definition",
             "instance-selector-missing",
@@ -152,7 +152,7 @@ def check_selectors(at: Path, body: ComponentModel, report: Report) -> None:
     if instance is not None and not body.instance_id_path:
         report.add(
             (*at, "podSelector", "componentInstanceSelector"),
-            f"component `{shown(body.name)}` selects instances, but names none",
+            f"component `{show_value(body.name)}` selects instances, but names none",
             "add `instanceIdPath`, or remove the selector",
             "instance-ids-missing",
         )
@@ -161,7 +161,7 @@ def check_selectors(at: Path, body: ComponentModel, report: Report) -> None:
 
 
 def check_type_selector(at: Path, by_type: TypeSelector, report: Report) -> None:
-    """A key path or labels; a value only with a key path."""
+    """Check for a key path or labels, and a value only with a key path."""
     if by_type.value is not None and not by_type.key_path:
         report.add((*at, "value"), "a value without a key", "add `keyPath`", "selector-value")
     elif not by_type.key_path and not by_type.match_labels:
@@ -169,7 +169,7 @@ def check_type_selector(at: Path, by_type: TypeSelector, report: Report) -> None
 
 
 def check_status(at: Path, status: StatusPaths, report: Report) -> None:
-    """A matcher needs the place that it looks at."""
+    """Check that each matcher has the path that it reads."""
     for name, matchers in status.status_mappings:
         for index, matcher in enumerate(matchers):
             here = (*at, "statusMappings", name, index)
@@ -184,14 +184,14 @@ def check_status(at: Path, status: StatusPaths, report: Report) -> None:
                 if condition.status is None and condition.reason is None:
                     report.warn(
                         (*here, "byConditions", number),
-                        f"condition `{shown(condition.type)}` matches whatever its status is",
+                        f"condition `{show_value(condition.type)}` matches whatever its status is",
                         "add `status` or `reason`",
                         "condition-open",
                     )
 
 
 def check_suspend(at: Path, suspend: SuspendPaths, report: Report) -> None:
-    """Values given as text hold JSON."""
+    """Check that values written as text are JSON."""
     for name, actions in (
         ("suspendActions", suspend.suspend_actions),
         ("resumeActions", suspend.resume_actions),
@@ -199,7 +199,7 @@ def check_suspend(at: Path, suspend: SuspendPaths, report: Report) -> None:
         for index, action in enumerate(actions):
             if isinstance(action.value, str) and not is_json(action.value):
                 fix = 'text is written with its quotes, such as "\\"Suspended\\""'
-                found = f"`{shown(action.value)}` is not JSON"
+                found = f"`{show_value(action.value)}` is not JSON"
                 report.add((*at, name, index, "value"), found, fix, "value-not-json")
 
 

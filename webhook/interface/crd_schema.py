@@ -1,4 +1,4 @@
-"""A CRD's schema by steps: its nodes, the jq for a place, ids of elements, what may hold pods."""
+"""A CRD's schema by steps: its nodes, the jq of a path, ids of elements, and paths of pods."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Schema = dict[str, Any]
 What = Literal["container", "pod spec", "pod template", "open", "pieces"]
 EACH = frozenset({EACH_ITEM, EACH_KEY})
 WHOLE_CONTAINER = 8
-"""A container that has as many of a container's keys, and a name, is Kubernetes' own type."""
+"""With a name and this many keys of a container, a schema is Kubernetes' own type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place that may hold a pod or a part of one; `pieces` is a container with an image in parts."""
+    """A path that can have a pod or fragments. `pieces` is a container that sets its image in members."""
 
     steps: Steps
     what: What
@@ -38,7 +38,7 @@ class Spot:
 
 
 def spots(schema: Schema) -> list[Spot]:
-    """Every place that may hold containers, outer ones before what is inside them."""
+    """Return every path that can have containers, outer paths first."""
     found: list[Spot] = []
     stack: list[tuple[Steps, Any]] = [((), schema)]
     while stack:
@@ -58,7 +58,7 @@ def spots(schema: Schema) -> list[Spot]:
 
 
 def outside(schema: Schema) -> Iterator[tuple[Steps, Schema]]:
-    """Every node that no pod holds, the object's own metadata and status left out."""
+    """Return every node outside pods, without the object's own metadata and status."""
     stack: list[tuple[Steps, Any]] = [((), schema)]
     while stack:
         steps, node = stack.pop()
@@ -73,12 +73,12 @@ def outside(schema: Schema) -> Iterator[tuple[Steps, Schema]]:
 
 
 def image_key(node: Schema) -> str | None:
-    """The property for the image, in whatever letter case."""
+    """Return the property of the image, in any letter case."""
     return next((key for key in properties(node) if key.casefold() == "image"), None)
 
 
 def has_image_parts(node: Schema) -> bool:
-    """Whether an object is a container whose image is stated in parts."""
+    """Whether an object is a container that sets its image in several members."""
     key = image_key(node)
     if key is None or not {name.casefold() for name in properties(node)} & FOLDED_CONTAINER_KEYS:
         return False
@@ -86,13 +86,13 @@ def has_image_parts(node: Schema) -> bool:
 
 
 def is_whole_container(node: Schema) -> bool:
-    """Whether an object is a container as Kubernetes has it rather than a few of its pieces."""
+    """Whether an object is a container of Kubernetes, not only a few members of one."""
     inside = properties(node)
     return "name" in inside and len(CONTAINER_KEYS & set(inside)) >= WHOLE_CONTAINER
 
 
 def node_at(schema: Schema, steps: Steps) -> Schema:
-    """The schema at a place; {} where there is none."""
+    """Return the schema at a path, {} if there is none."""
     node: Any = schema
     for step in steps:
         if not isinstance(node, dict):
@@ -103,30 +103,30 @@ def node_at(schema: Schema, steps: Steps) -> Schema:
 
 
 def takes(node: Schema, sort: str) -> bool:
-    """Whether a place is described and holds values of that JSON type."""
+    """Whether the schema describes a path with values of this JSON type."""
     return node.get("type") == sort or (
         sort != "object" and bool(node.get("x-kubernetes-int-or-string"))
     )
 
 
 def expression(steps: Steps) -> str:
-    """The places as jq from the object's root."""
+    """Return the paths as jq from the object's root."""
     return "".join("[]" if step in EACH else field(step) for step in steps) or "."
 
 
 def field(step: str) -> str:
-    """One key as jq."""
+    """Return one key as jq."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", step)
     return f".{step}" if plain else f".{json.dumps(step)}"
 
 
 def last_each(steps: Steps) -> int:
-    """How many steps lead to the innermost element; 0 outside of lists and maps."""
+    """Return the number of steps to the innermost element, 0 outside lists and maps."""
     return max((at + 1 for at, step in enumerate(steps) if step in EACH), default=0)
 
 
 def ids_of(schema: Schema, steps: Steps) -> tuple[str, str] | None:
-    """The jq that names the elements a place is in, and what it rests on; None without elements."""
+    """Return the jq of the ids of a path's elements, and the reason for it. None without elements."""
     depth = last_each(steps)
     if not depth:
         return None
@@ -136,12 +136,12 @@ def ids_of(schema: Schema, steps: Steps) -> tuple[str, str] | None:
     name = name_key(schema, holder)
     if name:
         return expression((*element, name)), f"the schema requires `{name}`"
-    told = "no text is required in an element that could name it, so its position does"
-    return f"{expression(holder)} | to_entries[] | .key", told
+    reason = "no text is required in an element that could name it, so its position does"
+    return f"{expression(holder)} | to_entries[] | .key", reason
 
 
 def name_key(schema: Schema, holder: Steps) -> str | None:
-    """The required text that names the items of a list."""
+    """Return the required string that identifies the items of a list."""
     listed = node_at(schema, holder)
     items = node_at(listed, (EACH_ITEM,))
     required = items.get("required")

@@ -1,4 +1,4 @@
-"""A CRD in brief: all that is kept of one, as plain JSON that is small and quick to read."""
+"""A summary of a CRD, as plain JSON that is small and quick to read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from webhook.interface.pruning import ANYTHING, NOTHING, Shape, Shapes
 from webhook.interface.schema_places import properties
 
 Json = dict[str, Any]
-# How shapes that are the same everywhere are written in place of a number.
-STANDING = {ANYTHING: -1, NOTHING: -2}
+# Numbers of shapes that all CRDs share.
+SHARED = {ANYTHING: -1, NOTHING: -2}
 WHATS: dict[str, What] = {each: each for each in get_args(What)}
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What tells whether a CRD is of interest, without its schemas.
+    """What is needed to decide whether podgate has to read the schemas of a CRD.
 
-    `versions` are those that are served, each with whether it declares the scale subresource;
-    `holds_pods` says that some schema has a place for pods.
+    `versions` are the served versions, each with whether it has the scale subresource.
+    `holds_pods` is whether a schema has a path for pods.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Brief:
 
 
 def brief_of(data: Any) -> tuple[Brief, Json] | None:
-    """A CRD as the API server has it, in brief and with its schemas to be stored; None for none."""
+    """Return the summary of a CRD and its schemas as plain JSON. None if it is not a CRD."""
     if not is_crd(data):
         return None
     names, spec = data["spec"]["names"], data["spec"]
@@ -49,22 +49,22 @@ def brief_of(data: Any) -> tuple[Brief, Json] | None:
         str(spec.get("group")),
         str(names["kind"]),
         str(names.get("plural")),
-        dict(served(spec)),
+        dict(served_versions(spec)),
         pods,
         spec.get("scope") != "Cluster",
     )
-    return brief, stored(schemas)
+    return brief, store_schemas(schemas)
 
 
-def served(spec: Json) -> Iterator[tuple[str, bool]]:
-    """The versions that are served, and whether each has a scale subresource."""
+def served_versions(spec: Json) -> Iterator[tuple[str, bool]]:
+    """Return the served versions, and whether each has a scale subresource."""
     for each in spec.get("versions") or ():
         if isinstance(each, dict) and each.get("served"):
             yield str(each.get("name")), bool((each.get("subresources") or {}).get("scale"))
 
 
 def kinds_with_pods(document: Any, group: str, version: str) -> frozenset[str]:
-    """The kinds of one API version with a place for pods, by the OpenAPI document of the version."""
+    """Return the kinds of one API version that can have pods, by the version's OpenAPI document."""
     components = document.get("components") if isinstance(document, dict) else None
     schemas = components.get("schemas") if isinstance(components, dict) else None
     named = schemas if isinstance(schemas, dict) else {}
@@ -81,14 +81,14 @@ def kinds_with_pods(document: Any, group: str, version: str) -> frozenset[str]:
 
 
 def inline(node: Any, named: Json, inlined: Json, trail: frozenset[str]) -> Any:
-    """A schema with those that it refers to in place; a reference back to itself is left open."""
+    """Return a schema with its references replaced. A reference to itself is left open."""
     if isinstance(node, list):
         return [inline(each, named, inlined, trail) for each in node]
     if not isinstance(node, dict):
         return node
-    # Where a reference has a default or a description beside it, it is written below allOf.
-    parts = node.get("allOf")
-    target = parts[0] if isinstance(parts, list) and len(parts) == 1 else node
+    # A reference with a default or a description is written below allOf.
+    choices = node.get("allOf")
+    target = choices[0] if isinstance(choices, list) and len(choices) == 1 else node
     name = str(target.get("$ref") or "").rpartition("/")[2]
     if not name:
         return {key: inline(each, named, inlined, trail) for key, each in node.items()}
@@ -101,13 +101,13 @@ def inline(node: Any, named: Json, inlined: Json, trail: frozenset[str]) -> Any:
 
 @dataclass(slots=True)
 class Table:
-    """Shapes as rows that name others by their numbers, inner ones first, each once."""
+    """Shapes as rows that refer to others by number, inner ones first, each once."""
 
     rows: list[list[Any]] = field(default_factory=list)
-    numbers: dict[Shape, int] = field(default_factory=lambda: dict(STANDING))
+    numbers: dict[Shape, int] = field(default_factory=lambda: dict(SHARED))
 
     def number(self, shape: Shape) -> int:
-        """The number of a shape, which gets a row where it has none."""
+        """Return the number of a shape. A new shape gets a row."""
         known = self.numbers.get(shape)
         if known is not None:
             return known
@@ -118,8 +118,8 @@ class Table:
         return self.numbers[shape]
 
 
-def stored(schemas: Sequence[KindSchema]) -> Json:
-    """Schemas of one CRD as plain JSON; `restored` reads it."""
+def store_schemas(schemas: Sequence[KindSchema]) -> Json:
+    """Return the schemas of one CRD as plain JSON. `restore_schemas` reads it."""
     table = Table()
     versions = [
         [each.version, table.number(each.shape), [*map(row_of, each.spots)]] for each in schemas
@@ -128,17 +128,17 @@ def stored(schemas: Sequence[KindSchema]) -> Json:
 
 
 def row_of(spot: Spot) -> list[Any]:
-    """A place that may hold pods, with the names of its lists of containers."""
+    """Return a path that can have pods, with the names of its lists of containers."""
     return [list(spot.steps), spot.what, sorted(properties(spot.node))]
 
 
-def restored(brief: Brief, body: Json, shapes: Shapes) -> tuple[KindSchema, ...]:
-    """The schemas of a CRD from what `stored` made of them; `shapes` is shared by all CRDs."""
+def restore_schemas(brief: Brief, body: Json, shapes: Shapes) -> tuple[KindSchema, ...]:
+    """Read the JSON that `store_schemas` wrote. `shapes` is shared by all CRDs."""
     made: list[Shape] = []
-    standing = {number: shape for shape, number in STANDING.items()}
+    shared = {number: shape for shape, number in SHARED.items()}
 
     def numbered(number: int) -> Shape:
-        return standing[number] if number < 0 else made[number]
+        return shared[number] if number < 0 else made[number]
 
     for keys, each, opened in body["shapes"]:
         inside = {name: numbered(number) for name, number in keys.items()}
@@ -153,7 +153,7 @@ def restored(brief: Brief, body: Json, shapes: Shapes) -> tuple[KindSchema, ...]
 
 
 def spot_of(row: Sequence[Any]) -> Spot:
-    """A place as it was before `row_of`."""
+    """Read the row that `row_of` wrote."""
     steps, what, lists = row
     node: Json = {"properties": {key: {} for key in lists}} if lists else {}
     return Spot(tuple(steps), WHATS[what], node)

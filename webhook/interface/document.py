@@ -6,31 +6,29 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from webhook.documents.read_model import Model
+from webhook.documents.model import Model
 
 Mode = Literal["admission", "parity"]
-"""How strictly a definition is read: for admission, or as upstream's library does."""
+"""How strictly a definition is read: for admission, or like the upstream library."""
 
 
 class KindName(Model):
-    """A group, version and kind; which of them must be set depends on the place."""
+    """A group, version and kind. Which of them are required depends on the path."""
 
     group: str | None = Field(default=None, description="API group; empty for the core group.")
     version: str | None = Field(default=None, description="Version in that group.")
-    kind: str | None = Field(default=None, description="Kind, as objects name it.")
+    kind: str | None = Field(default=None, description="The kind of the objects.")
 
 
 class FragmentPaths(Model):
-    """Where the parts of a pod spec are that the kind spreads over its own fields."""
+    """Paths of the fragments of a pod spec, for kinds without a pod template."""
 
     scheduler_name_path: str | None = Field(
         default=None, description="jq path of the scheduler's name."
     )
-    labels_path: str | None = Field(
-        default=None, description="jq path of the labels that the pods get."
-    )
+    labels_path: str | None = Field(default=None, description="jq path of the labels of the pods.")
     annotations_path: str | None = Field(
-        default=None, description="jq path of the annotations that the pods get."
+        default=None, description="jq path of the annotations of the pods."
     )
     resources_path: str | None = Field(
         default=None, description="jq path of a container's requests and limits."
@@ -45,9 +43,7 @@ class FragmentPaths(Model):
     containers_path: str | None = Field(
         default=None, description="jq path of the list of containers."
     )
-    container_path: str | None = Field(
-        default=None, description="jq path of the one container that matters."
-    )
+    container_path: str | None = Field(default=None, description="jq path of the main container.")
     priority_class_name_path: str | None = Field(
         default=None, description="jq path of the name of the priority class."
     )
@@ -57,40 +53,40 @@ class FragmentPaths(Model):
 
 
 class SpecPaths(Model):
-    """Where the pods of a component are: one of three forms."""
+    """Paths of the pods of a component, in one of three forms."""
 
     pod_template_spec_path: str | None = Field(
         default=None, description="jq path of pod templates (metadata and spec)."
     )
     pod_spec_path: str | None = Field(default=None, description="jq path of pod specs.")
     metadata_path: str | None = Field(
-        default=None, description="jq path of the metadata that belong to podSpecPath."
+        default=None, description="jq path of the metadata that belongs to podSpecPath."
     )
     fragmented_pod_spec_definition: FragmentPaths | None = None
 
 
 class ScalePaths(Model):
-    """Where the numbers of replicas are."""
+    """Paths of the numbers of replicas."""
 
     replicas_path: str | None = Field(
-        default=None, description="jq path of the number that is wanted."
+        default=None, description="jq path of the desired number of replicas."
     )
     min_replicas_path: str | None = Field(
-        default=None, description="jq path of the smallest number."
+        default=None, description="jq path of the minimum number of replicas."
     )
     max_replicas_path: str | None = Field(
-        default=None, description="jq path of the largest number."
+        default=None, description="jq path of the maximum number of replicas."
     )
 
 
 class PhasePath(Model):
-    """Where the phase is."""
+    """The path of the phase."""
 
     path: str = Field(description="jq path of the phase.")
 
 
 class ConditionsPath(Model):
-    """Where the conditions are and how their members are called."""
+    """The path of the conditions, and the names of their members."""
 
     path: str = Field(description="jq path of the list of conditions.")
     type_field_name: str = Field(default="type", description="Key of a condition's type.")
@@ -100,55 +96,59 @@ class ConditionsPath(Model):
 
 
 class ConditionMatch(Model):
-    """One condition that must be there."""
+    """One condition that must be present."""
 
     type: str = Field(description="Type of the condition.")
     status: str | None = Field(
-        default=None, description="Status that it must have; any when absent."
+        default=None, description="Required status of the condition; absent: any."
     )
     reason: str | None = Field(
-        default=None, description="Reason that it must have; any when absent."
+        default=None, description="Required reason of the condition; absent: any."
     )
 
 
 class ExpressionMatch(Model):
-    """A jq expression and the text that it must give; kept as text."""
+    """A jq expression and the text that it must return. Both are kept as text."""
 
     expression: str = Field(description="jq expression over the whole object.")
     expected_result: str = Field(description="Text that its first result must equal.")
 
 
 class Matcher(Model):
-    """All parts that are set must hold."""
+    """A matcher of the status. All members that are set must match."""
 
-    by_phase: str | None = Field(default=None, description="Phase that the workload must be in.")
+    by_phase: str | None = Field(default=None, description="Required phase of the workload.")
     by_conditions: list[ConditionMatch] = Field(
-        default_factory=list, description="Conditions that must all be there."
+        default_factory=list, description="Conditions that must all be present."
     )
     by_expression: ExpressionMatch | None = None
 
 
 class StatusMappings(Model):
-    """For each status its matchers, of which one must hold."""
+    """Matchers of each status. At least one matcher of a status must match."""
 
-    initializing: list[Matcher] = Field(default_factory=list, description="When it is starting.")
-    running: list[Matcher] = Field(default_factory=list, description="When it runs.")
-    completed: list[Matcher] = Field(default_factory=list, description="When it has ended well.")
-    failed: list[Matcher] = Field(default_factory=list, description="When it has ended badly.")
+    initializing: list[Matcher] = Field(
+        default_factory=list, description="The workload is starting."
+    )
+    running: list[Matcher] = Field(default_factory=list, description="The workload is running.")
+    completed: list[Matcher] = Field(
+        default_factory=list, description="The workload ended successfully."
+    )
+    failed: list[Matcher] = Field(default_factory=list, description="The workload failed.")
     degraded: list[Matcher] = Field(
-        default_factory=list, description="When it runs with parts missing."
+        default_factory=list, description="The workload is running, but not completely."
     )
     suspending: list[Matcher] = Field(
-        default_factory=list, description="When it is being suspended."
+        default_factory=list, description="The workload is being suspended."
     )
-    suspended: list[Matcher] = Field(default_factory=list, description="When it is suspended.")
+    suspended: list[Matcher] = Field(default_factory=list, description="The workload is suspended.")
     resuming: list[Matcher] = Field(
-        default_factory=list, description="When it goes on after a suspension."
+        default_factory=list, description="The workload is resuming after a suspension."
     )
 
 
 class StatusPaths(Model):
-    """How the status of the workload is read."""
+    """How to read the status of the workload."""
 
     phase_definition: PhasePath | None = None
     conditions_definition: ConditionsPath | None = None
@@ -156,31 +156,31 @@ class StatusPaths(Model):
 
 
 class TypeSelector(Model):
-    """Which pods are of the component."""
+    """Selects the pods of the component."""
 
     key_path: str | None = Field(
-        default=None, description="jq path in a pod that finds something in pods of the component."
+        default=None, description="jq path in a pod. Pods of the component have a value there."
     )
-    value: str | None = Field(default=None, description="What the path must find.")
+    value: str | None = Field(default=None, description="Required value at keyPath.")
     match_labels: dict[str, str] | None = Field(
-        default=None, min_length=1, description="Labels that pods of the component have."
+        default=None, min_length=1, description="Labels of the pods of the component."
     )
 
 
 class InstanceSelector(Model):
-    """Where a pod names its instance."""
+    """The path of a pod's instance."""
 
     id_path: str = Field(description="jq path in a pod of the id of its instance.")
 
 
 class ReplicaSelector(Model):
-    """Where a pod names its replica."""
+    """The path of a pod's replica."""
 
-    key_path: str = Field(description="jq path in a pod of what identifies its replica.")
+    key_path: str = Field(description="jq path in a pod of the id of its replica.")
 
 
 class PodSelector(Model):
-    """How the pods of a component are recognised."""
+    """Selects the pods of a component, its instances and replicas."""
 
     component_type_selector: TypeSelector | None = None
     component_instance_selector: InstanceSelector | None = None
@@ -188,53 +188,53 @@ class PodSelector(Model):
 
 
 class SuspendAction(Model):
-    """A value to write; `value` is text that holds JSON, or the JSON itself."""
+    """A value to write. `value` is JSON, as text or as it is."""
 
     path: str = Field(description="jq path of the value to change.")
     value: Any = Field(description='JSON as text, such as "true" in quotes, or the JSON itself.')
 
 
 class SuspendPaths(Model):
-    """What suspends the workload and what lets it go on."""
+    """Values to write in order to suspend and resume the workload."""
 
     suspend_actions: list[SuspendAction] = Field(
-        min_length=1, description="What is written to suspend, in this order."
+        min_length=1, description="Values that suspend the workload, in this order."
     )
     resume_actions: list[SuspendAction] = Field(
-        min_length=1, description="What is written to go on, in this order."
+        min_length=1, description="Values that resume the workload, in this order."
     )
 
 
 class ComponentModel(Model):
-    """A part of the workload."""
+    """A component of the workload."""
 
     name: str = Field(default="", description="Name of the component, unique in the definition.")
     kind: KindName | None = None
     owner_ref: str | None = Field(
         default=None,
-        description="Name of the component that this one belongs to; the root has none.",
+        description="Name of the component that owns this one. The root has none.",
     )
     spec_definition: SpecPaths | None = None
     scale_definition: ScalePaths | None = None
     status_definition: StatusPaths | None = None
     instance_id_path: str | None = Field(
         default=None,
-        description="jq path of the ids of the instances, one for each path to its pods.",
+        description="jq path of the ids of the instances, one for each result of the path of pods.",
     )
     pod_selector: PodSelector | None = None
     suspend_definition: SuspendPaths | None = None
 
 
 class Member(Model):
-    """A component in a pod group; paths and filters are kept as text."""
+    """A component in a pod group. Paths and filters are kept as text."""
 
     component_name: str = Field(description="Name of a component.")
     group_by_key_paths: list[str] = Field(
         default_factory=list,
-        description="jq paths in a pod; pods with equal results are one group.",
+        description="jq paths in a pod. Pods with equal results form one group.",
     )
     filters: list[str] = Field(
-        default_factory=list, description="jq expressions in a pod, all of which must be true."
+        default_factory=list, description="jq expressions in a pod. All must be true."
     )
 
 
@@ -246,7 +246,7 @@ class PodGroups(Model):
 
 
 class Topology(Model):
-    """How close the pods are to be."""
+    """The topology levels that pods should share."""
 
     topology_name: str = Field(description="Name of the topology.")
     required_topology_level: str = Field(description="Level that all pods must share.")
@@ -280,7 +280,7 @@ class GangScheduling(Model):
 
 
 class OptimizationInstructions(Model):
-    """What schedulers are told about the kind."""
+    """Scheduling information for the kind."""
 
     gang_scheduling: GangScheduling | None = None
 
@@ -290,10 +290,10 @@ class StructureDefinition(Model):
 
     root_component: ComponentModel
     child_components: list[ComponentModel] = Field(
-        default_factory=list, description="All components but the root."
+        default_factory=list, description="All components except the root."
     )
     additional_child_kinds: list[KindName] = Field(
-        default_factory=list, description="Further kinds that the controller makes."
+        default_factory=list, description="Other kinds that the controller creates."
     )
 
 

@@ -1,7 +1,7 @@
-"""What other webhooks add to pods by an installation's own word: excused by whole content.
+"""Content that other webhooks add to pods. The installation lists it, and podgate does not reject it.
 
-    containers:            # a sidecar: what is not named here must be absent, but for its env,
-    - name: istio-proxy    # ports, resources, args and what its probes do not run
+    containers:            # a sidecar: other members must be absent, except for env, ports,
+    - name: istio-proxy    # resources, args, and probes that run no command
       image: docker.io/istio/proxyv2:*
       securityContext: {runAsUser: 1337, privileged: false}
       resources: {limits: {example.com/nic: '1'}}   # devices; cpu and memory are not compared
@@ -12,14 +12,14 @@
     - field: storage.emptyDirVolume
       content: {name: istio-envoy, emptyDir: {medium: Memory}}
       mounts: [{name: istio-envoy, mountPath: /etc/istio/proxy}]
-    - field: scheduling.schedulerName   # a value of the pod, in what controllers make
+    - field: scheduling.schedulerName   # a value of the pod, in objects that controllers create
       content: volcano
     - field: security.volumeTypes       # a volume of a type that is not allowed
       content: {name: keys, csi: {driver: keys.example.com}}
 
-A `*` in a text stands for anything; `{owner}` stands for the name of the object that the pod is
-made of, or the beginning of that name before a dash: a Job `pi-launcher` is of `pi`. `{more}` at
-the end of a list stands for any further members. Without `args` any are excused; `args: []` means none.
+A `*` in a text matches anything. `{owner}` matches the name of the object that owns the pod, or
+the beginning of that name before a dash: Job `pi-launcher` belongs to `pi`. `{more}` at the end of
+a list matches any further members. Without `args` any arguments match; `args: []` matches none.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from webhook.policy.row import POD, POD_SET
 from webhook.policy.table import TABLE
 
 PRIVILEGES = ("volumeMounts", "volumeDevices", "securityContext", "envFrom", "lifecycle", "command")
-"""What an injected container may have only as the list says."""
+"""Members that an injected container can have only if the list has them."""
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-"""What may run commands: those have to be on the list, too."""
+"""Members that can run commands. The list must have these commands too."""
 CONTAINER_KEYS = ("name", "image", *PRIVILEGES, "args", *PROBES, "resources")
 ORDINARY = frozenset({"cpu", "memory", "ephemeral-storage"})
 ITEM_KEYS = ("field", "content", "mounts")
@@ -51,7 +51,7 @@ OWNER, MORE = "{owner}", "{more}"
 
 @dataclass(frozen=True, slots=True)
 class InjectedItem:
-    """One item of a field, with the mounts that a volume may have."""
+    """One item of a field, with the mounts that a volume can have."""
 
     field: str
     content: Any
@@ -60,38 +60,38 @@ class InjectedItem:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """An installation's list; empty, it excuses nothing. `owner` is the name for `{owner}`."""
+    """The list of an installation. `owner` is the name that `{owner}` matches."""
 
     containers: tuple[Mapping[str, Any], ...] = ()
     items: tuple[InjectedItem, ...] = ()
     owner: str = ""
 
     def made_of(self, owner: str) -> Injected:
-        """The list for what is made of an object of this name."""
+        """Return the list for pods of an owner with this name."""
         return replace(self, owner=owner) if self.containers or self.items else self
 
     def has_container(self, body: Mapping[str, Any], view: View | None = None) -> bool:
-        """Whether a container is one of the list, with its image, mounts and privileges."""
+        """Whether the list has a container, with its image, mounts and privileges."""
         return bool(self.containers) and any(True for _ in self.entries_for(body, view))
 
     def entries_for(
         self, body: Mapping[str, Any], view: View | None
     ) -> Iterator[Mapping[str, Any]]:
-        """The entries of the list that a container is as.
+        """Return the entries of the list that match a container.
 
-        The API server mounts the token of the pod's service account into containers that webhooks
-        add as well; that mount is Kubernetes' own, whatever the list says.
+        The API server also mounts the token of the pod's service account into containers that
+        webhooks add. That mount is ignored.
         """
         body = without_token(body, view)
         return (each for each in self.containers if is_container(each, body, self.owner))
 
     def excuses(self, body: Mapping[str, Any], view: View | None = None) -> bool:
-        """Whether a container is one of the list, devices included: it then counts in no total."""
+        """Whether the list has a container with the same devices: it then counts in no total."""
         asked = devices_of(body)
         return any(alike(devices_of(each), asked) for each in self.entries_for(body, view))
 
     def has_value(self, field: str, content: Any) -> bool:
-        """Whether a value of the pod is one of the list; items have names and are listed as such."""
+        """Whether the list has a value of a pod's field that is not itemized."""
         return any(
             each.field == field
             and not is_itemized(field)
@@ -100,7 +100,7 @@ class Injected:
         )
 
     def has_item(self, field: str, key: str, raw: Any) -> bool:
-        """Whether an item of a field is one of the list; `raw` is a volume with its mounts too."""
+        """Whether the list has an item of a field. `raw` can be a list: a volume and its mounts."""
         whole, mounts = {key: raw} if field in KEYED else raw, []
         if isinstance(raw, list) and raw:
             whole, *mounts = raw
@@ -112,12 +112,12 @@ class Injected:
         )
 
     def has_content(self, raw: Any) -> bool:
-        """Whether something is an item of the list, whatever field it belongs to."""
+        """Whether the list has an item with this content, for any field."""
         return any(alike(each.content, raw, self.owner) for each in self.items)
 
 
 def without_token(body: Mapping[str, Any], view: View | None) -> Mapping[str, Any]:
-    """A container without the mount of the token that the API server adds."""
+    """Return a container without the token mount that the API server adds."""
     mounts = body.get("volumeMounts")
     if view is None or not isinstance(mounts, list):
         return body
@@ -127,7 +127,7 @@ def without_token(body: Mapping[str, Any], view: View | None) -> Mapping[str, An
 
 
 def container_entry(body: Mapping[str, Any], view: View | None = None) -> dict[str, Any]:
-    """The entry of a list that excuses this container and no other."""
+    """Return the entry that matches only this container."""
     body = without_token(body, view)
     found = {key: body[key] for key in ("name", "image", *PRIVILEGES) if body.get(key) is not None}
     found |= {each: {"exec": run} for each in PROBES if (run := run_by(body, each)) is not None}
@@ -137,14 +137,14 @@ def container_entry(body: Mapping[str, Any], view: View | None = None) -> dict[s
 
 
 def item_entry(field: str, content: Any, mounts: Iterable[Any] = ()) -> dict[str, Any]:
-    """The entry of a list that excuses this item, or value of the pod, and no other."""
+    """Return the entry that matches only this item, or value of the pod."""
     found = {"field": field, "content": exact(content)}
     listed = [exact(each) for each in mounts]
     return {**found, "mounts": listed} if listed else found
 
 
 def exact(value: Any) -> Any:
-    """A pattern that is `alike` this value only."""
+    """Return a pattern that matches only this value."""
     if isinstance(value, dict):
         return {key: exact(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -153,19 +153,19 @@ def exact(value: Any) -> Any:
 
 
 def devices_of(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The limits and requests of a container beside cpu, memory and storage of the node."""
+    """Return the limits and requests of a container, except cpu, memory and ephemeral storage."""
     resources = body.get("resources")
     found = {}
-    for part in ("limits", "requests"):
-        held = resources.get(part) if isinstance(resources, dict) else None
-        named = held.items() if isinstance(held, dict) else ()
+    for member in ("limits", "requests"):
+        amounts = resources.get(member) if isinstance(resources, dict) else None
+        named = amounts.items() if isinstance(amounts, dict) else ()
         if own := {key: value for key, value in named if key not in ORDINARY}:
-            found[part] = own
+            found[member] = own
     return found
 
 
-def united_lists(lists: Iterable[Injected]) -> Injected:
-    """Several lists as one."""
+def merge_lists(lists: Iterable[Injected]) -> Injected:
+    """Merge several lists into one."""
     found = list(lists)
     return Injected(
         tuple(one for each in found for one in each.containers),
@@ -174,7 +174,7 @@ def united_lists(lists: Iterable[Injected]) -> Injected:
 
 
 def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any], owner: str = "") -> bool:
-    """Whether a container is the one that a pattern means."""
+    """Whether a container matches a pattern."""
     if "args" in pattern and not alike(pattern["args"] or [], body.get("args") or [], owner):
         return False
     return all(
@@ -183,13 +183,13 @@ def is_container(pattern: Mapping[str, Any], body: Mapping[str, Any], owner: str
 
 
 def run_by(body: Mapping[str, Any], probe: str) -> Any:
-    """What a probe runs in its container; None for nothing."""
+    """Return the command of a probe, else None."""
     found = read(body, (probe, "exec"))
     return None if found is ABSENT else found
 
 
 def alike(pattern: Any, value: Any, owner: str = "") -> bool:
-    """Whether a value is what a pattern says, member by member."""
+    """Whether a value matches a pattern, member by member."""
     if isinstance(pattern, dict) and isinstance(value, dict):
         return pattern.keys() == value.keys() and all(
             alike(pattern[key], value[key], owner) for key in pattern
@@ -206,7 +206,7 @@ def alike(pattern: Any, value: Any, owner: str = "") -> bool:
 
 
 def matches(pattern: str, value: str, owner: str) -> bool:
-    """Whether a text is what a pattern says; what is before `{owner}` is no pattern."""
+    """Whether a text matches a pattern. Text before `{owner}` is compared literally."""
     before, named, after = pattern.partition(OWNER)
     if not named:
         return fnmatchcase(value, pattern)
@@ -220,24 +220,23 @@ def matches(pattern: str, value: str, owner: str) -> bool:
 
 
 Complain = Callable[[Path, str, str], None]
-"""Takes one fault of a list: where it is in there, what was found, what to write instead."""
+"""Receives one problem of a list: its path, what was found, and what to write instead."""
 
 
 def parse_injected(document: SourceDocument) -> tuple[Injected, tuple[Problem, ...]]:
-    """The list of a document, and everything that is wrong with it."""
+    """Return the list of a document, and all its problems."""
     problems: list[Problem] = []
 
     def complain(path: Path, found: str, fix: str) -> None:
         line, column = document.position(path)
         shown = display(path) if path else ""
-        told = Problem(document.origin, shown, found, fix, "injected-items", line, column)
-        problems.append(told)
+        problems.append(Problem(document.origin, shown, found, fix, "injected-items", line, column))
 
     return read_injected(document.data, complain), tuple(problems)
 
 
 def read_injected(data: Any, complain: Complain) -> Injected:
-    """The list as decoded data; empty once anything is wrong with it."""
+    """Read a decoded list. It is empty if it has any problem."""
     faults = list(faults_of(data))
     for path, found, fix in faults:
         complain(path, found, fix)
@@ -251,28 +250,30 @@ def read_injected(data: Any, complain: Complain) -> Injected:
 
 
 def faults_of(data: Any) -> Iterator[tuple[Path, str, str]]:
-    """Every fault of such a list, with its place in there."""
+    """Return every problem of a list: its path, what was found, and what to write instead."""
     if not isinstance(data, dict) or not set(data) <= {"containers", "items"}:
         yield (), "no list of injected items", "write containers: and items: at the top"
         return
-    for part, known, needed in (
+    for section, known, needed in (
         ("containers", CONTAINER_KEYS, ("name", "image")),
         ("items", ITEM_KEYS, ("field", "content")),
     ):
-        listed = data.get(part)
+        listed = data.get(section)
         if listed is None:
             continue
         if not isinstance(listed, list):
-            yield (part,), "no list", f"write a list of {part}"
+            yield (section,), "no list", f"write a list of {section}"
             continue
         for index, each in enumerate(listed):
-            at: Path = (part, index)
+            at: Path = (section, index)
             if not isinstance(each, dict) or not set(each) <= set(known):
                 yield at, "an unknown member", f"write {', '.join(known)}"
             elif missing := [key for key in needed if not each.get(key)]:
                 yield at, f"no {missing[0]}", f"write {' and '.join(needed)}"
             elif (
-                part == "items" and not is_itemized(each["field"]) and not is_of_pod(each["field"])
+                section == "items"
+                and not is_itemized(each["field"])
+                and not is_of_pod(each["field"])
             ):
                 fix = "name an itemized field or one of the pod, such as storage.emptyDirVolume"
                 yield (*at, "field"), str(each["field"])[:80], fix
@@ -281,12 +282,12 @@ def faults_of(data: Any) -> Iterator[tuple[Path, str, str]]:
 
 
 def is_of_pod(name: Any) -> bool:
-    """Whether a field of that name is one value of the pod spec, or a set of names in it."""
+    """Whether a field with this name is one value of the pod spec, or a set of names in it."""
     row = TABLE.fields.get(name) if isinstance(name, str) else None
     return row is not None and row.shape in (POD, POD_SET)
 
 
 def is_itemized(name: Any) -> bool:
-    """Whether a field of that name has items."""
+    """Whether a field with this name has items."""
     row = TABLE.fields.get(name) if isinstance(name, str) else None
     return row is not None and row.items is not None

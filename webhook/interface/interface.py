@@ -1,23 +1,21 @@
-"""A resource interface: the document that says where a kind's pods and replicas are, compiled.
+"""A resource interface, compiled: the document with the paths of a kind's pods and replicas.
 
-Two spellings of the same format are read, `ResourceInterface` of optimization.nvidia.com/v1alpha1
-and `Karta` of run.ai/v1alpha1. Paths that admission follows (pods, metadata, fragments, ids, scale)
+Two names of the same format are read, `ResourceInterface` of optimization.nvidia.com/v1alpha1
+and `Karta` of run.ai/v1alpha1. Paths that admission uses (pods, metadata, fragments, ids, scale)
 become programs; `byExpression`, `filters` and `groupByKeyPaths` stay text in `spec`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from webhook.documents import read_model as typed
 from webhook.documents.problem import Problem
-from webhook.documents.read_model import Report
+from webhook.documents.read_model import Report, read, show_value
 from webhook.documents.source import SourceDocument
 from webhook.documents.suggestions import closest
-from webhook.interface import misspellings as spelling
-from webhook.interface import rules as interface_checks
+from webhook.interface import rules
 from webhook.interface.component_rules import Placed
 from webhook.interface.document import (
     ComponentModel,
@@ -27,8 +25,9 @@ from webhook.interface.document import (
     SpecPaths,
 )
 from webhook.interface.jq_rules import check_expressions
+from webhook.interface.misspellings import correct_spelling
 from webhook.jq.expressions import Compile
-from webhook.jq.external import ForeignProgram
+from webhook.jq.external import ForeignProgram, Results
 from webhook.jq.pair import check_pairing
 from webhook.jq.path import Program
 from webhook.jq.programs import by_number, of_interface, place_of_interface
@@ -43,10 +42,10 @@ Form = Literal["template", "spec", "fragments"]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of the kind; programs are None where the definition states no path.
+    """A component of the kind. Programs are None if the definition sets no path.
 
-    `template` gives pod templates, `spec` pod specs with their `metadata` beside, `fragments` the
-    parts of a pod spec by their path's name. `ids` names the instances; without it there is one.
+    `template` finds pod templates, `spec` pod specs with `metadata`, `fragments` the fragments of a
+    pod spec by the name of their path. `ids` finds the instances; without it there is one.
     """
 
     name: str
@@ -82,15 +81,35 @@ class Component:
             if isinstance(each, ForeignProgram):
                 yield each
 
+    def with_results(self, results: Results) -> Component:
+        """Return the component with the results of jq for one object in the paths that need jq."""
+
+        def given(program: Program | None) -> Program | None:
+            if isinstance(program, ForeignProgram):
+                return program.with_results(results)
+            return program
+
+        return replace(
+            self,
+            template=given(self.template),
+            spec=given(self.spec),
+            metadata=given(self.metadata),
+            fragments={path: given(each) or each for path, each in self.fragments.items()},
+            ids=given(self.ids),
+            replicas=given(self.replicas),
+            minimum=given(self.minimum),
+            maximum=given(self.maximum),
+        )
+
     @property
     def scales(self) -> bool:
-        """Whether the definition says how many replicas there are."""
+        """Whether the definition has a path of replicas."""
         return bool(self.replicas or self.minimum or self.maximum)
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A definition ready for use; `spec` is its typed body, `raw` the document as it came."""
+    """A definition ready for use. `spec` is its typed body, `raw` the unchanged document."""
 
     group: str
     version: str
@@ -102,12 +121,12 @@ class Interface:
     raw: Mapping[str, Any]
 
     def component(self, name: str) -> Component | None:
-        """The component of that name."""
+        """Return the component with this name."""
         return next((each for each in self.components if each.name == name), None)
 
     @property
     def root(self) -> Component:
-        """The component that stands for the whole workload."""
+        """The component for the whole workload."""
         return self.components[0]
 
 
@@ -122,9 +141,9 @@ def is_interface(document: Any) -> bool:
 def parse_interface(
     document: SourceDocument, compile_jq: Compile | None = None
 ) -> tuple[Interface | None, tuple[Problem, ...]]:
-    """The definition, None when it cannot be used, and all problems, warnings included.
+    """Return the definition, or None if it cannot be used, and all problems, including warnings.
 
-    Whether a text that is not native is jq at all is told only with `compile_jq`.
+    Texts that are not native are checked to be jq only with `compile_jq`.
     """
     report = Report(document)
     data = document.data
@@ -132,46 +151,46 @@ def parse_interface(
         known = " or ".join(f"{version} {kind}" for version, kind in ENVELOPES)
         report.add((), "not a resource interface", f"write {known}", "wrong-kind")
         return None, tuple(report.problems)
-    tell_envelope(data, report)
+    report_envelope(data, report)
     if not isinstance(data.get("spec"), dict):
         report.add((), "no `spec`, or not a map", "add `spec`", "missing-field")
         return None, tuple(report.problems)
-    body = spelling.corrected(data["spec"], report)
-    spec = typed.read(InterfaceSpec, body, ("spec",), report)
+    body = correct_spelling(data["spec"], report)
+    spec = read(InterfaceSpec, body, ("spec",), report)
     if spec is None:
         return None, tuple(report.problems)
-    interface_checks.check(spec, report)
-    placed = interface_checks.placed(spec)
-    components = tuple(compiled(each, report, compile_jq) for each in placed)
+    rules.check(spec, report)
+    placed = rules.place_components(spec)
+    components = tuple(compile_component(each, report, compile_jq) for each in placed)
     refuse_forbidden(spec, report, compile_jq)
-    if report.failed:
+    if report.has_errors:
         return None, tuple(report.problems)
-    return made(document, spec, components), tuple(report.problems)
+    return build_interface(document, spec, components), tuple(report.problems)
 
 
 def refuse_forbidden(spec: InterfaceSpec, report: Report, compile_jq: Compile | None) -> None:
-    """Tell of jq that reads anything but the object, in whatever text; told once for each place."""
+    """Report jq that reads anything except the object, in any text. Each path is reported once."""
     before = len(report.problems)
-    told = {problem.path for problem in report.problems}
+    known = {problem.path for problem in report.problems}
     check_expressions(spec, report, ("spec",), compile_jq)
-    report.problems[before:] = [each for each in report.problems[before:] if each.path not in told]
+    report.problems[before:] = [each for each in report.problems[before:] if each.path not in known]
 
 
-def tell_envelope(data: Mapping[str, Any], report: Report) -> None:
-    """Warn about keys beside metadata, spec and status."""
+def report_envelope(data: Mapping[str, Any], report: Report) -> None:
+    """Warn of unknown keys at the top of the document."""
     known = ("apiVersion", "kind", "metadata", "spec", "status")
     for key in data:
         if key not in known:
             near = closest(str(key), known)
             fix = f"did you mean `{near}`?" if near else "remove it"
-            found = f"unknown field `{typed.shown(key)}`, which is ignored"
+            found = f"unknown field `{show_value(key)}`, which is ignored"
             report.warn((str(key),), found, fix, "unknown-field")
 
 
-def made(
+def build_interface(
     document: SourceDocument, spec: InterfaceSpec, components: tuple[Component, ...]
 ) -> Interface:
-    """The definition of a spec that has passed all checks."""
+    """Build the definition of a spec that has passed all checks."""
     group, version, kind = components[0].kind or ("", "", "")
     metadata = document.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -187,8 +206,8 @@ def made(
     )
 
 
-def compiled(each: Placed, report: Report, compile_jq: Compile | None) -> Component:
-    """The component with its paths as programs, having told of each that cannot be followed."""
+def compile_component(each: Placed, report: Report, compile_jq: Compile | None) -> Component:
+    """Compile the paths of a component. Paths that cannot be used are reported."""
     at, body, root = each
     paths, scale = body.spec_definition or SpecPaths(), body.scale_definition or ScalePaths()
     here = (*at, "specDefinition")
@@ -241,12 +260,12 @@ def compiled(each: Placed, report: Report, compile_jq: Compile | None) -> Compon
 
 
 def kind_of(kind: KindName | None) -> tuple[str, str, str] | None:
-    """The kind as a tuple."""
+    """Return the kind as a tuple."""
     return (kind.group or "", kind.version or "", kind.kind or "") if kind else None
 
 
 def form_of(body: ComponentModel) -> Form | None:
-    """In which form the component gives its pods."""
+    """Return the form of the component's pods."""
     paths = body.spec_definition
     if paths is None:
         return None
@@ -263,7 +282,7 @@ def is_foreign(program: Program | None) -> bool:
 
 
 def compile_fragments(body: ComponentModel, at: Path) -> dict[Path, Program]:
-    """The fragment paths that are set, by their place in the definition."""
+    """Compile the fragment paths that are set, by their path in the definition."""
     fragments = body.spec_definition and body.spec_definition.fragmented_pod_spec_definition
     if not fragments:
         return {}
@@ -278,9 +297,9 @@ def check_instances(
     report: Report,
     what: str = "ids",
 ) -> None:
-    """Paths and ids go through the same collections, so that each value has its own id.
+    """Check that paths and ids iterate over the same collections, so that each value has its own id.
 
-    Where ids cannot be used, the pods themselves take their part: `what` names them.
+    If ids cannot be used, the path of the pods is used instead. `what` names it in messages.
     """
     for at, each in programs.items():
         if each is None:
@@ -291,7 +310,7 @@ def check_instances(
                 and not is_foreign(each)
                 and at[-1] in {"podTemplateSpecPath", "podSpecPath"}
             ):
-                found = f"`{typed.shown(each.text)}` gives several pods without names"
+                found = f"`{show_value(each.text)}` gives several pods without names"
                 report.warn(at, found, "add `instanceIdPath`", "ids-missing")
         elif why := check_pairing(each, ids, what, deeper=at[-2] == "fragmentedPodSpecDefinition"):
             report.add(at, why, "let both go through the same collections", "not-paired")
@@ -300,9 +319,9 @@ def check_instances(
 def usable_ids(
     ids: Program | None, pods: Mapping[Path, Program | None], report: Report
 ) -> Program | None:
-    """The ids, or None with a warning where they cannot be paired with the pods.
+    """Return the ids, or None with a warning if they cannot be paired with the pods.
 
-    The pods are then numbered: upstream pairs by position, which may give a pod another's name.
+    Without ids the pods are numbered. Upstream pairs by position, which can mix up names.
     """
     for at, each in pods.items():
         if ids is not None and each is not None and (why := check_pairing(each, ids)):

@@ -1,4 +1,4 @@
-"""Every jq text of a resource interface or a profile, with its place and what it is for."""
+"""Finds every jq text of a resource interface or a profile, with its path and its purpose."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ OBJECT_KEYS = frozenset(
         "expression",
     }
 )
-"""Keys whose values are looked for in the object."""
+"""Keys of texts that are evaluated on the object."""
 POD_KEYS = frozenset(["keyPath", "idPath", "groupByKeyPaths", "filters"])
-"""Keys whose values are looked for in a pod."""
+"""Keys of texts that are evaluated on a pod."""
 
 
 class Text(NamedTuple):
-    """One jq text: its place in the document, and whether it is looked for in the object or a pod."""
+    """One jq text: its path in the document, and whether it is evaluated on the object or a pod."""
 
     at: Path
     text: str
@@ -67,18 +67,18 @@ class Text(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The last key of its place."""
+        """The last key of the path."""
         return next((str(each) for each in reversed(self.at) if isinstance(each, str)), "")
 
     @property
     def program(self) -> Program | None:
-        """The text as a native program, None where it is left to jq."""
+        """Return the text as a native program, None if it needs jq."""
         found = compile_query(self.text)
         return found if isinstance(found, Program) else None
 
 
 def texts(data: Any, version: str = "") -> Iterator[Text]:
-    """The jq texts of a document's spec, without those of other versions than the one named."""
+    """Return the jq texts of a document's spec, without those of other versions."""
     spec = data.get("spec") if isinstance(data, dict) else None
     if not isinstance(spec, dict):
         return
@@ -93,7 +93,7 @@ def texts(data: Any, version: str = "") -> Iterator[Text]:
 
 
 def walk(node: Any, at: Path) -> Iterator[Text]:
-    """The texts below one place."""
+    """Return the texts below one path."""
     stack: list[tuple[Path, Any]] = [(at, node)]
     while stack:
         here, value = stack.pop()
@@ -108,5 +108,5 @@ def walk(node: Any, at: Path) -> Iterator[Text]:
 
 
 def is_word(at: Path) -> bool:
-    """Whether a place only shares its key's name with paths: defaults and labels may."""
+    """Whether a path has the key of a jq text, but is not one, as in defaults and labels."""
     return "value" in at or "matchLabels" in at or "byInstance" in at

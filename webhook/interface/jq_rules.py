@@ -1,4 +1,4 @@
-"""What jq texts of a definition may not contain, found by their tokens wherever they stand."""
+"""Finds forbidden tokens in the jq texts of a definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from webhook.documents.read_model import Report, shown
+from webhook.documents.read_model import Report, show_value
 from webhook.interface.document import Mode
 from webhook.jq.expressions import Compile, JqError, JqSyntaxError, native
 from webhook.jq.path import Unsupported, compile_query
@@ -32,7 +32,7 @@ PURE: Final = frozenset(
     true type unique unique_by values with_entries
     """.split()  # noqa: SIM905 - a list of names is read more easily as text
 )
-"""Functions that neither change, nor reach outside, nor produce without end."""
+"""Functions that change nothing, read nothing outside the object, and always end."""
 EXPRESSIONS: Final = frozenset(("expression", "filters"))
 TOKEN: Final = re.compile(
     r"""(?P<space>\s+) | (?P<comment>\#[^\n]*) | (?P<quote>")
@@ -47,7 +47,7 @@ OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A forbidden part of a text: a stable reason and what stands there."""
+    """A forbidden token of a text: a stable reason and what was found."""
 
     reason: str
     found: str
@@ -55,7 +55,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Token:
-    """One token; `before` and `bracket` are the mark before it and the bracket it stands in."""
+    """One token. `before` and `bracket` are the mark before it and the bracket around it."""
 
     kind: str
     text: str
@@ -65,7 +65,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, those inside interpolated text included."""
+    """Return all tokens, including those inside interpolated text."""
     found: list[Token] = []
     open_brackets: list[str] = []
     at = 0
@@ -74,7 +74,7 @@ def tokens(text: str) -> list[Token]:
         assert match is not None  # the last alternative takes any character
         kind, part, at = match.lastgroup or "", match.group(), match.end()
         if kind == "quote" or (part == ")" and open_brackets[-1:] == ['"']):
-            # Text goes on until its end or until an expression begins inside it.
+            # The text continues to its end, or to the first expression inside it.
             if kind != "quote":
                 open_brackets.pop()
             at, interpolates = end_of_text(text, at)
@@ -97,7 +97,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def add(found: list[Token], kind: str, part: str, brackets: list[str]) -> None:
-    """Put a token behind the others."""
+    """Append a token."""
     if found:
         found[-1].after = part
     found.append(
@@ -106,7 +106,7 @@ def add(found: list[Token], kind: str, part: str, brackets: list[str]) -> None:
 
 
 def end_of_text(text: str, at: int) -> tuple[int, bool]:
-    """Where a piece of text ends that begins at `at`, and whether an expression follows."""
+    """Return where the text from `at` ends, and whether an expression follows."""
     while at < len(text) and text[at] != '"':
         if text[at] == "\\":
             if text[at + 1 : at + 2] == "(":
@@ -117,19 +117,19 @@ def end_of_text(text: str, at: int) -> tuple[int, bool]:
 
 
 def fault_in(text: str, mode: Mode = "admission") -> Fault | None:
-    """The first forbidden part of a text, None if there is none.
+    """Return the first forbidden token of a text, None if there is none.
 
-    In parity these are upstream's; in admission every function that is not known to be harmless.
+    In parity mode these are upstream's. In admission, every function that is not in PURE is forbidden.
     """
     for token in tokens(text):
-        fault = judged(token, mode)
+        fault = check_token(token, mode)
         if fault is not None:
             return fault
     return None
 
 
-def judged(token: Token, mode: Mode) -> Fault | None:
-    """What is wrong with one token."""
+def check_token(token: Token, mode: Mode) -> Fault | None:
+    """Return what is wrong with one token."""
     if token.text == ".." and token.kind == "mark":
         return Fault("recursive-descent", "..")
     if token.kind == "mark" and token.text in MODIFYING:
@@ -151,26 +151,26 @@ def judged(token: Token, mode: Mode) -> Fault | None:
 
 
 def is_key(token: Token) -> bool:
-    """Whether a name is the key of an object that is being made."""
+    """Whether a name is the key of an object construction."""
     return token.bracket == "{" and token.after == ":" and token.before in ("{", ",")
 
 
 @cache
-def written(name: str) -> str:
-    """A field's name as documents write it; the fields of models are few and asked for often."""
+def document_name(name: str) -> str:
+    """Return the name of a field in documents. The result is cached."""
     return to_camel(name)
 
 
 def expressions(model: BaseModel, at: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every jq text of a document with its place: fields that are called path, or end so."""
+    """Return every jq text of a document with its path: fields whose name is or ends with path."""
     for name in type(model).model_fields:
-        value, place = getattr(model, name), (*at, written(name))
+        value, place = getattr(model, name), (*at, document_name(name))
         last = name.rsplit("_", 1)[-1]
         yield from texts_in(value, place, last in ("path", "paths") or name in EXPRESSIONS)
 
 
 def texts_in(value: Any, at: Path, is_jq: bool) -> Iterator[tuple[Path, str]]:
-    """The jq texts of one value; absent and empty ones are skipped."""
+    """Return the jq texts of one value. Absent and empty texts are skipped."""
     if isinstance(value, BaseModel):
         yield from expressions(value, at)
     elif isinstance(value, str):
@@ -189,34 +189,34 @@ def check_expressions(
     compile_jq: Compile | None = None,
     mode: Mode = "admission",
 ) -> None:
-    """Report every text that is no jq (told only with `compile_jq`) or has a forbidden part."""
+    """Report every text that is not jq (only with `compile_jq`) or has a forbidden token."""
     for place, text in expressions(model, at):
         fault = fault_in(text, mode) or broken(text, compile_jq)
         if fault is not None:
-            found = f"`{shown(text)}`: `{shown(fault.found)}` is not allowed"
+            found = f"`{show_value(text)}`: `{show_value(fault.found)}` is not allowed"
             if fault.reason == "not-jq":
-                found = f"`{shown(text)}` cannot be read as jq{stop(text)}"
+                found = f"`{show_value(text)}` cannot be read as jq{stop(text)}"
             report.add(place, found, fix_of(text, fault), fault.reason)
 
 
 def fix_of(text: str, fault: Fault) -> str:
-    """What to write instead."""
+    """Return what to write instead."""
     first = text.split(".", 1)[0]
     if first.isidentifier() and fault.found == first and first not in UPSTREAM:
-        return f"begin a path with a dot, `.{shown(text)}`"
+        return f"begin a path with a dot, `.{show_value(text)}`"
     return "write a path that only reads"
 
 
 def stop(text: str) -> str:
-    """Where our own reading of the text ended, which is mostly where its fault is."""
+    """Return where our own parser stopped, which is mostly where the error is."""
     result = compile_query(text)
     if not isinstance(result, Unsupported):
         return ""
-    return f": see position {result.position} (`{shown(result.found)}`)"
+    return f": see position {result.position} (`{show_value(result.found)}`)"
 
 
 def broken(text: str, compile_jq: Compile | None) -> Fault | None:
-    """Whether a text is no jq."""
+    """Whether a text is not jq."""
     if compile_jq is None or native(text) is not None:
         return None
     try:

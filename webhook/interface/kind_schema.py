@@ -1,4 +1,4 @@
-"""What a catalog keeps of a CRD: where its objects may hold pods, and what servers keep of them."""
+"""What a catalog keeps of a CRD: paths of pods, and what API servers do not prune."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from webhook.interface.pruning import Shape, Shapes
 from webhook.interface.schema_places import properties
 
 KIND = "CustomResourceDefinition"
-# What a version without a schema, and a CRD that prunes nothing, amount to.
+# The shape of a version without a schema, and of a CRD that prunes nothing.
 UNDESCRIBED: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 @dataclass(frozen=True, slots=True)
 class KindSchema:
-    """One version of a custom kind. `spots` keep no schema, outer ones come first."""
+    """One version of a custom kind. `spots` have no schema; outer ones come first."""
 
     origin: str
     group: str
@@ -31,16 +31,16 @@ class KindSchema:
 
     @property
     def name(self) -> str:
-        """The kind as people write it."""
+        """The kind for messages."""
         return f"{self.kind}.{self.group}/{self.version}"
 
 
 def read_schemas(
     document: SourceDocument, shapes: Shapes
 ) -> tuple[tuple[KindSchema, ...], tuple[Problem, ...]]:
-    """The versions of a CRD, of each where it is a list of them; what is none is told.
+    """Return the versions of a CRD, or of each CRD in a list. Other documents are reported.
 
-    `shapes` is shared by all that are read together, so that equal parts are kept once.
+    `shapes` is shared by all CRDs that are read together, so that equal shapes are kept once.
     """
     found: list[KindSchema] = []
     for data in members(document.data):
@@ -64,13 +64,13 @@ def read_schemas(
 
 
 def without_schema(spot: Spot) -> Spot:
-    """A spot of whose schema only the names of its lists of containers are kept."""
+    """Return a spot that keeps only the names of its lists of containers."""
     lists = sorted(POD_LISTS & set(properties(spot.node)))
     return replace(spot, node={"properties": {key: {} for key in lists}} if lists else {})
 
 
 def members(data: Any) -> list[Any]:
-    """The items of a list as kubectl prints it, else the document itself."""
+    """Return the items of a list as kubectl prints it, else the document itself."""
     items = data.get("items") if isinstance(data, dict) else None
     if isinstance(items, list) and str(data.get("kind")).endswith("List"):
         return items
@@ -78,14 +78,14 @@ def members(data: Any) -> list[Any]:
 
 
 def is_crd(data: Any) -> bool:
-    """Whether a decoded document is a CRD whose kind can be told."""
+    """Whether a decoded document is a CRD with a kind."""
     spec = data.get("spec") if isinstance(data, dict) and data.get("kind") == KIND else None
     names = spec.get("names") if isinstance(spec, dict) else None
     return isinstance(names, dict) and isinstance(names.get("kind"), str)
 
 
 def versions_of(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each version of a CRD that servers still speak, with its schema."""
+    """Return each version of a CRD that is not marked as not served, with its schema."""
     spec = data["spec"]
     versions = spec.get("versions")
     for each in versions if isinstance(versions, list) else ():
@@ -100,7 +100,7 @@ def versions_of(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def no_crd(document: SourceDocument, data: Any) -> Problem:
-    """A document that is no CRD; it is left out."""
+    """Return the warning of a document that is not a CRD and is ignored."""
     line, column = document.position(())
     kind = data.get("kind") if isinstance(data, dict) else None
     found = f"{kind} instead of a {KIND}" if isinstance(kind, str) else f"no {KIND}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.documents.read_model import Report, shown
+from webhook.documents.read_model import Report, show_value
 from webhook.objects.path import Path
 
 STRUCTURE = ("spec", "structureDefinition")
 
 
-def corrected(spec: Any, report: Report) -> Any:
-    """A copy of a definition's spec in which known misspellings are put right."""
+def correct_spelling(spec: Any, report: Report) -> Any:
+    """Return a copy of a definition's spec in which known misspellings are corrected."""
     if not isinstance(spec, dict) or not isinstance(spec.get("structureDefinition"), dict):
         return spec
     structure = dict(spec["structureDefinition"])
@@ -31,7 +31,7 @@ def corrected(spec: Any, report: Report) -> Any:
 
 
 def components(structure: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The components with their places, copied into `structure` so that they can be changed."""
+    """Return the components with their paths, copied into `structure` so that they can be changed."""
     root = structure.get("rootComponent")
     if isinstance(root, dict):
         structure["rootComponent"] = dict(root)
@@ -73,17 +73,17 @@ def mend_component(component: dict[str, Any], at: Path, report: Report) -> None:
 
 
 def give_owner(child: dict[str, Any], root: Any, at: Path, report: Report) -> None:
-    """Let a child that names no owner belong to the root, as upstream's own example means it."""
+    """Make the root the owner of a child that names none, as in upstream's own example."""
     name = root.get("name") if isinstance(root, dict) else None
     if child.get("ownerRef") in (None, "") and isinstance(name, str) and name:
         child["ownerRef"] = name
-        found = f"child component `{shown(child.get('name') or '')}` has no owner"
-        fix = f"add `ownerRef: {shown(name)}`, which podgate assumes; upstream refuses it without"
+        found = f"child component `{show_value(child.get('name') or '')}` has no owner"
+        fix = f"add `ownerRef: {show_value(name)}`, which podgate assumes; upstream refuses it without"
         report.warn(at, found, fix, "owner-missing")
 
 
 def rename(holder: dict[str, Any], wrong: str, right: str, at: Path, report: Report) -> None:
-    """Take the value of a misspelt key for that of the right one."""
+    """Rename a misspelled key."""
     if wrong not in holder:
         return
     value = holder.pop(wrong)
@@ -98,7 +98,7 @@ def rename(holder: dict[str, Any], wrong: str, right: str, at: Path, report: Rep
 
 
 def drop(holder: dict[str, Any], name: str, at: Path, report: Report, fix: str) -> None:
-    """Leave out a key that exists in no schema."""
+    """Remove a key that exists in no schema."""
     if name in holder:
         del holder[name]
         report.warn(
@@ -107,7 +107,7 @@ def drop(holder: dict[str, Any], name: str, at: Path, report: Report, fix: str) 
 
 
 def as_list(value: Any, at: Path, report: Report) -> Any:
-    """One object where a list of matchers belongs counts as a list of one."""
+    """Convert a single matcher to a list with one matcher."""
     if not isinstance(value, dict):
         return value
     report.warn(at, "one matcher instead of a list", "write it as a list item", "not-a-list")

@@ -1,22 +1,22 @@
-"""What the API calls the kinds of documents that podgate reads: groups, versions, plural names."""
+"""Groups, versions and plural names of the kinds of documents that podgate reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.interface import profile
-from webhook.policy import asset_document as assets
+from webhook.interface import profile_document
+from webhook.policy import asset_document
 from webhook.policy.envelope import CLUSTER_KIND, GROUP, NAMESPACED_KIND, VERSION
 
 PROVIDED: Final = "podgate.dev/provided"
-"""The label of the CustomResourceDefinitions that podgate installed; others belong to their owners."""
+"""The label of the CustomResourceDefinitions that podgate installs."""
 EXCEPTION_KIND: Final = "PolicyException"
 
 
 @dataclass(frozen=True, slots=True)
 class KindNames:
-    """The names of one kind. All kinds have the same version."""
+    """The names of one kind. All kinds have one version."""
 
     kind: str
     plural: str
@@ -43,8 +43,8 @@ INTERFACES: Final = (
 OWN: Final = (
     KindNames(NAMESPACED_KIND, "workloadpolicies", "wpol", namespaced=True),
     KindNames(CLUSTER_KIND, "clusterworkloadpolicies", "cwpol"),
-    KindNames(assets.KIND, "workloadassets", "wasset"),
-    KindNames(profile.KIND, "workloadprofiles", "wprof"),
+    KindNames(asset_document.KIND, "workloadassets", "wasset"),
+    KindNames(profile_document.KIND, "workloadprofiles", "wprof"),
     KindNames(EXCEPTION_KIND, "policyexceptions", "polex", namespaced=True),
 )
 """Kinds of podgate, in the order of semantics §9."""

@@ -1,4 +1,4 @@
-"""Paths of a definition that fail where something optional is absent, found by running them.
+"""Finds paths of a definition that fail if an optional value is absent, by running them.
 
 Most of an object is optional: a status comes later, numbers have defaults, pods lack labels.
 `.spec.replicas * .spec.size` and `.status.conditions[] | …` are errors then, and with them the
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from webhook.documents.read_model import Report, shown
+from webhook.documents.read_model import Report, show_value
 from webhook.documents.source import SourceDocument
 from webhook.interface.jq_paths import Text, texts
 from webhook.jq.expressions import Evaluator, JqError
@@ -19,14 +19,14 @@ from webhook.jq.path import Program
 from webhook.objects.path import Path
 
 ALONE: Final = frozenset({"expression", "groupByKeyPaths", "filters"})
-"""Keys of texts that must not fail on an object, or a pod, with a name and nothing else."""
+"""Keys of texts that must not fail on an object, or a pod, with only a name."""
 SCALES: Final = frozenset({"replicasPath", "minReplicasPath", "maxReplicasPath"})
-"""Keys of texts that must not fail where their lists have one empty item."""
+"""Keys of texts that must not fail if their lists have one empty item."""
 PLAIN: Final = re.compile(r"\.([A-Za-z_]\w*)")
 
 
 def check_null_safety(document: SourceDocument, evaluator: Evaluator, report: Report) -> None:
-    """Warn of each text of a definition that fails where what it reads is absent."""
+    """Warn of each text of a definition that fails if the value it reads is absent."""
     for each in texts(document.data):
         if each.key not in ALONE | SCALES:
             continue
@@ -39,7 +39,7 @@ def check_null_safety(document: SourceDocument, evaluator: Evaluator, report: Re
             fix = (
                 'give what may be absent a default: `(.a // 1)`, `.a[]?`, `(.a // "0") | tonumber`'
             )
-            found = f"`{shown(each.text)}` fails where what it reads is absent"
+            found = f"`{show_value(each.text)}` fails where what it reads is absent"
             report.warn(each.at, found, fix, "null-unsafe")
         else:
             check_default(each, report)
@@ -50,12 +50,12 @@ def check_default(each: Text, report: Report) -> None:
     program = each.program
     if program is None or not program.iterators or program.elementwise:
         return
-    found = f"`{shown(each.text)}` applies its default to the list as a whole; upstream drops items"
+    found = f"`{show_value(each.text)}` applies its default to the list as a whole; upstream drops items"
     report.warn(each.at, found, "put it behind a pipe: `.a[] | (.n // 1)`", "null-unsafe")
 
 
 def skeleton(program: Program | None) -> dict[str, Any]:
-    """An object in which each list that a native path goes through has one empty item."""
+    """Return an object in which each list on a native path has one empty item."""
     found: dict[str, Any] = {}
     for text in program.iterators if program is not None else ():
         put(found, tuple(keys_of(text)))
@@ -63,17 +63,17 @@ def skeleton(program: Program | None) -> dict[str, Any]:
 
 
 def keys_of(text: str) -> Iterator[str | int]:
-    """The keys of a path of fields and `[]`; nothing for any other."""
-    for part in text.split("[]"):
-        names = PLAIN.findall(part)
-        if "".join(f".{name}" for name in names) != part:
+    """Return the keys of a path of fields and `[]`; nothing for any other path."""
+    for section in text.split("[]"):
+        names = PLAIN.findall(section)
+        if "".join(f".{name}" for name in names) != section:
             return
         yield from names
         yield 0
 
 
 def put(document: dict[str, Any], keys: Path) -> None:
-    """Make a path of maps and one-item lists, where there is none yet."""
+    """Create a path of maps and one-item lists, unless it exists."""
     node: Any = document
     for key, following in zip(keys, (*keys[1:], ""), strict=True):
         empty: Any = [{}] if following == 0 else {}

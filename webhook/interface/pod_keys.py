@@ -1,4 +1,4 @@
-"""What pod specs and containers look like, by their keys."""
+"""Recognizes pod specs and containers by their keys."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ POD_KEYS: Final = POD_LISTS | {
     "workloadRef",
 }
 
-# What a container may have beside its image.
+# Keys of a container besides its image.
 CONTAINER_KEYS: Final = frozenset(
     {
         "args",
@@ -80,6 +80,6 @@ CONTAINER_KEYS: Final = frozenset(
     }
 )
 
-# Decoders written in Go read keys in any letter case where no schema prunes the odd ones.
+# Go decoders read keys in any letter case, if no schema prunes them.
 FOLDED_POD_LISTS: Final = frozenset(each.casefold() for each in POD_LISTS)
 FOLDED_CONTAINER_KEYS: Final = frozenset(each.casefold() for each in CONTAINER_KEYS)

@@ -1,253 +1,563 @@
-"""A workload profile: how policy fields land on a kind, parsed and compiled.
+"""A workload profile: where policy fields are in a kind.
 
-A profile stands beside the kind's resource interface and speaks of its components by name. All
-places are native jq paths from the object's root; a place may match several times. An example:
-
-    apiVersion: podgate.dev/v1alpha1
-    kind: WorkloadProfile
-    metadata: {name: pytorchjob.kubeflow.org}
-    spec:
-      group: kubeflow.org               # "" for the core group
-      kind: PyTorchJob
-      versions: [v1, v2]                # of one layout, but see perVersion
-      resource: pytorchjobs             # plural name, by which scale reviews are recognised
-      workloadType: distributed         # absent: bound by group and kind only
-      builtIn: false                    # true: the API server fills in its defaults
-      uncovered: deny                   # deny | warn: containers outside all known places
-      components:
-        replica:
-          role: worker                  # or, by the instance's name without case:
-          roles: {byInstance: {Master: master}, otherwise: worker}
-          # or {index: 0}, {withPorts: true}; absent: no convention; namedAt: a place that names it
-          mainContainer: {name: pytorch, namedAt: .spec.mainContainer}
-          children: derived             # derived: made verbatim | merged: filled in elsewhere
-          mergedWith: .spec.x           # merged while this place is set
-          makes: [{group: batch, kind: Job}]   # what is made at once for such components alone
-          leaderWith: .spec.y           # the role is leader while this place is set
-          withoutTemplate: true         # its extra containers make a pod where no template is
-          standsInFor: leader           # its pods are also those of `leader`, with both roles,
-                                        # while `leader` has none of its own: by instance
-          scale:
-            absent: 1                   # replicas when the object states none
-            absentOf: {Worker: 0}       # other numbers for some instances, without case
-            instance: Worker            # the bounds below are of this instance only
-            minimum: .spec.elasticPolicy.minReplicas
-            maximum: .spec.elasticPolicy.maxReplicas
-            maximumOnlyWith: .spec.x    # the maximum holds only while this place is true
-            unlimited: true             # a maximum that is absent or 0 is no bound at all
-            noneWhile: .spec.x | select(.y == "z")   # no pods while this finds something
-            unlimitedWhile: .spec.x     # no bound while this finds something
-            podsOf: replica             # these are the pods of another component, stated twice
-            # groups that multiply the instances that they list, as `lists` names them; minimum and
-            # maximum are bounds of the group's own replicas, which are `absent`, or 1, unstated
-            groups:
-              - {lists: '.spec.groups[].names[]', replicas: '.spec.groups[].replicas', absent: 1}
-      fields:                           # workload-level fields of the catalogue, by name
-        backoffLimit: {places: [.spec.runPolicy.backoffLimit]}
-        minReplicas:
-          places: [.spec.elasticPolicy.minReplicas]
-          onlyWith: .spec.elasticPolicy # a default never creates this parent
-          notWith: .spec.scale.enabled  # no default is written while this place is set and not false
-        numWorkers: {scaleOf: {component: replica, instance: Worker}}   # sum of replicas
-        distributedFramework: {derived: PyTorch}                        # follows from the kind
-        # how the object writes the value where that is not the field's own form, one word or a
-        # list: text (a number as text), duration (seconds as "30s"), plusOne, clusterLocal (true as
-        # that word), accessMode:<Mode> (true as that mode), metricName (throughput as rps),
-        # disruptionRule (true as a failure rule; disruptionRuleOfJob where the server fills in what
-        # goes with it), anyTrue (one of several switches or objects),
-        # enabledRoute (http or grpc by the switch that is on), unlimitedZero (0 breaks any max)
-        workers: {places: [.spec.size], as: plusOne}
-        # without a value there is no limit, by the operator's source, and `max` is broken; needsParent:
-        # only where the object around it is set; onlyWith: only while this is set and not false;
-        # evenIfSet: the operator then ignores the number
-        maxReplicas:
-          places: [.spec.scaling.max]
-          absentIsUnlimited: {source: "x v1, defaults.go", needsParent: true, onlyWith: .spec.scaling}
-        # several places: rules look at all, a default goes to `write` (a path or several);
-        # firstCounts: in each element the first place that is set hides the others
-        # a field of pods that those without it take from the workload: judged there too
-        scheduling.schedulerName: {places: [.spec.schedulerName]}
-        # which values the kind takes; a default outside is not written, and told
-        restartPolicy: {places: [.spec.template.spec.restartPolicy], allows: [Always]}
-        # the first port of the main container in the pods of a component
-        servingPort.container: {mainPort: replica}
-      priorityClass: {secondPlaces: [.spec.runPolicy.schedulingPolicy.priorityClass]}
-      # main: it is the pod's main container; a place with the component's `[]` is of its instance
-      extraContainers:
-        - {component: head, place: .spec.sidecar, onlyIn: [v1], main: false, note: "when it runs"}
-      podParts:                         # a pod that is stated piece by piece: where a place of it
-        - {component: replica, pod: .spec.tolerations, place: .spec.tolerations}     # is, and how
-        - {component: replica, pod: '.spec.containers[0].image', place: .spec.image, form: image}
-        - {component: replica, pod: .spec.securityContext.runAsUser, place: .spec.userID, absent: 1}
-        - component: replica            # parts that make a pod: without one of them there is none
-          pod: '.spec.containers[0]'
-          place: .spec.container
-          makesPod: true
-        - {component: replica, pod: '.spec.containers[]', place: '.spec.tools[]', form: item}
-        - {component: replica, pod: '.spec.containers[].image', place: '.spec.tools[].image'}
-      notPods: [{place: .spec.x, reason: "a request body"}]
-      embedded:                         # whole objects, judged by the definitions of their kinds
-        - place: '.spec.components[].template'
-          podSets:                      # pods beside, as text paths from the element of the place
-            path: '.spec.components[].podSets[].path'
-            replicas: '.spec.components[].podSets[].replicas'
-          podless: [{group: "", kind: Service}]   # kinds that need no definition in there
-      forbiddenFields: [{field: tty, unless: a-feature, reason: "refused by the kind"}]
-      # what the CRD (by: crd) or the operator's webhook (by: operator) fills in where nothing is set:
-      # written offline before anything is evaluated, and not taken for a user's value in a cluster;
-      # in this order, only into objects that exist, `{}` makes one; sameAs: the value of another place
-      # of the same element; zeroToo: the operator replaces 0 too, which then counts as unset
-      shadowDefaults:
-        - {path: .spec.runPolicy.suspend, value: false, by: crd}
-        - {path: .spec.runPolicy.retries, value: 3, by: operator, zeroToo: true}
-        - {path: '.spec.groups[].scaling.min', sameAs: '.spec.groups[].replicas', by: operator}
-      # the operator's webhook completes the object as the API server completes this built-in kind,
-      # after shadowDefaults
-      defaultsOf: {group: apps, kind: StatefulSet}
-      immutable: [{place: .spec.template, except: [.spec.template.spec.tolerations]}]
-      # kinds between the workload and its pods; without a definition of each, all children are merged
-      intermediateKinds: [{group: batch, kind: Job}]
-      controllers: ["system:serviceaccount:kubeflow:training-operator"]   # exact user names
-      # objects that are named; pods come of them unless `pods` is false or they are core kinds
-      # or claims, and then a warning names them. impliedBy: set without a name, a controller chooses
-      references:
-        - {place: .spec.ref.name, group: g, kind: K, kindPlace: .spec.ref.kind, pods: true}
-      # texts that change pods unread, told by a warning; of a map these beginnings of keys only
-      podTexts: [{place: .spec.conf, keys: [spark.kubernetes.]}]
-      # places that a controller writes and that end in the pods; anybody else's values are refused
-      reserved: [{place: '.spec.components[].podSetInfos', writer: Kueue}]
-      # what the operator itself adds to the pods that it makes, by whole content, in the form of
-      # the settings' list of injected content
-      adds: {containers: [{name: wait, image: 'docker.io/library/alpine:3.10'}], items: []}
-      clusterScoped: false              # true: in no namespace, so that no webhook is asked
-      # what `scale` sets; {field: replicas} where it is a number of the workload and of no component
-      scaleSubresource: {component: replica, instance: Worker}
-      nameLabel: training.kubeflow.org/job-name   # by it pods carry the workload's name
-      claimTemplates: [".spec.volumeClaimTemplates[]"]   # claims that are volumes of its pods, or
-                                        # {mountPath, volumeClaimName or volumeClaim} for all
-                                        # containers, or {claimName or size, storageClassName, …},
-                                        # none where enabled is false
-      # claims of devices beside the pods that share them, {name, namespace} of a template, which is
-      # one of `templates`, {name, templateSpec}, or an object; only for instances that are listed
-      sharedClaims: [{claims: '.spec.sharing[]', templates: '.spec.templates[]', onlyFor: []}]
-      podSecurityContext: false         # defaults of it go to containers; absent: true
-      steering: {labels: [], annotations: []}   # metadata that changes what the pods become
-      openSubtrees: []                  # schema-open places, walked at run time;
-                                        # absent: the whole object is walked
-      perVersion:                       # what one of `versions` has instead: whole sections, of
-        v2:                             # fields and components single entries (null: without
-          fields: {minReplicas: null}   # it). Each such version has its own resource interface.
+A profile complements the kind's resource interface and uses its component names. All paths are
+native jq paths from the object's root, and can match several times. `profile_document.py` reads
+the document into these classes. The text under a member is its description in the CRD, in the
+JSON Schema and in docs/documents.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
-from webhook.documents import read_model as typed
-from webhook.documents.problem import Problem
-from webhook.documents.read_model import Report
-from webhook.documents.source import SourceDocument
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+
+from webhook.documents.model import DocumentPart, NotWritten, WrittenAs, fault
+from webhook.interface.fragment import FragmentSpec
+from webhook.interface.injected_items import Injected
 from webhook.interface.interface import Interface
-from webhook.interface.profile_build import SPEC, Builder
-from webhook.interface.profile_document import ProfileSpec
-from webhook.interface.profile_rules import check_profile
-from webhook.interface.profile_values import (
-    Children,
-    ComponentProfile,
-    ExtraContainer,
-    FieldPlaces,
-    ForbiddenField,
-    Groups,
-    Immutable,
-    MainConvention,
-    NotPod,
-    Profile,
-    Reference,
-    ScaleOf,
-    ScaleRules,
-    ShadowDefault,
-    SharedClaims,
+from webhook.interface.profile_forms import (
+    Bound,
+    Count,
+    Flag,
+    Folded,
+    GroupKind,
+    Kinds,
+    MaybePlace,
+    Place,
+    Places,
+    PodPlace,
+    Texts,
+    TextSet,
+    folded,
+    listed,
+    pair,
+    read_content,
 )
+from webhook.jq.path import Program
+from webhook.objects.path import Path
+from webhook.policy.row import WorkloadType
 
-__all__ = [
-    "Children",
-    "ComponentProfile",
-    "ExtraContainer",
-    "FieldPlaces",
-    "ForbiddenField",
-    "Groups",
-    "Immutable",
-    "MainConvention",
-    "NotPod",
-    "Profile",
-    "Reference",
-    "ScaleOf",
-    "ScaleRules",
-    "ShadowDefault",
-    "SharedClaims",
-    "check_profile",
-    "is_profile",
-    "parse_profile",
-    "without_profile",
+Children = Literal["derived", "merged"]
+Role = Literal["master", "worker", "leader"]
+Notation = Literal[
+    "text",
+    "duration",
+    "plusOne",
+    "clusterLocal",
+    "metricName",
+    "disruptionRule",
+    "disruptionRuleOfJob",
+    "anyTrue",
+    "enabledRoute",
+    "unlimitedZero",
+    "accessMode:ReadWriteOnce",
+    "accessMode:ReadOnlyMany",
+    "accessMode:ReadWriteMany",
+    "accessMode:ReadWriteOncePod",
 ]
 
-API_VERSION = "podgate.dev/v1alpha1"
-KIND = "WorkloadProfile"
+
+def one_convention(main: MainConvention) -> MainConvention:
+    """Check that a convention has exactly one rule."""
+    if [main.name is None, main.index is None, not main.with_ports].count(False) != 1:
+        found = "no rule or several for the main container"
+        raise fault("main-container", found, "set one of `name`, `index` and `withPorts`")
+    return main
+
+
+@dataclass(frozen=True, slots=True)
+class MainConvention(DocumentPart):
+    """How the kind marks its main container: one of name, index and withPorts."""
+
+    name: Annotated[str | None, Field(min_length=1)] = None
+    """Name of the container."""
+    index: Annotated[int | None, Strict(), Field(ge=0)] = None
+    """Number of the container, from 0."""
+    with_ports: Flag = False
+    """The first container that has ports."""
+    named_at: MaybePlace = None
+    """Path of the container's name in the object."""
+    place: Annotated[Path | None, NotWritten()] = None
+    # For one pod: a container outside its spec. It overrides the rules above.
+
+
+@dataclass(frozen=True, slots=True)
+class Roles(DocumentPart):
+    """Roles by the name of the instance, compared without case."""
+
+    by_instance: Mapping[Folded, Role]
+    """The role of each instance."""
+    otherwise: Role = "worker"
+    """The role of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(DocumentPart):
+    """Groups of instances. The replicas of an instance are multiplied by those of its group."""
+
+    lists: Place
+    """Path of the instance names of each group, one list deeper than the paths of the numbers."""
+    replicas: Place
+    """The number of replicas of the group."""
+    minimum: MaybePlace = None
+    """The smallest number of replicas of the group."""
+    maximum: MaybePlace = None
+    """The largest number of replicas of the group."""
+    absent: Count = 1
+    """The number of replicas if the group sets none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRules(DocumentPart):
+    """Rules on replicas that the interface's scale paths do not express."""
+
+    absent: Annotated[int | None, Strict(), Field(ge=0)] = None
+    """Number of replicas if the object sets none."""
+    absent_of: Mapping[Folded, Count] = field(default_factory=dict)
+    """Other numbers for some instances, compared without case."""
+    instance: Annotated[str | None, AfterValidator(folded)] = None
+    """The bounds below apply to this instance only."""
+    minimum: Bound = None
+    """The smallest number; can be computed."""
+    maximum: Bound = None
+    """The largest number; can be computed."""
+    maximum_only_with: MaybePlace = None
+    """The maximum applies only while the value at this path is true."""
+    unlimited: Flag = False
+    """A maximum that is absent or 0 means no limit."""
+    none_while: Places = ()
+    """There are no pods while one of these paths finds a value."""
+    unlimited_while: MaybePlace = None
+    """There is no limit while this path finds a value."""
+    pods_of: str = ""
+    """Another component with the same pods, which the object sets twice. It has their number."""
+    groups: tuple[Groups, ...] = ()
+    """Groups that multiply the instances that they list. They have their own minimum and maximum."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentProfile(DocumentPart):
+    """Properties of one component."""
+
+    one_role: Annotated[Role | None, Field(alias="role")] = None
+    """The role of its pods: worker when absent."""
+    many_roles: Annotated[Roles | None, Field(alias="roles")] = None
+    """Roles by the name of the instance, instead of role."""
+    main: Annotated[
+        MainConvention, Field(alias="mainContainer"), AfterValidator(one_convention)
+    ] = MainConvention()
+    """The container that runs the workload; absent: the kind has no convention."""
+    children: Children = "derived"
+    """derived: the controller copies the component to its children. merged: children get other values too."""
+    merged_with: MaybePlace = None
+    """The children are merged while this path is set."""
+    leader_with: MaybePlace = None
+    """The role is leader while this path is set."""
+    stands_in_for: str = ""
+    """While this other component has no pods, the pods here have its role too, by instance."""
+    makes: Kinds = frozenset()
+    """Kinds that the controller creates directly, and only for such components."""
+    without_template: Flag = False
+    """The containers outside the template make a pod even if the object has no template."""
+    scale: ScaleRules = ScaleRules()
+    """Rules on replicas that the interface's scale paths do not express."""
+
+    @property
+    def role(self) -> str:
+        """The role of instances without a role of their own."""
+        return self.many_roles.otherwise if self.many_roles else self.one_role or "worker"
+
+    @property
+    def by_instance(self) -> Mapping[str, Role]:
+        """The roles of instances, by their names in lower case."""
+        return self.many_roles.by_instance if self.many_roles else {}
+
+    def roles(self, instance: str) -> tuple[str, ...]:
+        """Return the roles of the instance with this name."""
+        return (self.by_instance.get(instance.casefold(), self.role),)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOf(DocumentPart):
+    """The sum of a component's replicas, or of one of its instances."""
+
+    component: str
+    """Name of the component."""
+    instance: str | None = None
+    """Name of the instance, compared without case; absent: all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSubresource(ScaleOf):
+    """What a `scale` request sets: the replicas of a component, or a field of the workload."""
+
+    component: str = ""
+    """Name of the component."""
+    field: str = ""
+    """The field of the workload, one of `fields`, if the number belongs to no component."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentIsUnlimited(DocumentPart):
+    """Without a value there is no limit, which violates `max`."""
+
+    source: Annotated[str, Field(min_length=1)]
+    """Where the operator's source code shows this."""
+    needs_parent: Flag = False
+    """Applies only if the parent object is set; else wherever the limited component is set."""
+    only_with: MaybePlace = None
+    """Applies only while this path is set and not false."""
+    even_if_set: Flag = False
+    """The operator ignores the limit in this case, even if a number is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlaces(DocumentPart):
+    """The path of a field of the workload: one of places, scaleOf, derived and mainPort."""
+
+    places: Places = ()
+    """Paths of the field. Rules apply to all of them. A field that pods take from the workload if
+    they do not set it can have its path here, and is evaluated there."""
+    write: Places = ()
+    """The paths, among several, that a default is written to."""
+    only_with: MaybePlace = None
+    """A default is written only if this path is set: a default never creates this parent."""
+    not_with: MaybePlace = None
+    """No default is written while this path is set and not false."""
+    first_counts: Flag = False
+    """In each element, only the first path that is set counts."""
+    scale_of: ScaleOf | None = None
+    """The value is the sum of a component's replicas."""
+    derived: str | None = None
+    """The value for every object of the kind."""
+    notation: Annotated[tuple[Notation, ...], Field(alias="as"), BeforeValidator(listed)] = ()
+    """The notation of the value in the object, if it differs from the policy field. text: a number as
+    text; duration: seconds as "30s"; accessMode:<Mode>: true as that mode; clusterLocal: true as that
+    word; metricName: throughput as rps; disruptionRule: true as a failure rule; disruptionRuleOfJob:
+    the same, completed by the server; anyTrue: one of several switches or objects; enabledRoute:
+    http or grpc by the switch that is on; unlimitedZero: 0 violates any max; plusOne: the number in
+    the object plus one."""
+    allows: Texts = ()
+    """The values that the kind accepts. Any other default is reported and not written."""
+    main_port: Texts = ()
+    """Components with the field in the first port of the main container."""
+    absent_is_unlimited: AbsentIsUnlimited | None = None
+    """Without a value there is no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass(DocumentPart):
+    """Other paths of the priority class."""
+
+    second_places: Places = ()
+    """Paths besides the labels and the pod spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraContainer(DocumentPart):
+    """A container outside the templates that runs in a component's pods."""
+
+    component: str
+    """Name of the component."""
+    place: Place
+    """Path of the container. With the same `[]` as the component, it belongs to that instance."""
+    only_in: tuple[str, ...] = ()
+    """Versions that have the container; absent: all."""
+    main: Flag = False
+    """Whether it is the pod's main container."""
+    note: str = ""
+    """When the container runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotPod(DocumentPart):
+    """A path whose schema looks like a pod, but is not."""
+
+    place: Place
+    """The path."""
+    reason: Annotated[str, Field(min_length=1)]
+    """What the path has instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSets(DocumentPart):
+    """The numbers of pods of an embedded object, if they are set outside that object."""
+
+    path: MaybePlace
+    """Path that returns the paths of pod templates as text, relative to the list element of the
+    embedded object."""
+    replicas: MaybePlace = None
+    """Path of the number of pods of each template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(DocumentPart):
+    """A path of whole objects. podgate evaluates each by the definition of its own kind."""
+
+    place: Place
+    """Path of the objects."""
+    sets: Annotated[PodSets, Field(alias="podSets")] = PodSets(None)
+    """The numbers of their pods, if they are set outside the objects."""
+    podless: Kinds = frozenset()
+    """Kinds without pods, which need no definition at this path."""
+
+    @property
+    def pod_sets(self) -> Program | None:
+        """The path that returns the paths of pod templates as text."""
+        return self.sets.path
+
+    @property
+    def replicas(self) -> Program | None:
+        """The path of the number of pods of each template."""
+        return self.sets.replicas
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenField(DocumentPart):
+    """A field that the kind rejects."""
+
+    field: str
+    """Name of the field."""
+    unless: str = ""
+    """The cluster feature that allows it."""
+    reason: str = ""
+    """Why the kind rejects the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowDefault(DocumentPart):
+    """A default of the CRD or the operator. Offline, podgate writes it before it evaluates the object.
+    In a cluster, podgate does not take it for a user's value."""
+
+    place: Annotated[Place, Field(alias="path")]
+    """Path of the value. Parent objects must exist; the value `{}` creates one."""
+    by: Literal["crd", "operator"]
+    """What sets the default: the CRD's schema or the operator's webhook."""
+    value: Any = None
+    """The value."""
+    same_as: MaybePlace = None
+    """Instead of value: another path of the same element, whose value is copied."""
+    zero_too: Flag = False
+    """The operator also replaces 0, because its Go type does not distinguish 0 from absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Immutable(DocumentPart):
+    """A path that updates cannot change."""
+
+    place: Place
+    """The path."""
+    exceptions: Annotated[Places, Field(alias="except")] = ()
+    """Paths below it that updates can change."""
+
+
+NEVER_PODS = ("", "resource.k8s.io")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(DocumentPart):
+    """A field that names another object."""
+
+    place: Place
+    """Path of the name."""
+    group: str
+    """API group of the other object."""
+    kind: Annotated[str, Field(min_length=1)]
+    """Kind of the other object."""
+    kind_place: MaybePlace = None
+    """Path of the kind, if the object can name another kind."""
+    implied_by: MaybePlace = None
+    """While this path is set but names no object, a controller chooses one."""
+    explicit_pods: Annotated[bool | None, Strict(), Field(alias="pods")] = None
+    """Whether pods, or fragments of pods, come from the other object, which is a warning; absent: true
+    for all kinds except those of the core group and claims."""
+    note: str = ""
+    """What is special about the reference."""
+
+    @property
+    def pods(self) -> bool:
+        """Whether pods, or fragments of pods, come from the other object."""
+        if self.explicit_pods is not None:
+            return self.explicit_pods
+        # References to these groups name volumes, secrets and claims. PodTemplate is the exception.
+        return self.group not in NEVER_PODS or self.kind == "PodTemplate"
+
+
+@dataclass(frozen=True, slots=True)
+class PodText(DocumentPart):
+    """A text that changes pods. podgate does not evaluate it, and warns."""
+
+    place: Place
+    """Path of the text, or of a map of texts."""
+    keys: tuple[str, ...] = ()
+    """Prefixes of keys, for a map: other keys do not change pods."""
+    note: str = ""
+    """What the text changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved(DocumentPart):
+    """A path that is copied to the pods, and that only a controller can write."""
+
+    place: Place
+    """The path."""
+    writer: Annotated[str, Field(min_length=1)]
+    """Name of the controller. The installation trusts it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steering(DocumentPart):
+    """Metadata of the workload that changes its pods."""
+
+    labels: TextSet = frozenset()
+    """Keys of labels."""
+    annotations: TextSet = frozenset()
+    """Keys of annotations."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClaims(DocumentPart):
+    """Device claims that pods share, set outside the pods."""
+
+    claims: Places
+    """Paths of {name, namespace} of a template, {name, templateSpec}, or an object."""
+    templates: Places = ()
+    """Paths of templates, {name, templateSpec}."""
+    only_for: Places = ()
+    """Paths of the names of the instances that get a claim, next to the claim or above it; absent: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFragment(DocumentPart):
+    """One fragment of a pod, for kinds without a pod template."""
+
+    component: str
+    """Name of the component."""
+    pod: PodPlace
+    """Path in the pod: a plain path, with at most one `[]`."""
+    place: Place
+    """Path in the object."""
+    form: str = "same"
+    """Form in the object: `same`, `image`, `names`, `also`, `items`, `more`, `readOnly`, `variables`,
+    `mark`, `item`, `seen`, `told`, or a form of the profile's assembler."""
+    absent: Any = None
+    """Value that the operator uses if the object sets none."""
+    makes_pod: Flag = False
+    """Whether the fragment makes a pod. If some fragments do, there is no pod without one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(DocumentPart):
+    """Where policy fields are in a kind."""
+
+    group: str
+    """API group, "" for the core group."""
+    kind: Annotated[str, Field(min_length=1)]
+    """The kind of the objects."""
+    versions: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Versions that the profile covers. They have the same layout, except for perVersion."""
+    resource: Annotated[str, Field(min_length=1)]
+    """Plural name. It identifies the kind in scale requests."""
+    workload_type: WorkloadType | None = None
+    """Type of the workload; absent: policies select it by group and kind only."""
+    built_in: Flag = False
+    """Whether the API server sets defaults for the kind."""
+    defaults_of: Annotated[tuple[str, str] | None, WrittenAs(GroupKind, pair)] = None
+    """A built-in kind. After shadowDefaults, the operator's webhook sets the same defaults as the API
+    server sets for that kind."""
+    uncovered: Literal["deny", "warn"] = "deny"
+    """What podgate does about containers at unknown paths."""
+    components: Mapping[str, ComponentProfile] = field(default_factory=dict)
+    """Properties of components, by their name in the resource interface."""
+    fields: Mapping[str, FieldPlaces] = field(default_factory=dict)
+    """Paths of workload-level fields of the catalogue, by name."""
+    priority_class: PriorityClass = PriorityClass()
+    """Other paths of the priority class."""
+    extra_containers: tuple[ExtraContainer, ...] = ()
+    """Containers outside the templates."""
+    not_pods: tuple[NotPod, ...] = ()
+    """Paths whose schema looks like a pod, but is not."""
+    embedded: tuple[Embedded, ...] = ()
+    """Paths of whole objects of other kinds."""
+    forbidden_fields: tuple[ForbiddenField, ...] = ()
+    """Fields that the kind rejects."""
+    shadow_defaults: tuple[ShadowDefault, ...] = ()
+    """Defaults of the CRD or the operator's webhook, in this order."""
+    immutable: tuple[Immutable, ...] = ()
+    """Paths that updates cannot change."""
+    intermediate_kinds: Kinds = frozenset()
+    """Kinds between the workload and its pods. If one of them has no definition, all children are
+    merged."""
+    controllers: TextSet = frozenset()
+    """Exact user names of the kind's controllers."""
+    references: tuple[Reference, ...] = ()
+    """Fields that name other objects."""
+    pod_texts: tuple[PodText, ...] = ()
+    """Texts that change pods."""
+    reserved: tuple[Reserved, ...] = ()
+    """Paths that only a controller can write."""
+    adds: Annotated[Injected, WrittenAs(dict[str, list[dict[str, Any]]], read_content)] = field(
+        default_factory=Injected
+    )
+    """Content that the operator adds to its pods: {containers, items} in the form of the setting for
+    injected content."""
+    cluster_scoped: Flag = False
+    """Whether objects of the kind have no namespace. The webhook does not receive them."""
+    scale_subresource: ScaleSubresource | None = None
+    """What a `scale` request sets."""
+    steering: Steering = Steering()
+    """Metadata of the workload that changes its pods."""
+    open_subtrees: Places | None = None
+    """Paths that the schema leaves open. podgate searches them for pods; absent: the whole object."""
+    name_label: str = ""
+    """The label that the kind's controller sets on pods to the name of the workload."""
+    claim_templates: Places = ()
+    """Paths of claims that become volumes of the pods, or of {mountPath, volumeClaimName or
+    volumeClaim} for all containers, or of {claimName or size, storageClassName, …}, none if enabled
+    is false."""
+    shared_claims: tuple[SharedClaims, ...] = ()
+    """Device claims that pods share."""
+    pod_security_context: Flag = True
+    """false: defaults of the pod's security context are written to its containers."""
+    assembler: str = ""
+    """The project whose own forms podParts uses: `devfile`, `flux`, `kubevirt`, `nim`, `spark` or
+    `tekton`."""
+    pod_parts: tuple[PodFragment, ...] = ()
+    """The fragments of pods, for kinds without a pod template."""
+    per_version: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Changes for one of `versions`: whole sections, or single entries of fields and components (null
+    removes an entry). Each such version has its own resource interface."""
+    name: Annotated[str, NotWritten()] = ""
+    origin: Annotated[str, NotWritten()] = ""
+    others: Annotated[Mapping[str, Profile], NotWritten()] = field(default_factory=dict)
+    # Versions with a profile and an interface of their own.
+    fragments: Annotated[Mapping[str, tuple[FragmentSpec, ...]], NotWritten()] = field(
+        default_factory=dict
+    )
+    # The fragments of pods by component.
+    undefined_kinds: Annotated[frozenset[tuple[str, str]], NotWritten()] = frozenset()
+    # Intermediate kinds without a definition, known after reading all documents. If there is one,
+    # children of every component are merged.
+
+    def of_version(self, version: str) -> Profile:
+        """Return the profile for a version: its own, or this one for the remaining versions."""
+        if not self.others:
+            return self
+        rest = tuple(each for each in self.versions if each not in self.others)
+        return self.others.get(version) or replace(self, versions=rest, others={})
+
+    def component(self, name: str) -> ComponentProfile:
+        """Return the properties of a component. One that the profile does not name is a worker."""
+        found = self.components.get(name) or UNNAMED
+        return replace(found, children="merged") if self.undefined_kinds else found
+
+
+UNNAMED = ComponentProfile()
 
 
 def without_profile(interface: Interface) -> Profile:
-    """What holds for a kind that has no profile: workers, no workload fields, all is walked."""
+    """Return the profile of a kind without profile: workers, no workload fields, no known subtrees."""
     return Profile(interface.group, interface.kind, (interface.version,), "")
-
-
-def is_profile(document: Any) -> bool:
-    """Whether a decoded document is a WorkloadProfile, by apiVersion and kind."""
-    return (
-        isinstance(document, dict)
-        and document.get("apiVersion") == API_VERSION
-        and document.get("kind") == KIND
-    )
-
-
-def parse_profile(document: SourceDocument) -> tuple[Profile | None, tuple[Problem, ...]]:
-    """The profile, None when it cannot be used, and all problems, warnings included."""
-    report = Report(document)
-    if not is_profile(document.data):
-        report.add((), "not a workload profile", f"write {API_VERSION} {KIND}", "wrong-kind")
-        return None, tuple(report.problems)
-    body = document.data.get("spec")
-    spec = typed.read(ProfileSpec, body, SPEC, report)
-    if spec is None:
-        return None, tuple(report.problems)
-    metadata = document.data.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    profile = Builder(report).profile(spec, str(name or ""))
-    profile = replace(profile, others=other_versions(spec, body, profile.name, report))
-    return (None if report.failed else profile), tuple(report.problems)
-
-
-BY_ENTRY = ("components", "fields")
-
-
-def other_versions(
-    spec: ProfileSpec, body: dict[str, Any], name: str, report: Report
-) -> dict[str, Profile]:
-    """The profiles of the versions that differ; problems are told where the whole is written."""
-    found = {}
-    for version in spec.per_version:
-        at = (*SPEC, "perVersion", version)
-        if version not in spec.versions:
-            fix = "add it to `versions`, or remove it here"
-            report.add(at, "not among `versions`", fix, "version-unknown")
-        # Nulls take entries away, so the changes are taken as written.
-        changes = body["perVersion"][version]
-        changed = {**body, **changes}
-        changed.pop("perVersion")
-        for key in BY_ENTRY:
-            if isinstance(changes.get(key), dict):
-                changed[key] = {**(body.get(key) or {}), **changes[key]}
-        own = typed.read(ProfileSpec, {**changed, "versions": [version]}, SPEC, report)
-        if own is not None:
-            found[version] = Builder(report).profile(own, name)
-    return found

@@ -1,305 +1,185 @@
-"""The schema of a WorkloadProfile as types."""
+"""Reads a WorkloadProfile, including profiles for versions that differ."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import BeforeValidator, Field
-
-from webhook.documents.read_model import Model
-from webhook.interface.fragment import Form
-
-Role = Literal["master", "worker", "leader"]
-Written = Literal[
-    "text",
-    "duration",
-    "plusOne",
-    "clusterLocal",
-    "metricName",
-    "disruptionRule",
-    "disruptionRuleOfJob",
-    "anyTrue",
-    "enabledRoute",
-    "unlimitedZero",
-    "accessMode:ReadWriteOnce",
-    "accessMode:ReadOnlyMany",
-    "accessMode:ReadWriteMany",
-    "accessMode:ReadWriteOncePod",
-]
-
-
-def listed(value: Any) -> Any:
-    """One text where a list of texts may stand."""
-    return [value] if isinstance(value, str) else value
-
-
-Paths = Annotated[list[str], BeforeValidator(listed)]
-Words = Annotated[list[Written], BeforeValidator(listed)]
-
-
-class RolesModel(Model):
-    """Roles by the name of the instance, compared without case."""
-
-    by_instance: dict[str, Role]
-    otherwise: Role = "worker"
-
-
-class MainContainerModel(Model):
-    """Which container runs the workload by the kind's convention."""
-
-    name: str | None = Field(None, min_length=1)
-    index: int | None = Field(None, ge=0)
-    with_ports: bool = False
-    named_at: str | None = None
-
-
-class GroupsModel(Model):
-    """Groups of instances that multiply what each of them states."""
-
-    lists: str
-    replicas: str
-    minimum: str | None = None
-    maximum: str | None = None
-    absent: int = Field(1, ge=0)
-
-
-class ScaleModel(Model):
-    """What the object's scale paths do not say."""
-
-    absent: int | None = Field(None, ge=0)
-    absent_of: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    instance: str | None = None
-    minimum: str | None = None
-    maximum: str | None = None
-    maximum_only_with: str | None = None
-    unlimited: bool = False
-    none_while: Paths = Field(default_factory=list)
-    unlimited_while: str | None = None
-    pods_of: str | None = None
-    groups: list[GroupsModel] = Field(default_factory=list)
-
-
-class SharedClaimsModel(Model):
-    """Claims of devices that pods share, stated beside them."""
-
-    claims: Paths
-    templates: Paths = Field(default_factory=list)
-    only_for: Paths = Field(default_factory=list)
-
-
-class KindModel(Model):
-    """A kind that stands between the workload and its pods."""
-
-    group: str
-    kind: str = Field(min_length=1)
-
-
-class ComponentProfileModel(Model):
-    """How one component is treated."""
-
-    role: Role | None = None
-    roles: RolesModel | None = None
-    main_container: MainContainerModel | None = None
-    children: Literal["derived", "merged"] = "derived"
-    merged_with: str | None = None
-    leader_with: str | None = None
-    stands_in_for: str | None = None
-    makes: list[KindModel] = Field(default_factory=list)
-    without_template: bool = False
-    scale: ScaleModel | None = None
-
-
-class ScaleOfModel(Model):
-    """A number that is the sum of a component's replicas."""
-
-    component: str
-    instance: str | None = None
-
-
-class AbsentIsUnlimitedModel(Model):
-    """Why a limit that is left out is none, and while what it is one at all."""
-
-    source: str = Field(min_length=1)
-    needs_parent: bool = False
-    only_with: str | None = None
-    even_if_set: bool = False
-
-
-class FieldModel(Model):
-    """Where a workload-level policy field is."""
-
-    places: Paths = Field(default_factory=list)
-    write: Paths = Field(default_factory=list)
-    only_with: str | None = None
-    not_with: str | None = None
-    first_counts: bool = False
-    scale_of: ScaleOfModel | None = None
-    derived: str | None = None
-    as_: Words = Field(default_factory=list, alias="as")
-    allows: Paths = Field(default_factory=list)
-    main_port: Paths = Field(default_factory=list)
-    absent_is_unlimited: AbsentIsUnlimitedModel | None = None
-
-
-class PriorityClassModel(Model):
-    """Places of the priority class beside the labels and the pod spec."""
-
-    second_places: Paths = Field(default_factory=list)
-
-
-class ExtraContainerModel(Model):
-    """A container outside the templates that runs in a component's pods."""
-
-    component: str
-    place: str
-    only_in: list[str] = Field(default_factory=list)
-    main: bool = False
-    note: str | None = None
-
-
-class NotPodModel(Model):
-    """A place that looks like pods and is none."""
-
-    place: str
-    reason: str = Field(min_length=1)
-
-
-class ForbiddenFieldModel(Model):
-    """A field that the kind refuses, and the cluster feature that allows it."""
-
-    field: str
-    unless: str | None = None
-    reason: str | None = None
-
-
-class ShadowDefaultModel(Model):
-    """A value that the CRD's schema or the operator's webhook fills in."""
-
-    path: str
-    value: Any = None
-    same_as: str | None = None
-    zero_too: bool = False
-    by: Literal["crd", "operator"]
-
-
-class ImmutableModel(Model):
-    """A place that updates may not change."""
-
-    place: str
-    except_: Paths = Field(default_factory=list, alias="except")
-
-
-class ReferenceModel(Model):
-    """A field that names another object."""
-
-    place: str
-    group: str
-    kind: str = Field(min_length=1)
-    kind_place: str | None = None
-    implied_by: str | None = None
-    pods: bool | None = None
-    note: str | None = None
-
-
-class PodTextModel(Model):
-    """A place whose text changes pods; of a map only keys that begin in one of these ways."""
-
-    place: str
-    keys: list[str] = Field(default_factory=list)
-    note: str | None = None
-
-
-class ReservedModel(Model):
-    """A place that ends in the pods and that only a controller may write, with who that is."""
-
-    place: str
-    writer: str = Field(min_length=1)
-
-
-class ScaleSubresourceModel(Model):
-    """What `scale` sets: the replicas of a component, or a field of the workload."""
-
-    component: str | None = None
-    instance: str | None = None
-    field: str | None = None
-
-
-class SteeringModel(Model):
-    """Metadata of the workload that changes what its pods become."""
-
-    labels: list[str] = Field(default_factory=list)
-    annotations: list[str] = Field(default_factory=list)
-
-
-class PodPartModel(Model):
-    """One piece of a pod that the kind states one by one."""
-
-    component: str
-    pod: str
-    place: str
-    form: Form = "same"
-    absent: Any = None
-    makes_pod: bool = False
-
-
-class PodSetsModel(Model):
-    """Where the object says how many pods of which template of a wrapped object there are."""
-
-    path: str
-    replicas: str | None = None
-
-
-class EmbeddedModel(Model):
-    """A place of a whole object of another kind."""
-
-    place: str
-    pod_sets: PodSetsModel | None = None
-    podless: list[KindModel] = Field(default_factory=list)
-
-
-class ProfileSpec(Model):
-    """The body of a WorkloadProfile."""
-
-    group: str
-    kind: str = Field(min_length=1)
-    versions: list[str] = Field(min_length=1)
-    resource: str = Field(min_length=1)
-    workload_type: (
-        Literal[
-            "workspace",
-            "training",
-            "distributed",
-            "inference",
-            "distributedInference",
-            "nimService",
-        ]
-        | None
-    ) = None
-    built_in: bool = False
-    defaults_of: KindModel | None = None
-    uncovered: Literal["deny", "warn"] = "deny"
-    components: dict[str, ComponentProfileModel] = Field(default_factory=dict)
-    fields_: dict[str, FieldModel] = Field(default_factory=dict, alias="fields")
-    priority_class: PriorityClassModel = Field(default_factory=PriorityClassModel)
-    extra_containers: list[ExtraContainerModel] = Field(default_factory=list)
-    not_pods: list[NotPodModel] = Field(default_factory=list)
-    embedded: list[EmbeddedModel] = Field(default_factory=list)
-    forbidden_fields: list[ForbiddenFieldModel] = Field(default_factory=list)
-    shadow_defaults: list[ShadowDefaultModel] = Field(default_factory=list)
-    immutable: list[ImmutableModel] = Field(default_factory=list)
-    intermediate_kinds: list[KindModel] = Field(default_factory=list)
-    controllers: list[str] = Field(default_factory=list)
-    references: list[ReferenceModel] = Field(default_factory=list)
-    pod_texts: list[PodTextModel] = Field(default_factory=list)
-    reserved: list[ReservedModel] = Field(default_factory=list)
-    adds: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
-    cluster_scoped: bool = False
-    scale_subresource: ScaleSubresourceModel | None = None
-    steering: SteeringModel = Field(default_factory=SteeringModel)
-    open_subtrees: Paths | None = None
-    name_label: str | None = None
-    claim_templates: Paths = Field(default_factory=list)
-    shared_claims: list[SharedClaimsModel] = Field(default_factory=list)
-    pod_security_context: bool = True
-    pod_parts: list[PodPartModel] = Field(default_factory=list)
-    per_version: dict[str, dict[str, Any]] = Field(default_factory=dict)
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from webhook.documents import read_model
+from webhook.documents.problem import Problem
+from webhook.documents.read_model import Report, show_value
+from webhook.documents.source import SourceDocument
+from webhook.documents.suggestions import closest
+from webhook.interface.fragment import FragmentSpec
+from webhook.interface.profile import FieldPlaces, Groups, PodFragment, Profile
+from webhook.objects.path import Path
+
+API_VERSION = "podgate.dev/v1alpha1"
+KIND = "WorkloadProfile"
+SPEC: Path = ("spec",)
+Forms = Mapping[str, Collection[str]]
+"""The forms of fragments by the name of their assembler, "" for none."""
+BY_ENTRY = ("components", "fields")
+
+
+def is_profile(document: Any) -> bool:
+    """Whether a decoded document is a WorkloadProfile, by apiVersion and kind."""
+    return (
+        isinstance(document, dict)
+        and document.get("apiVersion") == API_VERSION
+        and document.get("kind") == KIND
+    )
+
+
+def parse_profile(
+    document: SourceDocument, forms: Forms | None = None
+) -> tuple[Profile | None, tuple[Problem, ...]]:
+    """Return the profile, or None if it cannot be used, and all problems, including warnings.
+
+    Without `forms` the assembler and the forms of fragments are not checked.
+    """
+    report = Report(document)
+    if not is_profile(document.data):
+        report.add((), "not a workload profile", f"write {API_VERSION} {KIND}", "wrong-kind")
+        return None, tuple(report.problems)
+    body = document.data.get("spec")
+    metadata = document.data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    profile = read_spec(body, str(name or ""), report, forms)
+    if profile is None:
+        return None, tuple(report.problems)
+    profile = replace(profile, others=other_versions(profile, body, report, forms))
+    return (None if report.has_errors else profile), tuple(report.problems)
+
+
+def read_spec(body: Any, name: str, report: Report, forms: Forms | None) -> Profile | None:
+    """Read the profile of one layout. An invalid profile is reported, and returns None."""
+    read = read_model.read(Profile, body, SPEC, report)
+    if read is None:
+        return None
+    check_fields(read.fields, report)
+    check_components(read, report)
+    check_values(read, report)
+    if forms is not None:
+        check_forms(read, forms, report)
+    return replace(
+        read,
+        name=name,
+        origin=report.document.origin,
+        fields={field: with_write(places) for field, places in read.fields.items()},
+        fragments=by_component(read.pod_parts),
+    )
+
+
+def other_versions(
+    profile: Profile, body: dict[str, Any], report: Report, forms: Forms | None
+) -> dict[str, Profile]:
+    """Read the profiles of versions that differ. Problems have the paths of the merged profile."""
+    found = {}
+    for version in profile.per_version:
+        at = (*SPEC, "perVersion", version)
+        if version not in profile.versions:
+            fix = "add it to `versions`, or remove it here"
+            report.add(at, "not among `versions`", fix, "version-unknown")
+        # null removes an entry, so the changes are read from the document, not from the model.
+        changes = body["perVersion"][version]
+        changed = {**body, **changes}
+        changed.pop("perVersion")
+        for key in BY_ENTRY:
+            if isinstance(changes.get(key), dict):
+                changed[key] = {**(body.get(key) or {}), **changes[key]}
+        own = read_spec({**changed, "versions": [version]}, profile.name, report, forms)
+        if own is not None:
+            found[version] = own
+    return found
+
+
+def with_write(places: FieldPlaces) -> FieldPlaces:
+    """Return a field with the paths for its default: those that it names, or all."""
+    texts = [each.text for each in places.write or places.places]
+    return replace(places, write=tuple(each for each in places.places if each.text in texts))
+
+
+def by_component(rows: tuple[PodFragment, ...]) -> dict[str, tuple[FragmentSpec, ...]]:
+    """Return the fragments of pods by component."""
+    made: dict[str, tuple[FragmentSpec, ...]] = {}
+    for each in rows:
+        path, item = each.pod
+        fragment = FragmentSpec(path, each.place, each.form, each.absent, each.makes_pod, item)
+        made[each.component] = (*made.get(each.component, ()), fragment)
+    return made
+
+
+def check_fields(fields: Mapping[str, FieldPlaces], report: Report) -> None:
+    """Check that a field has one source, and, with several paths, one of them for defaults."""
+    for name, body in fields.items():
+        at: Path = (*SPEC, "fields", name)
+        sources = (body.places, body.scale_of, body.derived is not None, body.main_port)
+        if [bool(each) for each in sources].count(True) != 1:
+            fix = "set one of `places`, `scaleOf`, `derived` and `mainPort`"
+            report.add(at, "a field has one source", fix, "field-source")
+        if len(body.places) > 1 and not body.write:
+            fix = "name in `write` the one that a default goes to"
+            report.add(at, "several paths", fix, "write-missing")
+        texts = [each.text for each in body.places]
+        if strangers := [each.text for each in body.write if each.text not in texts]:
+            found = f"`{show_value(strangers[0])}` is not among `places`"
+            report.add((*at, "write"), found, "repeat one of them exactly", "write-unknown")
+
+
+def check_components(profile: Profile, report: Report) -> None:
+    """Check that a component has one role, or roles by instance, and check its groups."""
+    for name, body in profile.components.items():
+        at: Path = (*SPEC, "components", name)
+        if body.one_role and body.many_roles:
+            report.add((*at, "role"), "`role` beside `roles`", "keep one of them", "two-roles")
+        for index, groups in enumerate(body.scale.groups):
+            check_groups(groups, (*at, "scale", "groups", index), report)
+
+
+def check_forms(profile: Profile, forms: Forms, report: Report) -> None:
+    """Check that the assembler exists and has the forms of the fragments."""
+    known = forms.get(profile.assembler)
+    if known is None:
+        fix = suggestion(profile.assembler, [each for each in forms if each])
+        report.add((*SPEC, "assembler"), f"`{show_value(profile.assembler)}`", fix, "unknown-value")
+        return
+    for index, each in enumerate(profile.pod_parts):
+        if each.form not in known:
+            owners = [name for name, own in forms.items() if each.form in own]
+            fix = f"add `assembler: {owners[0]}`" if owners else suggestion(each.form, known)
+            at: Path = (*SPEC, "podParts", index, "form")
+            report.add(at, f"`{show_value(each.form)}`", fix, "unknown-value")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return what to write instead of an unknown name."""
+    close = closest(name, known)
+    return f"did you mean `{close}`?" if close else f"write {' or '.join(sorted(known))}"
+
+
+def check_groups(groups: Groups, at: Path, report: Report) -> None:
+    """Check that numbers of groups are one list less deep than the names of their instances."""
+    for key in ("replicas", "minimum", "maximum"):
+        number = getattr(groups, key)
+        if number and number.iterators != groups.lists.iterators[:-1]:
+            found = f"`{show_value(number.text)}` is not beside `{show_value(groups.lists.text)}`"
+            fix = "name a number of the same groups, one list less deep"
+            report.add((*at, key), found, fix, "groups-differ")
+
+
+def check_values(profile: Profile, report: Report) -> None:
+    """Check that `scale` sets one number, and that each default of the kind has one source."""
+    target, at = profile.scale_subresource, (*SPEC, "scaleSubresource")
+    if target is not None and bool(target.component) == bool(target.field):
+        fix = "set one of `component` and `field`"
+        report.add(at, "`scale` sets one number", fix, "scale-target")
+    elif target is not None and target.field and target.field not in profile.fields:
+        found = f"`{show_value(target.field)}` is not among `fields`"
+        report.add((*at, "field"), found, "set its places there", "field-unknown")
+    for index, each in enumerate(profile.shadow_defaults):
+        if (each.value is None) == (each.same_as is None):
+            found = "both value and sameAs" if each.same_as else "neither value nor sameAs"
+            here = (*SPEC, "shadowDefaults", index)
+            report.add(here, found, "write one of them", "default-source")

@@ -1,14 +1,14 @@
-"""The agreement of a workload profile with the resource interface of its kind."""
+"""Checks a workload profile against the resource interface of its kind."""
 
 from __future__ import annotations
 
 from webhook.documents.problem import Problem
-from webhook.documents.read_model import Report, shown
+from webhook.documents.read_model import Report, show_value
 from webhook.documents.source import SourceDocument
 from webhook.documents.suggestions import closest
 from webhook.interface.interface import Interface
-from webhook.interface.profile_build import SPEC
-from webhook.interface.profile_values import Profile
+from webhook.interface.profile import Profile
+from webhook.interface.profile_document import SPEC
 from webhook.objects.path import Path
 
 
@@ -37,23 +37,25 @@ def check_profile(
             "version-missing",
         )
     names = [each.name for each in interface.components]
-    for at, name in (*mentioned(profile), *mentioned_parts(profile, source)):
+    for at, name in (*mentioned_components(profile), *mentioned_parts(profile, source)):
         if name not in names:
             near = closest(name, names)
             fix = f"did you mean `{near}`?" if near else f"name one of {', '.join(names)}"
-            report.add((*SPEC, *at), f"`{shown(name)}` is no component", fix, "component-unknown")
+            report.add(
+                (*SPEC, *at), f"`{show_value(name)}` is no component", fix, "component-unknown"
+            )
     check_components(profile, interface, report)
     for name in profile.fields if known_fields else ():
         if name not in known_fields:
             near = closest(name, known_fields)
             fix = f"did you mean `{near}`?" if near else "use a path of the field catalogue"
-            found = f"unknown field `{shown(name)}`"
+            found = f"unknown field `{show_value(name)}`"
             report.add((*SPEC, "fields", name), found, fix, "field-unknown")
     return tuple(report.problems)
 
 
-def mentioned(profile: Profile) -> list[tuple[Path, str]]:
-    """Every component that the profile names, with the place."""
+def mentioned_components(profile: Profile) -> list[tuple[Path, str]]:
+    """Return every component that the profile names, with the path."""
     found: list[tuple[Path, str]] = [(("components", name), name) for name in profile.components]
     for name, component in profile.components.items():
         if component.stands_in_for:
@@ -72,14 +74,14 @@ def mentioned(profile: Profile) -> list[tuple[Path, str]]:
 
 
 def mentioned_parts(profile: Profile, source: SourceDocument) -> list[tuple[Path, str]]:
-    """Every component that has pieces of pods, with the first row of it."""
+    """Return every component with fragments of pods, with the path of the first one."""
     body = source.data.get("spec") if isinstance(source.data, dict) else None
     listed = body.get("podParts") if isinstance(body, dict) else None
     rows = listed if isinstance(listed, list) else []
     found: list[tuple[Path, str]] = []
-    for name in profile.pod_parts:
+    for name in profile.fragments:
         own = (at for at, row in enumerate(rows) if row.get("component") == name)
-        # Rows that only some versions have stand elsewhere in the document.
+        # Fragments of single versions are elsewhere in the document.
         index = next(own, None)
         at: Path = ("podParts",) if index is None else ("podParts", index, "component")
         found.append((at, name))
@@ -87,11 +89,11 @@ def mentioned_parts(profile: Profile, source: SourceDocument) -> list[tuple[Path
 
 
 def check_components(profile: Profile, interface: Interface, report: Report) -> None:
-    """Components with pods should be named, and roles by instance need instances."""
+    """Check that components with pods are named, and that roles by instance have instances."""
     for component in interface.components:
         at: Path = (*SPEC, "components", component.name)
         body = profile.components.get(component.name)
-        if component.name in profile.pod_parts and component.form != "fragments":
+        if component.name in profile.fragments and component.form != "fragments":
             found = (
                 f"`{component.name}` has no fragmentedPodSpecDefinition, so its rows are ignored"
             )

@@ -1,4 +1,4 @@
-"""What an API server keeps of a custom resource: its schema without all that prunes nothing."""
+"""What an API server keeps of a custom resource: its schema, reduced to what prunes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ ALWAYS_KEPT = ("apiVersion", "kind", "metadata")
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Shape:
-    """The keys of one place, what its elements are, and whether further keys are kept."""
+    """The keys at one path, the shape of its elements, and whether unknown keys are kept."""
 
     keys: Mapping[str, Shape]
     each: Shape | None = None
     open: bool = False
 
     def below(self, step: str | int) -> Shape | None:
-        """What is known one step further down; None where servers keep nothing."""
+        """Return the shape one step below, None if servers keep nothing there."""
         found = self.keys.get(step) if isinstance(step, str) else None
         return found or self.each or (ANYTHING if self.open else None)
 
     def keeps(self, path: Path, value: Any) -> bool:
-        """Whether a value written at a place of an object of this shape is kept whole."""
+        """Whether a value at a path in an object of this shape is kept completely."""
         shape = self
         for step in path:
             found = shape.below(step)
@@ -44,7 +44,7 @@ class Shape:
         return all(self.keeps((step,), member) for step, member in members)
 
     def lacking(self, value: Any, at: Path = ()) -> Iterator[tuple[Path, Shape]]:
-        """The outermost places of a value that are pruned, each with the shape around it."""
+        """Return the outermost paths of a value that are pruned, each with the shape around it."""
         if self is ANYTHING or not isinstance(value, (dict, list)):
             return
         members = value.items() if isinstance(value, dict) else enumerate(value)
@@ -62,15 +62,15 @@ NOTHING = Shape({})
 
 @dataclass(slots=True)
 class Shapes:
-    """Makes shapes; equal ones are one object, as most kinds hold the same pod specs.
+    """Creates shapes. Equal shapes are one object, because most kinds have the same pod specs.
 
-    A shape that nobody has any more is forgotten: CRDs come and go while this lives.
+    References are weak, so that shapes of deleted CRDs are freed.
     """
 
     known: WeakValueDictionary[object, Shape] = field(default_factory=WeakValueDictionary)
 
     def of(self, schema: Any, *, whole: bool = True) -> Shape:
-        """The shape of an OpenAPI schema; `whole` for that of an object with metadata."""
+        """Return the shape of an OpenAPI schema. `whole`: of an object with metadata."""
         if not isinstance(schema, dict):
             return NOTHING
         inside, opened = properties(schema), is_open(schema)
@@ -86,7 +86,7 @@ class Shapes:
         return self.one(keys, each, opened)
 
     def one(self, keys: Mapping[str, Shape], each: Shape | None, opened: bool) -> Shape:
-        """The only shape with these parts, which were made here too."""
-        # A part lives as long as what holds it, so that no other can have its id meanwhile.
+        """Return the one shape with these inner shapes, which must be from here too."""
+        # A shape keeps its inner shapes alive, so that their ids stay unique.
         mark = (tuple((name, id(keys[name])) for name in sorted(keys)), id(each), opened)
         return self.known.setdefault(mark, Shape(keys, each, opened))

@@ -1,20 +1,20 @@
-"""Follows native jq through a CRD's schema: where a path leads, or where the schema has nothing."""
+"""Follows native jq through a CRD's schema: where a path leads, or its first unknown step."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
 from webhook.interface.schema_places import is_open, properties
-from webhook.jq import analyse as analysis
 from webhook.jq import nodes
-from webhook.jq import parse as syntax
+from webhook.jq.analyse import analyse
 from webhook.jq.nodes import Node, NotNativeError
+from webhook.jq.parse import parse
 
 Schema = dict[str, Any]
 
 
 class At(NamedTuple):
-    """A place in a schema; None stands for anything, where the schema does not say."""
+    """A path in a schema. None means any value, if the schema does not describe it."""
 
     schema: Schema | None
     text: str = ""
@@ -22,7 +22,7 @@ class At(NamedTuple):
 
 
 class NotInSchemaError(Exception):
-    """The schema has no such place; `path` is the first step that leads nowhere."""
+    """The schema does not have the path. `path` ends with the first unknown step."""
 
     def __init__(self, path: str, known: tuple[str, ...] = ()) -> None:
         super().__init__(path)
@@ -31,16 +31,19 @@ class NotInSchemaError(Exception):
 
 
 def targets(text: str, schema: Schema) -> list[At]:
-    """Where a native path leads in a schema; raises NotInSchemaError. Other jq leads anywhere."""
+    """Return where a native path leads in a schema. Other jq can lead anywhere.
+
+    Raises NotInSchemaError.
+    """
     try:
-        _, node = analysis.analyse(syntax.parse(text))
+        _, node = analyse(parse(text))
     except NotNativeError:
         return [At(None)]
     return follow(node, At(schema))
 
 
 def follow(node: Node, at: At) -> list[At]:
-    """The places that a node gives for one place."""
+    """Return the paths that a node finds from one path."""
     match node:
         case nodes.Chain(steps):
             found = [at]
@@ -65,7 +68,7 @@ def follow(node: Node, at: At) -> list[At]:
 
 
 def key_of(node: nodes.Key, at: At) -> At:
-    """One key or index further."""
+    """Follow one key or index."""
     if at.shape == "entry":
         return at._replace(shape="value") if node.key == "value" else At({"type": "string"})
     text = f"{at.text}[{node.key}]" if isinstance(node.key, int) else f"{at.text}.{node.key}"
@@ -81,13 +84,13 @@ def key_of(node: nodes.Key, at: At) -> At:
 
 
 def member_of(node: nodes.Each, at: At) -> At:
-    """The items of a list or the values of a map."""
+    """Return the schema of a list's items or a map's values."""
     found = below(at, f"{at.text}[]", ("items", "additionalProperties"))
     return found._replace(shape="entry" if node.entries else "value")
 
 
 def below(at: At, text: str, keys: tuple[str, ...]) -> At:
-    """What is described under one of the schema's own keys."""
+    """Return the schema below one of the schema's own keys."""
     if at.schema is None:
         return At(None, text)
     for key in keys:

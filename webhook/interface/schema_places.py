@@ -1,4 +1,4 @@
-"""What an OpenAPI schema may hold at a place, and whether a definition's programs give that place."""
+"""Finds what an OpenAPI schema can have at a path, and whether a definition covers that path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DEPTH = 100
 SchemaWhat = Literal["container", "pod spec", "pod template", "open"]
 
 
-# The keys that need no further look, by what they belong to.
+# The keys that need not be searched, by what they belong to.
 OWN_KEYS: dict[SchemaWhat | None, frozenset[str]] = {
     "container": CONTAINER_KEYS | {"image"},
     "pod spec": POD_KEYS,
@@ -29,14 +29,14 @@ OWN_KEYS: dict[SchemaWhat | None, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaPlace:
-    """A place in a schema; steps are keys, `[]` for list items and `{}` for values of a map."""
+    """A path in a schema. Steps are keys, `[]` for list items and `{}` for values of a map."""
 
     steps: tuple[str, ...]
     what: SchemaWhat
 
 
 def below(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas one step further down."""
+    """Return the schemas one step below."""
     yield from properties(schema).items()
     for key, step in (("items", EACH_ITEM), ("additionalProperties", EACH_KEY)):
         if isinstance(schema.get(key), dict):
@@ -44,13 +44,13 @@ def below(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def properties(schema: Any) -> dict[str, Any]:
-    """The properties of an object's schema."""
+    """Return the properties of an object's schema."""
     found = schema.get("properties") if isinstance(schema, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def is_open(schema: dict[str, Any]) -> bool:
-    """Whether the API server keeps what the schema does not describe."""
+    """Whether the API server keeps keys that the schema does not describe."""
     return bool(
         schema.get("x-kubernetes-preserve-unknown-fields")
         or schema.get("x-kubernetes-embedded-resource")
@@ -60,7 +60,7 @@ def is_open(schema: dict[str, Any]) -> bool:
 
 
 def kind_of(schema: dict[str, Any]) -> SchemaWhat | None:
-    """What an object of this schema can be."""
+    """Return what an object of this schema can be."""
     inside = properties(schema)
     if is_pod_spec(inside):
         return "pod spec"
@@ -84,28 +84,28 @@ def is_pod_spec(inside: dict[str, Any]) -> bool:
 
 
 def takes_text(inside: dict[str, Any], name: str) -> bool:
-    """Whether the property may be text."""
+    """Whether the property can be a string."""
     schema = next((each for key, each in inside.items() if key.casefold() == name), None)
     return isinstance(schema, dict) and schema.get("type", "string") == "string"
 
 
 def is_known(place: SchemaPlace, pods: list[Program]) -> bool:
-    """Whether a program gives the pod at this place, be it as a template or as its spec."""
+    """Whether a program finds the pod at this path, as a template or as a spec."""
     document, target = sample(place)
     spec = (*target, "spec") if place.what == "pod template" else target
     return any(
-        path in (target, spec) or (*path, "spec") == target for path in given(pods, document)
+        path in (target, spec) or (*path, "spec") == target for path in find_paths(pods, document)
     )
 
 
 def is_below(place: SchemaPlace, subtrees: Sequence[Program]) -> bool:
-    """Whether a program gives this place or one above it."""
+    """Whether a program finds this path or one above it."""
     document, target = sample(place)
-    return any(target[: len(path)] == path for path in given(subtrees, document))
+    return any(target[: len(path)] == path for path in find_paths(subtrees, document))
 
 
-def given(programs: Sequence[Program], document: Any) -> Iterator[Path]:
-    """The places that the programs find; one that does not suit the document finds nothing."""
+def find_paths(programs: Sequence[Program], document: Any) -> Iterator[Path]:
+    """Return the paths that the programs find. A program that fails finds nothing."""
     for program in programs:
         with suppress(QueryError):
             yield from (
@@ -114,7 +114,7 @@ def given(programs: Sequence[Program], document: Any) -> Iterator[Path]:
 
 
 def sample(place: SchemaPlace) -> tuple[Any, Path]:
-    """The smallest document with something at the place, and where that is."""
+    """Return the smallest document that has this path, and the path in it."""
     target: list[str | int] = []
     node: Any = {}
     for step in reversed(place.steps):

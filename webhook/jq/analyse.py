@@ -1,4 +1,4 @@
-"""What is known of a native path before any document is seen."""
+"""Analyses a native path without a document."""
 
 import json
 from dataclasses import dataclass, replace
@@ -10,21 +10,21 @@ from webhook.jq.nodes import Node, NotNativeError, Step, append_key
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every output of a node, given what holds for its input."""
+    """Facts about every output of a node, given the facts about its input."""
 
     shape: Literal["value", "entries", "entry"] = "value"
     text: str = "."
     assignable: bool = True
     iterators: tuple[str, ...] = ()
-    # All outputs have passed the same iterators, each within the one before.
+    # All outputs passed the same iterators, each inside the one before.
     nested: bool = True
     ragged: bool = False
-    # An element's output depends on that element alone, so outputs can be told apart by element.
+    # An element's output depends only on that element, so outputs can be assigned to elements.
     elementwise: bool = True
 
 
 def analyse(node: Node) -> tuple[Facts, Node]:
-    """Facts about a whole program, and its nodes resolved; raises NotNativeError."""
+    """Return facts about a whole program, and its resolved nodes. Raises NotNativeError."""
     facts, resolved = _resolve(node, Facts())
     if facts.shape != "value":
         at = next((step.at for step in nodes.steps_of(node)), 0)
@@ -35,7 +35,7 @@ def analyse(node: Node) -> tuple[Facts, Node]:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether the node is fields and indices only, guarded or not."""
+    """Whether the node has only fields and indices, guarded or not."""
     return all(
         isinstance(step, nodes.Key) or (isinstance(step, nodes.Guarded) and is_plain(step.body))
         for step in nodes.steps_of(node)
@@ -43,7 +43,7 @@ def is_plain(node: Node) -> bool:
 
 
 def first_place(node: Node) -> Node | None:
-    """The first field of a product, or what a default is of; None where other sums are made."""
+    """Return the first field of a product, or the field of a default. None for other arithmetic."""
     *before, last = nodes.steps_of(node)
     match last:
         case nodes.Alternative(_, left, _) | nodes.Arithmetic(_, "*", left, _):
@@ -56,7 +56,7 @@ def first_place(node: Node) -> Node | None:
 
 
 def iterates(node: Node) -> int:
-    """How many iterators an output of the node passes at most."""
+    """Return the maximum number of iterators that an output of the node passes."""
     match node:
         case nodes.Chain(steps):
             return sum(iterates(step) for step in steps)
@@ -71,7 +71,7 @@ def iterates(node: Node) -> int:
 
 
 def elements(node: Node) -> Node:
-    """The part of the node up to its last iterator: its outputs are the elements."""
+    """Return the node up to its last iterator. Its outputs are the elements."""
     if not iterates(node):
         return nodes.Chain(())
     match node:
@@ -117,7 +117,7 @@ def _resolve_chain(steps: tuple[Step, ...], given: Facts) -> tuple[Facts, Node]:
 
 
 def _shorten(steps: list[Step]) -> None:
-    """Turn `to_entries[].value` at the end into the equal and faster `[]`."""
+    """Replace `to_entries[].value` at the end by the equivalent and faster `[]`."""
     match steps[-3:]:
         case [nodes.Entries(), nodes.Each(at, depth, True), nodes.Key(_, "value", True)]:
             steps[-3:] = [nodes.Each(at, depth)]
@@ -161,14 +161,14 @@ def _resolve_select(node: nodes.Select, given: Facts) -> tuple[Facts, Node]:
     facts, operand = _resolve(node.operand, given)
     _only_value(facts, node.at)
     if iterates(operand):
-        # Beside arithmetic over two iterators the only way to more than linear work.
+        # Besides arithmetic over two iterators, only this can need more than linear time.
         raise NotNativeError(node.at, "a condition that iterates is left to jq")
     return given, nodes.Select(node.at, operand, node.literal)
 
 
 def _resolve_guarded(node: nodes.Guarded, given: Facts) -> tuple[Facts, Node]:
     facts, body = _resolve(node.body, given)
-    # An error in one element ends the stream for those after it.
+    # An error in one element ends the stream for the following elements.
     alone = isinstance(body, nodes.Each) or not iterates(body)
     facts = replace(facts, elementwise=facts.elementwise and alone)
     return facts, nodes.Guarded(node.at, body)

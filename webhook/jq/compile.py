@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from webhook.jq import nodes
 from webhook.jq.nodes import Node, Operator, Path, Step, path_text
 
-# Value, its place, and the places of the elements passed on the way.
+# Value, its path, and the paths of the elements that were passed.
 Item: TypeAlias = tuple[Any, Path | None, tuple[Path, ...]]
 Stage: TypeAlias = Callable[[Item], Iterable[Item]]
 
@@ -31,12 +31,12 @@ class QueryError(Exception):
 
 
 class ForeignOperandsError(QueryError):
-    """Operands with which jq computes and native paths do not; `?` must not hide that."""
+    """Operands that jq supports and native paths do not. `?` must not hide this error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How to evaluate the program `text`.
+    """The evaluation options of the program `text`.
 
     `lenient`: iterating null gives nothing. `pinned`: the item's bindings name, for each
     iterator, the one element to visit; iterators beyond those visit all.
@@ -51,12 +51,12 @@ class Mode:
 
 
 def kind(value: Any) -> str:
-    """What jq calls the type of the value."""
+    """Return jq's name of the value's type."""
     return _KINDS.get(type(value), "number")
 
 
 def compile_node(node: Node, mode: Mode) -> Stage:
-    """A function from an item to the node's outputs, in jq's order."""
+    """Return a function from an item to the node's outputs, in jq's order."""
     stages: list[Stage] = []
     for is_walk, steps in groupby(nodes.steps_of(node), _is_walked):
         if is_walk:
@@ -68,7 +68,7 @@ def compile_node(node: Node, mode: Mode) -> Stage:
         return lambda item: (item,)
     run = stages.pop()
     while stages:
-        run = _joined(stages.pop(), run)
+        run = _join(stages.pop(), run)
     return run
 
 
@@ -76,8 +76,8 @@ def _is_walked(step: Step) -> bool:
     return isinstance(step, nodes.Key) and not step.entry
 
 
-def _joined(first: Stage, rest: Stage) -> Stage:
-    # Depth first, as jq goes: what came before an error still counts inside `?`.
+def _join(first: Stage, rest: Stage) -> Stage:
+    # Depth first like jq: outputs before an error still count inside `?`.
     def run(item: Item) -> Iterator[Item]:
         for middle in first(item):
             yield from rest(middle)
@@ -90,7 +90,7 @@ def _compile_step(step: Step, mode: Mode) -> Stage:
         case nodes.Key(_, key):
             return _entry_key if key == "key" else _entry_value
         case nodes.Each(_, depth, entries):
-            return _pinned(depth, entries, mode) if mode.pinned else _each(entries, mode)
+            return _pin(depth, entries, mode) if mode.pinned else _each(entries, mode)
         case nodes.Entries():
             return _entries(mode)
         case nodes.Constant(_, value):
@@ -104,16 +104,16 @@ def _compile_step(step: Step, mode: Mode) -> Stage:
                 return lambda item: ((value_of(item[0], item[1]), None, item[2]),)
             return _arithmetic(operator, compile_node(left, mode), compile_node(right, mode), mode)
         case _:
-            return _guarded(compile_node(step.body, mode))
+            return _guard(compile_node(step.body, mode))
 
 
 ValueOf: TypeAlias = Callable[[Any, Path | None], Any]
 
 
 def _scalar(steps: Sequence[Step], mode: Mode) -> ValueOf | None:
-    """The one value of a program without iterators, computed without its place; None for others.
+    """Compute the one value of a program without iterators, without its path. None for others.
 
-    Scale paths are such arithmetic on every element, where each generator on the way would count.
+    Scale paths are such arithmetic on every element, for which generators would be slow.
     """
     if all(_is_walked(step) for step in steps):
         return _scalar_walk(tuple(step.key for step in steps if isinstance(step, nodes.Key)), mode)
@@ -159,9 +159,9 @@ def _scalar_alternative(left: ValueOf, right: ValueOf) -> ValueOf:
 
 def _scalar_arithmetic(operator: Operator, left: ValueOf, right: ValueOf, mode: Mode) -> ValueOf:
     def run(value: Any, path: Path | None) -> Any:
-        # jq runs the right operand first, which decides whose error is told.
+        # jq evaluates the right operand first, so its error is reported.
         second = right(value, path)
-        return _computed(operator, left(value, path), second, mode)
+        return _compute(operator, left(value, path), second, mode)
 
     return run
 
@@ -191,7 +191,7 @@ def _walk(keys: Path, mode: Mode) -> Stage:
 
 
 def walk(value: Any, path: Path | None, keys: Path, mode: Mode) -> tuple[Any, Path | None]:
-    """The member `keys` of `value` at `path`, with its place."""
+    """Return the member `keys` of `value` at `path`, with its path."""
     for key in keys:
         value, path = _member(value, path, key, mode)
     return value, path
@@ -208,7 +208,7 @@ def _member(value: Any, path: Path | None, key: str | int, mode: Mode) -> tuple[
     elif value is not None:
         shown = f'"{key}"' if isinstance(key, str) else key
         raise mode.error(f"cannot index {kind(value)} with {shown}", path)
-    # Before the first element there is no place.
+    # Before the first element there is no path.
     if path is None or (isinstance(index, int) and index < 0):
         return found, None
     return found, (*path, index)
@@ -226,7 +226,7 @@ def _each(entries: bool, mode: Mode) -> Stage:
 
 
 def members(value: Any, path: Path | None, mode: Mode) -> Iterable[tuple[str | int, Any]]:
-    """The keys and elements of a collection, in order; raises where it is none."""
+    """Return the keys and elements of a collection, in order. Raises if it is not a collection."""
     if isinstance(value, list):
         return enumerate(value)
     if isinstance(value, dict):
@@ -236,7 +236,7 @@ def members(value: Any, path: Path | None, mode: Mode) -> Iterable[tuple[str | i
     raise mode.error(f"cannot iterate over {kind(value)}", path)
 
 
-def _pinned(depth: int, entries: bool, mode: Mode) -> Stage:
+def _pin(depth: int, entries: bool, mode: Mode) -> Stage:
     further = _each(entries, mode)
 
     def run(item: Item) -> Iterable[Item]:
@@ -245,7 +245,7 @@ def _pinned(depth: int, entries: bool, mode: Mode) -> Stage:
             return further(item)
         place = pins[depth]
         key = place[-1]
-        # Programs that can be paired reach one collection by one place, whatever branch they take.
+        # Programs that can be paired find a collection at one path, in every branch.
         assert place[:-1] == path
         return (((key, value[key]) if entries else value[key], place, pins),)
 
@@ -302,7 +302,7 @@ def _alternative(left: Stage, right: Stage) -> Stage:
     return run
 
 
-def _guarded(body: Stage) -> Stage:
+def _guard(body: Stage) -> Stage:
     def run(item: Item) -> Iterator[Item]:
         try:
             yield from body(item)
@@ -316,16 +316,16 @@ def _guarded(body: Stage) -> Stage:
 
 def _arithmetic(operator: Operator, left: Stage, right: Stage, mode: Mode) -> Stage:
     def run(item: Item) -> Iterator[Item]:
-        # jq runs the right operand in the outer loop.
+        # jq evaluates the right operand in the outer loop.
         for second, _, second_bindings in right(item):
             for first, _, first_bindings in left(item):
-                value = _computed(operator, first, second, mode)
+                value = _compute(operator, first, second, mode)
                 yield value, None, max(first_bindings, second_bindings, key=len)
 
     return run
 
 
-def _computed(operator: Operator, first: Any, second: Any, mode: Mode) -> Any:
+def _compute(operator: Operator, first: Any, second: Any, mode: Mode) -> Any:
     if first.__class__ is int and second.__class__ is int:
         result = _APPLY[operator](first, second)
         if -_ORDINARY < result < _ORDINARY:

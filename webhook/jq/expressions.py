@@ -1,4 +1,4 @@
-"""jq texts evaluated on documents: native ones here, all others by a compiler that is passed in."""
+"""Evaluates jq texts on documents: native texts here, others by a compiler that the caller passes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.jq.compile import ForeignOperandsError
 from webhook.jq.path import Program, QueryError, compile_query
 from webhook.objects.path import Path
@@ -17,13 +17,13 @@ LIMIT: Final = 1000
 LAST_INDEX: Final = 100_000
 Run = Callable[[Any], Iterable[Any]]
 Compile = Callable[[str], Run]
-"""From a text to what evaluates it. Compiling raises JqSyntaxError, running JqError."""
+"""Compiles a text to a function. Compiling raises JqSyntaxError, calling the function JqError."""
 
 
 class JqError(Exception):
     """An expression that cannot be evaluated on a document; `reason` is stable.
 
-    Where `passes`, the same call may succeed when it is made again.
+    With `passes`, the error is temporary: the same call can succeed later.
     """
 
     reason = "path-failed"
@@ -31,13 +31,13 @@ class JqError(Exception):
 
 
 class JqSyntaxError(JqError):
-    """A text that is no jq at all."""
+    """A text that is not jq."""
 
     reason = "not-jq"
 
 
 class NotNativeError(JqError):
-    """A text that needs jq where only native paths are evaluated."""
+    """A text that needs jq, but only native paths are supported."""
 
     reason = "not-native"
 
@@ -49,13 +49,13 @@ class JqLimitError(JqError):
 
 
 class NotAPlaceError(JqError):
-    """A value is to be written where the expression names no place."""
+    """A value cannot be written, because the expression is not a path."""
 
     reason = "not-a-place"
 
 
 class Evaluator:
-    """Evaluates jq texts; `compile_jq` does what is not native, without it that is an error.
+    """Evaluates jq texts. Texts that are not native need `compile_jq`; without it they are errors.
 
     As upstream does, `limit` results are already too many. Objects are iterated by sorted key,
     native or not.
@@ -66,12 +66,12 @@ class Evaluator:
         self.limit = limit
 
     def values(self, text: str, document: Any, *, lenient: bool = False) -> list[Any]:
-        """Every output; `lenient`: iterating what is absent gives none. Raises JqError."""
+        """Return every output. `lenient`: iterating an absent value is no error. Raises JqError."""
         program = native(text)
         if program is not None:
             try:
                 found = program.matches_or_none(document) if lenient else program.matches(document)
-                return self.limited(text, [each.value for each in found])
+                return self.check_count(text, [each.value for each in found])
             except ForeignOperandsError as error:
                 if self.compile_jq is None:
                     raise JqError(str(error)) from error
@@ -80,7 +80,7 @@ class Evaluator:
         return self.run(text, document)
 
     def places(self, text: str, document: Any, *, lenient: bool = False) -> list[Path]:
-        """Where every output is, absent places included; raises NotAPlaceError for computed ones."""
+        """Return the path of every output, also of absent ones. Raises NotAPlaceError if computed."""
         program = native(text)
         if program is None:
             return [path_of(text, each) for each in self.paths(text, document)]
@@ -88,61 +88,61 @@ class Evaluator:
             found = program.matches_or_none(document) if lenient else program.matches(document)
         except QueryError as error:
             raise JqError(str(error)) from error
-        return [path_of(text, each.path) for each in self.limited(text, found)]
+        return [path_of(text, each.path) for each in self.check_count(text, found)]
 
     def paths(self, text: str, document: Any) -> list[Any]:
-        """The paths that jq gives; raises NotAPlaceError for what it can only read."""
+        """Return the paths of jq's outputs. Raises NotAPlaceError for computed outputs."""
         self.check(text)
         try:
             return self.run(f"path({text})", document)
         except JqError as error:
             self.run(text, document)
-            raise NotAPlaceError(f"`{shown(text)}` can only be read") from error
+            raise NotAPlaceError(f"`{show_value(text)}` can only be read") from error
 
     def check(self, text: str) -> None:
-        """Raise JqSyntaxError if the text is no jq, NotNativeError if nobody here can tell."""
+        """Raise JqSyntaxError if the text is not jq, NotNativeError if that needs jq to decide."""
         if native(text) is None:
-            self.compiled(text)
+            self.compile(text)
 
-    def compiled(self, text: str) -> Run:
-        """The text as a function of a document."""
+    def compile(self, text: str) -> Run:
+        """Compile the text to a function of a document."""
         if self.compile_jq is None:
-            raise NotNativeError(f"`{shown(text)}` is not native, and no jq is at hand")
+            raise NotNativeError(f"`{show_value(text)}` is not native, and no jq is at hand")
         return self.compile_jq(text)
 
     def run(self, text: str, document: Any) -> list[Any]:
-        """The outputs that jq gives."""
-        run = self.compiled(text)
+        """Return jq's outputs."""
+        run = self.compile(text)
         try:
-            # libjq iterates in the order of insertion, native paths by sorted key: never mix them.
+            # libjq iterates in insertion order, native paths by sorted key. They must not be mixed.
             ordered = in_key_order(document)
         except RecursionError as error:
-            raise JqError(f"`{shown(text)}`: the document is nested too deep") from error
-        return self.limited(text, list(islice(run(ordered), self.limit)))
+            raise JqError(f"`{show_value(text)}`: the document is nested too deep") from error
+        return self.check_count(text, list(islice(run(ordered), self.limit)))
 
-    def limited(self, text: str, found: list[Any]) -> list[Any]:
-        """The outputs themselves unless there are too many."""
+    def check_count(self, text: str, found: list[Any]) -> list[Any]:
+        """Return the outputs. Raises JqLimitError if there are too many."""
         if len(found) >= self.limit:
-            raise JqLimitError(f"`{shown(text)}` gives {self.limit} results or more")
+            raise JqLimitError(f"`{show_value(text)}` gives {self.limit} results or more")
         return found
 
 
 @lru_cache(maxsize=1024)
 def native(text: str) -> Program | None:
-    """The native program of a text, None where it needs jq."""
+    """Return the native program of a text, None if it needs jq."""
     program = compile_query(text)
     return program if isinstance(program, Program) else None
 
 
 def path_of(text: str, found: Any) -> Path:
-    """A path as jq gives it, as ours."""
+    """Convert a path of jq to a Path."""
     if isinstance(found, (list, tuple)) and all(isinstance(each, (str, int)) for each in found):
         return tuple(found)
-    raise NotAPlaceError(f"`{shown(text)}` computes a value, which cannot be written")
+    raise NotAPlaceError(f"`{show_value(text)}` computes a value, which cannot be written")
 
 
 def in_key_order(value: Any) -> Any:
-    """A copy whose objects have their keys in order."""
+    """Return a copy with sorted keys."""
     if isinstance(value, dict):
         return {key: in_key_order(value[key]) for key in sorted(value)}
     if isinstance(value, list):
@@ -151,9 +151,9 @@ def in_key_order(value: Any) -> Any:
 
 
 def put(document: Any, path: Path, value: Any) -> Any:
-    """Write a value as jq does, in place: what is missing on the way is made, lists filled with null.
+    """Write a value in place like jq: missing parents are created, lists are filled with null.
 
-    Returns the document, which is another one where it was null; raises NotAPlaceError.
+    Returns the document, a new one if it was null. Raises NotAPlaceError.
     """
     if not path:
         return value
@@ -167,12 +167,12 @@ def put(document: Any, path: Path, value: Any) -> Any:
     elif isinstance(step, str) and isinstance(node, dict):
         node[step] = put(node.get(step), rest, value)
     else:
-        raise NotAPlaceError(f"there is no path for `{shown(str(step))}`")
+        raise NotAPlaceError(f"there is no path for `{show_value(str(step))}`")
     return node
 
 
 def text_of(value: Any) -> str:
-    """The value as jq's `tostring` has it, objects by sorted key."""
+    """Return the value like jq's `tostring`, objects by sorted key."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():

@@ -1,14 +1,15 @@
-"""jq that is not native: paths that a worker evaluates before a decision, which gets them as facts."""
+"""jq that is not native. A worker evaluates it before a decision, and passes the results as facts.
+
+`ForeignProgram.with_results` adds the results to the programs of one object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.jq.expressions import Evaluator, JqError, NotAPlaceError
 from webhook.jq.path import Match, Program, QueryError
 from webhook.objects.path import ABSENT, Path, read
@@ -19,17 +20,33 @@ Output = tuple[Path | None, Any]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a text has no results for a document: a sentence for people."""
+    """Why a text has no results for a document, as a sentence."""
 
     text: str
 
 
 Outputs = tuple[Output, ...] | Failure
-"""What a text gives for a document: places, or values where it computes them."""
+"""The results of a text for a document: paths, or computed values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of jq for an object and its copies, and for one `other` object.
+
+    In an update, these are the new and the old object, in either order.
+    """
+
+    own: Mapping[str, Outputs]
+    of_other: Mapping[str, Outputs]
+    other: Any
+
+    def of(self, document: Any) -> Mapping[str, Outputs]:
+        """Return the results for the other object if it is this one, else those of the object."""
+        return self.of_other if document is self.other and document is not None else self.own
 
 
 class Facts:
-    """The results of foreign texts for the documents of one request, by identity."""
+    """The results of texts that need jq for the documents of one request, by identity."""
 
     __slots__ = ("known",)
 
@@ -37,61 +54,27 @@ class Facts:
         self.known = tuple(known)
 
     def of(self, document: Any) -> Mapping[str, Outputs]:
-        """The results for a document, none for one that nobody evaluated."""
+        """Return the results for a document, empty if it was not evaluated."""
         return next((found for each, found in self.known if each is document), {})
 
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """The facts of a decision: those of its object, which hold for copies of it, and the old one's."""
-
-    new: Mapping[str, Outputs]
-    old: Mapping[str, Outputs]
-    old_object: Any
-
-    def of(self, document: Any) -> Mapping[str, Outputs]:
-        """The results for the old object, or for the object and every copy of it."""
-        return self.old if document is self.old_object and document is not None else self.new
-
-
-CURRENT: ContextVar[Current | None] = ContextVar("podgate-facts", default=None)
-
-
-@contextmanager
-def given(facts: Facts, new: Any, old: Any = None) -> Iterator[None]:
-    """Let foreign programs give these results while one object, and what it was, is looked at."""
-    token = CURRENT.set(Current(facts.of(new), facts.of(old) if old is not None else {}, old))
-    try:
-        yield
-    finally:
-        CURRENT.reset(token)
-
-
-@contextmanager
-def before_update() -> Iterator[None]:
-    """Let copies of the old object be read by the old object's results."""
-    known = CURRENT.get()
-    if known is None:
-        yield
-        return
-    token = CURRENT.set(Current(known.old, known.old, None))
-    try:
-        yield
-    finally:
-        CURRENT.reset(token)
+    def results(self, document: Any, other: Any = None) -> Results:
+        """Return the results for a document and its copies, and for another version of the object."""
+        return Results(self.of(document), {} if other is None else self.of(other), other)
 
 
 class ForeignProgram(Program):
-    """A path that only jq can evaluate. Its results are numbered, and paired by their number.
+    """A path that only jq can evaluate. Its results are paired by their number.
 
-    `assignable` is what its place in the definition needs: jq tells only with a document at hand.
+    `assignable` is whether the definition needs a path here. jq can check that only with a document.
+    Without `results` it fails on every document.
     """
 
     by_number = True
 
-    def __init__(self, text: str, *, assignable: bool) -> None:
+    def __init__(self, text: str, *, assignable: bool, results: Results | None = None) -> None:
         self.text = text
         self.assignable = assignable
+        self.results = results
         self.iterators = (RESULT,)
         self.is_plain = False
         self.nested = True
@@ -101,14 +84,17 @@ class ForeignProgram(Program):
         return f"ForeignProgram({self.text!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self.text, self.assignable)
+        return restore_program, (self.text, self.assignable)
+
+    def with_results(self, results: Results) -> ForeignProgram:
+        """Return the same path with jq's results for one object."""
+        return ForeignProgram(self.text, assignable=self.assignable, results=results)
 
     def matches(self, document: Any) -> list[Match]:
-        """The results for the document, values as it has them now; QueryError without any."""
-        current = CURRENT.get()
-        found = current.of(document).get(self.text) if current is not None else None
+        """Return the results for the document, with its present values. Raises QueryError without any."""
+        found = self.results.of(document).get(self.text) if self.results is not None else None
         if found is None:
-            raise QueryError(f"`{shown(self.text)}` needs jq, which was not run here")
+            raise QueryError(f"`{show_value(self.text)}` needs jq, which was not run here")
         if isinstance(found, Failure):
             raise QueryError(found.text)
         return [
@@ -117,25 +103,25 @@ class ForeignProgram(Program):
         ]
 
     def matches_or_none(self, document: Any) -> list[Match]:
-        """The same: what is absent is jq's own matter."""
+        """Like `matches`. jq itself handles absent values."""
         return self.matches(document)
 
     def elements(self, document: Any) -> list[tuple[Path, ...]]:
-        """One element for each result."""
+        """Return one element for each result."""
         return [each.bindings for each in self.matches(document)]
 
     def matches_of(self, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
-        """The result of that number."""
+        """Return the result with this number."""
         return [each for each in self.matches(document) if each.bindings == bindings]
 
 
-def restored(text: str, assignable: bool) -> ForeignProgram:
-    """A program from its pickled form."""
+def restore_program(text: str, assignable: bool) -> ForeignProgram:
+    """Restore a pickled program."""
     return ForeignProgram(text, assignable=assignable)
 
 
 def value_at(document: Any, path: Path) -> Any:
-    """The value at a path, None when absent."""
+    """Return the value at a path, None if absent."""
     value = read(document, path)
     return None if value is ABSENT else value
 
@@ -143,7 +129,7 @@ def value_at(document: Any, path: Path) -> Any:
 def evaluate(
     programs: Iterable[ForeignProgram], evaluator: Evaluator, documents: Iterable[Any]
 ) -> Facts:
-    """The facts of these programs for each document; a failure is one of them, nothing is raised."""
+    """Return the facts of these programs for each document. Failures are facts; nothing is raised."""
     programs = tuple(programs)
     return Facts(
         (document, {each.text: outputs(each, evaluator, document) for each in programs})
@@ -153,24 +139,24 @@ def evaluate(
 
 
 def outputs(program: ForeignProgram, evaluator: Evaluator, document: Any) -> Outputs:
-    """What one program gives for a document: its places where it names any, else its values."""
+    """Return the results of one program for a document: its paths if it has any, else its values."""
     try:
         try:
             found = places(program.text, evaluator, document)
         except JqError as error:
-            # A process that another request has brought down must not answer this one.
+            # A process that another request has crashed must not fail this one.
             if not error.passes:
                 raise
             found = places(program.text, evaluator, document)
     except JqError as error:
         return Failure(str(error))
     if program.assignable and any(path is None for path, _ in found):
-        return Failure(f"`{shown(program.text)}` computes a value where it must name a path")
+        return Failure(f"`{show_value(program.text)}` computes a value where it must name a path")
     return found
 
 
 def places(text: str, evaluator: Evaluator, document: Any) -> tuple[Output, ...]:
-    """The places that a text names, or the values that it computes; raises JqError."""
+    """Return the paths of a text, or the values that it computes. Raises JqError."""
     try:
         named = evaluator.places(text, document)
     except NotAPlaceError:
@@ -179,7 +165,7 @@ def places(text: str, evaluator: Evaluator, document: Any) -> tuple[Output, ...]
 
 
 def counted_from_the_start(path: Path, document: Any) -> Path:
-    """The path without negative indices, which jq counts from the end of a list."""
+    """Return the path without negative indices, which jq counts from the end of a list."""
     node, found = document, []
     for step in path:
         if isinstance(step, int) and step < 0:

@@ -1,4 +1,4 @@
-"""The parts a native jq path is made of, as plain data."""
+"""The syntax nodes of a native jq path, as plain data."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _PLAIN_FIELD: Final = re.compile(r"[a-zA-Z_][a-zA-Z_0-9]*\Z", re.ASCII)
 
 
 class NotNativeError(Exception):
-    """From `at` on the text is not a native path."""
+    """The text is not a native path, from position `at`."""
 
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
@@ -23,7 +23,7 @@ class NotNativeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`.name`, `["name"]` or `[3]`; `entry`: of what `to_entries[]` gives.
+    """`.name`, `["name"]` or `[3]`. `entry`: on the output of `to_entries[]`.
 
     `at` is the position in the text, here and below.
     """
@@ -35,7 +35,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """`[]`; `depth` counts the iterators passed before, `entries`: after `to_entries`."""
+    """`[]`. `depth` counts the iterators before it; `entries`: after `to_entries`."""
 
     at: int
     depth: int = 0
@@ -95,7 +95,7 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Steps joined by pipes or by writing them side by side; without steps it is `.`."""
+    """A sequence of steps, with or without pipes. Without steps it is `.`."""
 
     steps: tuple["Step", ...]
 
@@ -105,7 +105,7 @@ Node: TypeAlias = Step | Chain
 
 
 def chain(*nodes: Node) -> Node:
-    """The nodes one after the other, flat."""
+    """Return a flat sequence of the nodes."""
     steps: list[Step] = []
     for node in nodes:
         steps.extend(node.steps if isinstance(node, Chain) else (node,))
@@ -113,19 +113,19 @@ def chain(*nodes: Node) -> Node:
 
 
 def steps_of(node: Node) -> tuple[Step, ...]:
-    """The node as a sequence of steps."""
+    """Return the node as a sequence of steps."""
     return node.steps if isinstance(node, Chain) else (node,)
 
 
 def append_key(base: str, key: str | int) -> str:
-    """The canonical text of the member `key` of what `base` names."""
+    """Return the canonical text of the member `key` of `base`."""
     if isinstance(key, str) and _PLAIN_FIELD.match(key):
         return f".{key}" if base == "." else f"{base}.{key}"
     return f"{base}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def path_text(path: Path | None) -> str:
-    """A concrete path as one reads it, `.spec.tasks[0]`; None is a computed value."""
+    """Show a concrete path in a message, `.spec.tasks[0]`. None is a computed value."""
     if path is None:
         return "a computed value"
     text = "."

@@ -1,4 +1,4 @@
-"""The pairing of ids with values, element by element of the iterators they share."""
+"""Pairs ids with values, by the elements of the iterators that they share."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,25 +12,25 @@ Bindings = tuple[Path, ...]
 def check_pairing(
     values: Program, ids: Program, what: str = "ids", *, deeper: bool = False
 ) -> str | None:
-    """Why the two cannot be resolved per element, None if they can.
+    """Return why the two cannot be evaluated per element, None if they can.
 
     `what` names the second one in the answer. With `deeper`, values may go through
     further collections inside the elements of the ids.
     """
     for program in (values, ids):
         if not program.nested:
-            return f"`{program.text}` iterates over {_listed(program)} side by side"
+            return f"`{program.text}` iterates over {_list_iterators(program)} side by side"
     depth = len(ids.iterators) if deeper else len(values.iterators)
     if values.iterators[:depth] != ids.iterators:
         return (
-            f"`{values.text}` iterates over {_listed(values)}, "
-            f"but its {what} `{ids.text}` over {_listed(ids)}"
+            f"`{values.text}` iterates over {_list_iterators(values)}, "
+            f"but its {what} `{ids.text}` over {_list_iterators(ids)}"
         )
     return None
 
 
-def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Match]]:
-    """Each value that is not null with its id, in the order of the document."""
+def pair_values(values: Program, ids: Program, document: Any) -> list[tuple[str, Match]]:
+    """Return each value that is not null with its id, in the order of the document."""
     if reason := check_pairing(values, ids):
         raise QueryError(reason)
     owners = matches_by_element(ids, document)
@@ -38,8 +38,8 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
     pairs = []
     found = owners if values is ids else matches_by_element(values, document)
     if values.by_number and len(found) != len(owners):
-        told = f"{values.text} gives {len(found)} results, its ids {ids.text} {len(owners)}"
-        raise QueryError(told)
+        reason = f"{values.text} gives {len(found)} results, its ids {ids.text} {len(owners)}"
+        raise QueryError(reason)
     for match in found:
         if match.value is None:
             continue
@@ -50,21 +50,21 @@ def paired(values: Program, ids: Program, document: Any) -> list[tuple[str, Matc
 
 
 def matches_within(values: Program, document: Any, bindings: Bindings) -> list[Match]:
-    """What a path gives in one element, those of collections inside that element included."""
+    """Return the outputs of a path in one element, including those of inner collections."""
     if not bindings:
         return values.matches_or_none(document)
     return values.matches_of(document, bindings)
 
 
-def _listed(program: Program) -> str:
+def _list_iterators(program: Program) -> str:
     return " and ".join(f"`{text}`" for text in program.iterators) or "nothing"
 
 
 def matches_by_element(program: Program, document: Any) -> list[Match]:
-    """The outputs, element by element where the whole stream would drop some of them."""
+    """Return the outputs, by element if the whole stream would drop some of them."""
     if program.elementwise:
         return program.matches_or_none(document)
-    # `.a[].x // 1` as a whole drops elements; taken for each element it does not.
+    # `.a[].x // 1` as a whole drops elements; evaluated for each element it does not.
     return [
         match
         for bindings in program.elements(document)
@@ -99,7 +99,7 @@ def _text(ids: Program, match: Match) -> str:
 
 
 def _enclosing(bindings: Bindings, document: Any) -> list[str]:
-    """What tells the elements around the innermost apart: key, `name`, or position."""
+    """Return what distinguishes the elements around the innermost: key, `name`, or position."""
     names = []
     for path in bindings[:-1]:
         element = document

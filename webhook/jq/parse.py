@@ -1,4 +1,4 @@
-"""The reader of native jq paths: text to nodes, or the place where the text stops being native."""
+"""Parses native jq paths: text to nodes, or the position at which the text is not native."""
 
 import json
 import re
@@ -9,10 +9,10 @@ from typing import Final, Literal, NoReturn
 from webhook.jq import nodes
 from webhook.jq.nodes import Node, NotNativeError, Operator, Scalar, Step
 
-# Real definitions stay below 60 tokens and 4 levels; the bounds keep recursion shallow.
+# Real definitions have less than 60 tokens and 4 levels. The limits keep recursion shallow.
 MAX_TOKENS: Final = 128
 MAX_NESTING: Final = 16
-# Up to here decimal literals and doubles compare alike, in libjq as in Python.
+# Up to this number of digits, decimal literals and doubles compare equally in libjq and Python.
 _MAX_DIGITS: Final = 15
 _MAX_SHOWN: Final = 60
 _END: Final = "end of text"
@@ -37,7 +37,7 @@ Kind = Literal["string", "number", "field", "name", "mark", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One lexeme and where it begins."""
+    """One lexeme and its position."""
 
     kind: Kind
     text: str
@@ -45,7 +45,7 @@ class Token:
 
 
 def parse(text: str) -> Node:
-    """The nodes of `text`; raises NotNativeError."""
+    """Return the nodes of `text`. Raises NotNativeError."""
     reader = _Reader(_tokens(text))
     node = reader.pipe()
     if reader.next.kind != "end":
@@ -54,7 +54,7 @@ def parse(text: str) -> Node:
 
 
 def found_at(text: str, at: int) -> str:
-    """The lexeme of `text` that begins at `at`, for messages."""
+    """Return the lexeme of `text` at position `at`, for messages."""
     if at >= len(text):
         return _END
     lexeme = _LEXEME.match(text, at)
@@ -87,7 +87,7 @@ def _bad_character(character: str) -> str:
 
 
 class _Reader:
-    """Recursive descent, one method for each level of precedence, weakest first."""
+    """A recursive descent parser, with one method for each level of precedence, weakest first."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = iter(tokens)
@@ -114,7 +114,7 @@ class _Reader:
         known = _FOREIGN_MARKS if token.kind == "mark" else _FOREIGN_INFIX
         if token.text in known and token.kind in ("mark", "name"):
             raise NotNativeError(token.at, f"`{token.text}` is left to jq here")
-        raise NotNativeError(token.at, f"syntax error: unexpected {_shown(token)}")
+        raise NotNativeError(token.at, f"syntax error: unexpected {_show(token)}")
 
     def refuse_term(self) -> NoReturn:
         token = self.next
@@ -124,24 +124,24 @@ class _Reader:
             raise NotNativeError(
                 token.at, f"an expression that begins with `{token.text}` is left to jq"
             )
-        raise NotNativeError(token.at, f"syntax error: expected a path, found {_shown(token)}")
+        raise NotNativeError(token.at, f"syntax error: expected a path, found {_show(token)}")
 
     def pipe(self) -> Node:
-        parts = [self.alternative()]
+        steps = [self.alternative()]
         while self.accept("|"):
-            parts.append(self.alternative())
-        return nodes.chain(*parts)
+            steps.append(self.alternative())
+        return nodes.chain(*steps)
 
     def alternative(self) -> Node:
-        parts = [self.sum()]
+        operands = [self.sum()]
         marks: list[int] = []
         while self.next.text == "//":
             marks.append(self.take().at)
-            parts.append(self.sum())
-        node = parts.pop()
+            operands.append(self.sum())
+        node = operands.pop()
         # `//` groups to the right.
-        while parts:
-            node = nodes.Alternative(marks.pop(), parts.pop(), node)
+        while operands:
+            node = nodes.Alternative(marks.pop(), operands.pop(), node)
         return node
 
     def sum(self) -> Node:
@@ -162,7 +162,7 @@ class _Reader:
         return next((operator for operator in wanted if operator == self.next.text), None)
 
     def number(self, node: Node) -> Node:
-        """An operand, unless it is a literal other than a number."""
+        """Return an operand, unless it is a literal other than a number."""
         if not isinstance(node, nodes.Constant) or type(node.value) in (int, float):
             return node
         raise NotNativeError(node.at, "arithmetic on anything but numbers is left to jq")
@@ -183,8 +183,8 @@ class _Reader:
         while True:
             at = self.next.at
             if self.accept("?"):
-                # The first `?` guards the step it touches, each further one all before it.
-                node = nodes.chain(node, nodes.Guarded(at, step)) if step else _guarded(at, node)
+                # The first `?` guards the step before it, each following one all steps before it.
+                node = nodes.chain(node, nodes.Guarded(at, step)) if step else _guard(at, node)
                 step = None
                 continue
             node, step = nodes.chain(node, step) if step else node, self.suffix()
@@ -192,7 +192,7 @@ class _Reader:
                 return node
 
     def head(self) -> Node:
-        """What a term begins with."""
+        """Read the beginning of a term."""
         token = self.next
         if token.kind == "field" or token.text == ".":
             return self.dot()
@@ -203,7 +203,7 @@ class _Reader:
             value = _number(token) if token.kind == "number" else _text(token)
             return nodes.Constant(token.at, value)
         if self.accept("("):
-            return self.enclosed(token, self.pipe)
+            return self.read_enclosed(token, self.pipe)
         return self.refuse_term()
 
     def dot(self) -> Node:
@@ -215,7 +215,7 @@ class _Reader:
         return nodes.Chain(())
 
     def suffix(self) -> Step | None:
-        """The next `.name`, `."name"`, `["name"]`, `[0]` or `[]`, None where the term ends."""
+        """Read the next `.name`, `."name"`, `["name"]`, `[0]` or `[]`. None at the end of the term."""
         token = self.next
         if token.kind == "field":
             self.take()
@@ -255,10 +255,10 @@ class _Reader:
             self.refuse_term()
         self.take()
         self.expect("(")
-        return self.enclosed(token, self.condition)
+        return self.read_enclosed(token, self.condition)
 
-    def enclosed(self, token: Token, read: Callable[[], Node]) -> Node:
-        """What `read` reads between parentheses, the opening one is taken."""
+    def read_enclosed(self, token: Token, read: Callable[[], Node]) -> Node:
+        """Call `read` between parentheses. The opening one has been read."""
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             raise NotNativeError(
@@ -282,8 +282,8 @@ class _Reader:
         raise NotNativeError(token.at, "only `select(path == literal)` is native")
 
 
-def _guarded(at: int, node: Node) -> Node:
-    # A guarded path cannot fail: guarding it again would only cost recursion.
+def _guard(at: int, node: Node) -> Node:
+    # A guarded path cannot fail. Guarding it again would only add recursion.
     return node if isinstance(node, nodes.Guarded) else nodes.Guarded(at, node)
 
 
@@ -310,5 +310,5 @@ def _text(token: Token) -> str:
     return value
 
 
-def _shown(token: Token) -> str:
+def _show(token: Token) -> str:
     return token.text if token.kind == "end" else f"`{token.text}`"

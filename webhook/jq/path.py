@@ -1,16 +1,14 @@
-"""Native jq paths: programs that yield concrete places of a document with their values."""
+"""Native jq paths: programs that return concrete paths of a document with their values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from webhook.jq import analyse as analysis
-from webhook.jq import compile as steps
-from webhook.jq import nodes
-from webhook.jq import parse as syntax
-from webhook.jq.compile import Mode, QueryError
+from webhook.jq import analyse, nodes
+from webhook.jq.compile import Mode, QueryError, compile_node, members, walk
 from webhook.jq.nodes import Node, Path
+from webhook.jq.parse import found_at, parse
 
 __all__ = [
     "Match",
@@ -24,7 +22,7 @@ __all__ = [
 
 
 class Match(NamedTuple):
-    """One output: its place (None for a computed value), value, and the elements passed on the way.
+    """One output: its path (None for a computed value), its value, and the elements passed.
 
     A tuple because a frozen dataclass costs six times as much to make, and admission makes many.
     """
@@ -36,7 +34,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A text that is not native: from `position` on, where `found` stands, for `reason`."""
+    """A text that is not native, because of `found` at `position`, for `reason`."""
 
     text: str
     position: int
@@ -50,18 +48,18 @@ _new: Final = tuple.__new__
 
 
 class Program:
-    """A native program; documents are JSON values of Python's own types.
+    """A native program. Documents are JSON values of Python's own types.
 
-    While `by_number`, results belong to ids of the same number rather than of the same element.
+    With `by_number`, results are paired with ids by number, not by element.
     """
 
     by_number = False
 
-    def __init__(self, text: str, facts: analysis.Facts, node: Node) -> None:
+    def __init__(self, text: str, facts: analyse.Facts, node: Node) -> None:
         self.text = text
         self.assignable = facts.assignable
         self.iterators = facts.iterators
-        self.is_plain = analysis.is_plain(node)
+        self.is_plain = analyse.is_plain(node)
         self.nested = facts.nested
         self.elementwise = facts.elementwise
         self._node = node
@@ -73,20 +71,20 @@ class Program:
         return compile_query, (self.text,)
 
     def matches(self, document: Any) -> list[Match]:
-        """Every output in jq's order, objects by sorted key; QueryError where jq fails."""
+        """Return every output in jq's order, objects by sorted key. Raises QueryError if jq fails."""
         return self._strict(document)
 
     def matches_or_none(self, document: Any) -> list[Match]:
-        """The same for admission: iterating null, or what is absent, gives no output."""
+        """Like `matches`, for admission: iterating null or an absent value has no output."""
         return self._lenient(document)
 
     def elements(self, document: Any) -> list[tuple[Path, ...]]:
-        """The bindings of every element its iterators visit; nothing where they iterate null."""
+        """Return the bindings of every element that its iterators visit. Iterating null visits none."""
         return list(dict.fromkeys(match.bindings for match in self._elements(document)))
 
     def matches_of(self, document: Any, bindings: tuple[Path, ...]) -> list[Match]:
-        """The outputs when the first iterators visit one element only, the one in `bindings`."""
-        return self._pinned(document, bindings)
+        """Return the outputs if the first iterators visit only the element in `bindings`."""
+        return self._run_pinned(document, bindings)
 
     @cached_property
     def _strict(self) -> _Run:
@@ -98,37 +96,37 @@ class Program:
 
     @cached_property
     def _elements(self) -> _Run:
-        return _runner(analysis.elements(self._node), Mode(self.text, lenient=True))
+        return _runner(analyse.elements(self._node), Mode(self.text, lenient=True))
 
     @cached_property
-    def _pinned(self) -> _RunOf:
+    def _run_pinned(self) -> _RunOf:
         return _pinned_runner(self._node, Mode(self.text, lenient=True, pinned=True))
 
 
 @lru_cache(maxsize=4096)
 def compile_query(text: str) -> Program | Unsupported:
-    """The program of `text`, or why and where it is not native; raises nothing.
+    """Return the program of `text`, or why and where it is not native. Raises nothing.
 
     Definitions repeat the same paths, and are read again with every change of a file.
     """
     try:
-        facts, node = analysis.analyse(syntax.parse(text))
+        facts, node = analyse.analyse(parse(text))
     except nodes.NotNativeError as problem:
-        return Unsupported(text, problem.at, syntax.found_at(text, problem.at), problem.reason)
+        return Unsupported(text, problem.at, found_at(text, problem.at), problem.reason)
     return Program(text, facts, node)
 
 
 def first_place(program: Program) -> Program | None:
-    """The field that a calculated number goes up with: `.n` of `(.n // 1) * .m`; None without one."""
-    node = analysis.first_place(syntax.parse(program.text))
+    """Return the first field of a computed number: `.n` of `(.n // 1) * .m`. None without one."""
+    node = analyse.first_place(parse(program.text))
     if node is None:
         return None
-    facts, resolved = analysis.analyse(node)
+    facts, resolved = analyse.analyse(node)
     return Program(program.text, facts, resolved) if facts.assignable else None
 
 
 def _runner(node: Node, mode: Mode) -> _Run:
-    """The node as a function of a document; nearly every real path has one of two fast forms."""
+    """Compile the node to a function of a document. Most real paths have one of two fast forms."""
     match _keys_between_iterators(node):
         case (keys,):
             return _plain(keys, mode)
@@ -139,21 +137,21 @@ def _runner(node: Node, mode: Mode) -> _Run:
 
 
 def _keys_between_iterators(node: Node) -> tuple[tuple[str, ...], ...]:
-    """The keys before, between and after the iterators of a path; () for what is none."""
-    parts: list[tuple[str, ...]] = [()]
+    """Return the keys before, between and after the iterators of a path, () for other nodes."""
+    groups: list[tuple[str, ...]] = [()]
     for step in nodes.steps_of(node):
         match step:
             case nodes.Key(_, str(key), False):
-                parts[-1] = (*parts[-1], key)
+                groups[-1] = (*groups[-1], key)
             case nodes.Each(_, _, False):
-                parts.append(())
+                groups.append(())
             case _:
                 return ()
-    return tuple(parts)
+    return tuple(groups)
 
 
 def _general(node: Node, mode: Mode) -> _Run:
-    stage = steps.compile_node(node, mode)
+    stage = compile_node(node, mode)
 
     def run(document: Any) -> list[Match]:
         return [
@@ -173,7 +171,7 @@ def _plain(keys: tuple[str, ...], mode: Mode) -> _Run:
             elif value is None:
                 break
             else:
-                steps.walk(document, (), keys, mode)  # raises, naming the place
+                walk(document, (), keys, mode)  # raises, naming the place
         return [_new(Match, (keys, value, ()))]
 
     return run
@@ -188,9 +186,9 @@ def _one_iterator(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -
             elif collection is None:
                 break
             else:
-                steps.walk(document, (), before, mode)  # raises, naming the place
+                walk(document, (), before, mode)  # raises, naming the place
         matches = []
-        for index, element in steps.members(collection, before, mode):
+        for index, element in members(collection, before, mode):
             place = (*before, index)
             value = element
             for key in after:
@@ -199,7 +197,7 @@ def _one_iterator(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -
                 elif value is None:
                     break
                 else:
-                    steps.walk(element, place, after, mode)
+                    walk(element, place, after, mode)
             matches.append(_new(Match, (place + after, value, (place,))))
         return matches
 
@@ -207,14 +205,14 @@ def _one_iterator(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -
 
 
 def _pinned_runner(node: Node, mode: Mode) -> _RunOf:
-    """The node as a function of a document and of the elements that its iterators visit."""
+    """Compile the node to a function of a document and the elements that its iterators visit."""
     match _keys_between_iterators(node):
         case (keys,):
             return _outside_elements(keys, mode)
         case (before, after):
             return _one_element(before, after, mode)
         case _:
-            stage = steps.compile_node(node, mode)
+            stage = compile_node(node, mode)
 
     def run(document: Any, bindings: tuple[Path, ...]) -> list[Match]:
         return [_new(Match, (p, v, b)) for v, p, b in stage((document, (), bindings))]
@@ -234,7 +232,7 @@ def _outside_elements(keys: tuple[str, ...], mode: Mode) -> _RunOf:
 def _one_element(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) -> _RunOf:
     def run(document: Any, bindings: tuple[Path, ...]) -> list[Match]:
         place = bindings[0]
-        # Programs that can be paired reach one collection by one place.
+        # Programs that can be paired find a collection at one path.
         assert place[:-1] == before
         element = document
         for step in place:
@@ -246,7 +244,7 @@ def _one_element(before: tuple[str, ...], after: tuple[str, ...], mode: Mode) ->
             elif value is None:
                 break
             else:
-                steps.walk(element, place, after, mode)  # raises, naming the place
+                walk(element, place, after, mode)  # raises, naming the place
         return [_new(Match, (place + after, value, bindings))]
 
     return run

@@ -1,4 +1,4 @@
-"""The process that runs libjq: started as a file, without any package, by jq_process and by nobody else."""
+"""The process that runs libjq: libjq.process starts it as a file, without any package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from typing import Any, Final
 REQUEST: Final = struct.Struct("!III")
 """Bytes of the program, bytes of the document (0: only compile), seconds of CPU."""
 ANSWER: Final = struct.Struct("!cI")
-"""What it is and how many bytes follow. No answer carries text of jq's, which quotes the document."""
+"""The type of the answer and the number of bytes that follow. No answer has messages of jq, which quote
+the document."""
 READY: Final = b"R"
 OUTPUTS: Final = b"O"
 NO_JQ: Final = b"S"
@@ -29,8 +30,8 @@ Answer = tuple[bytes, bytes]
 
 
 def main(library: str, memory: str, outputs: str, size: str) -> None:
-    """Answer requests until there are no more; the bounds are bytes, a count and bytes."""
-    jq = loaded(library)
+    """Answer requests until there are no more; the limits are bytes, a count and bytes."""
+    jq = load_library(library)
     confine(int(memory))
     send(READY, b"")
     programs: dict[bytes, Any] = {}
@@ -38,11 +39,11 @@ def main(library: str, memory: str, outputs: str, size: str) -> None:
         program, document, seconds = REQUEST.unpack(receive(REQUEST.size))
         text, value = receive(program), receive(document)
         allow_cpu(seconds)
-        send(*answered(jq, programs, text, value, int(outputs), int(size)))
+        send(*answer_request(jq, programs, text, value, int(outputs), int(size)))
 
 
-def loaded(library: str) -> Any:
-    """The jq package, which is one compiled module, from its file."""
+def load_library(library: str) -> Any:
+    """Load the jq package, which is one compiled module, from its file."""
     loader = importlib.machinery.ExtensionFileLoader("jq", library)
     spec = importlib.util.spec_from_file_location("jq", library, loader=loader)
     assert spec is not None
@@ -52,9 +53,9 @@ def loaded(library: str) -> Any:
 
 
 def confine(memory: int) -> None:
-    """Give up the environment, and the right to open anything, to start anything, to grow."""
-    os.environ.clear()  # Python itself put the locale there
-    # If the container runs out of memory, this process is to be taken and not its parent.
+    """Drop the environment, and the rights to open files, to start processes, and to grow."""
+    os.environ.clear()  # Python itself sets the locale
+    # If the container runs out of memory, the kernel shall kill this process and not its parent.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write("1000")
     # A limit is one above the highest descriptor: with three in use there is none for a file.
@@ -69,17 +70,17 @@ def confine(memory: int) -> None:
 
 
 def allow_cpu(seconds: int) -> None:
-    """End this process after so many more seconds of CPU, even if its parent is gone."""
+    """End this process after so many more seconds of CPU, even without its parent."""
     until = int(time.process_time()) + 1 + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
 
 
-def answered(
+def answer_request(
     jq: Any, programs: dict[bytes, Any], text: bytes, document: bytes, outputs: int, size: int
 ) -> Answer:
     """The answer to one request."""
     try:
-        program = compiled(jq, programs, text)
+        program = compile_program(jq, programs, text)
     except ValueError:
         return NO_JQ, b""
     if not document:
@@ -90,8 +91,8 @@ def answered(
         return FAILED, b""
 
 
-def compiled(jq: Any, programs: dict[bytes, Any], text: bytes) -> Any:
-    """The program, kept because compiling takes longer than most evaluations."""
+def compile_program(jq: Any, programs: dict[bytes, Any], text: bytes) -> Any:
+    """Compile a program, with a cache because compiling takes longer than most evaluations."""
     program = programs.get(text)
     if program is None:
         program = jq.compile(text.decode())
@@ -114,7 +115,7 @@ def outputs_of(program: Any, document: str, outputs: int, size: int) -> Answer:
 
 
 def receive(size: int) -> bytes:
-    """So many bytes of the parent's; without a parent the process ends."""
+    """Read bytes from the parent; end the process if the parent is gone."""
     parts = []
     while size:
         part = os.read(REQUESTS, min(size, 1 << 20))
@@ -126,7 +127,7 @@ def receive(size: int) -> bytes:
 
 
 def send(kind: bytes, payload: bytes) -> None:
-    """Give an answer."""
+    """Send an answer."""
     left = memoryview(ANSWER.pack(kind, len(payload)) + payload)
     while left:
         left = left[os.write(ANSWERS, left) :]

@@ -1,4 +1,4 @@
-"""The jq worker of this process: started when a definition first needs it, ended with the process."""
+"""The jq worker of this process, started when a definition first needs it, stopped with the process."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ PROCESSES = 2
 
 @dataclass(slots=True)
 class Counting:
-    """Who counts calls of jq; a server that starts later takes it over."""
+    """Counts calls of jq; a server that starts later sets `on_outcome`."""
 
-    told: Callable[[str], None] = lambda _: None
+    on_outcome: Callable[[str], None] = lambda _: None
 
     def __call__(self, outcome: str) -> None:
-        """What came of a call."""
-        self.told(outcome)
+        """Count the outcome of a call."""
+        self.on_outcome(outcome)
 
 
 counting = Counting()
 
 
-def evaluator() -> Evaluator:
-    """Evaluates native texts here, and others in processes that can be stopped."""
+def get_evaluator() -> Evaluator:
+    """Return the evaluator: native paths run here, others in processes that can be stopped."""
     return evaluator_of(os.getpid())
 
 
 @lru_cache(maxsize=1)
 def evaluator_of(process: int) -> Evaluator:
-    """The evaluator of one process: what a fork brings along belongs to another."""
-    worker = JqWorker(PROCESSES, told=counting)
-    atexit.register(closed, worker, process)
+    """Create the evaluator of one process; a forked process needs its own."""
+    worker = JqWorker(PROCESSES, on_outcome=counting)
+    atexit.register(close_worker, worker, process)
     return Evaluator(worker.compile)
 
 
-def closed(worker: JqWorker, process: int) -> None:
+def close_worker(worker: JqWorker, process: int) -> None:
     """End the worker's processes, in the process that made them."""
     if os.getpid() == process:
         worker.close()

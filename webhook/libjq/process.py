@@ -1,4 +1,4 @@
-"""One jq process: started, asked with a deadline, killed by its id and started again."""
+"""One jq process: start it, ask it with a deadline, kill it by its ID and start it again."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ REAPING: Final = 5.0
 
 
 class EndedError(Exception):
-    """The process has ended, answers nonsense, or cannot be started."""
+    """The process has ended, sent an invalid answer, or cannot be started."""
 
 
 class LateError(Exception):
-    """The time is over."""
+    """The deadline has passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one process may use: bytes of address space, outputs of a program, bytes of them."""
+    """Limits of one process: bytes of address space, outputs of a program, bytes of them."""
 
     memory: int = 512 << 20
     outputs: int = 1000
@@ -46,7 +46,7 @@ class Bounds:
 
 @dataclass(slots=True)
 class JqProcess:
-    """A place for a process. One thread at a time asks; any thread may call `close`."""
+    """One restartable process. One thread at a time calls `ask`; any thread may call `close`."""
 
     bounds: Bounds
     process: subprocess.Popen[bytes] | None = None
@@ -57,12 +57,12 @@ class JqProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether there was a process and it has ended by itself."""
+        """Whether a process was started and has ended by itself."""
         process = self.process
         return process is not None and process.poll() is not None
 
     def prepare(self, until: float) -> None:
-        """Have a process that takes requests, by a moment of time.monotonic.
+        """Start a process that takes requests, until a moment of time.monotonic.
 
         Raises LateError, EndedError.
         """
@@ -73,22 +73,22 @@ class JqProcess:
         try:
             self.begin(until)
         except BaseException as error:
-            # A slow start is left to the next call, which may find it done.
+            # Leave a slow start to the next call, which may find it done.
             if not isinstance(error, LateError) or time.monotonic() - self.since > STARTING:
                 self.stop()
             raise
         self.is_ready = True
 
     def begin(self, until: float) -> None:
-        """Wait for the first word of a process."""
+        """Wait for the first message of a process."""
         kind, _ = self.receive(until)
         if kind != READY:
             raise EndedError("it did not begin as it should")
 
     def ask(self, program: bytes, document: bytes, deadline: float) -> Answer:
-        """The answer of a prepared process within `deadline` seconds; b"" only compiles.
+        """Return the answer of a prepared process within `deadline` seconds; b"" only compiles.
 
-        Raises LateError, EndedError. Whatever it raises, the process is another one then.
+        Raises LateError, EndedError. After an error the process is replaced.
         """
         until = time.monotonic() + deadline
         try:
@@ -97,26 +97,26 @@ class JqProcess:
                 self.send(part, until)
             return self.receive(until)
         except BaseException as error:
-            # What is left of the request or the answer would be taken for the next one.
+            # The next call would take the rest of the request or answer for its own.
             log.warning("a jq process is replaced: %s", type(error).__name__)
             with contextlib.suppress(EndedError):
                 self.restart()
             raise
 
     def restart(self) -> None:
-        """Another process, which is not yet ready; raises EndedError if there can be none."""
+        """Start another process, which is not ready yet; raises EndedError if that fails."""
         self.stop()
         with self.guard:
             if self.is_closed:
                 raise EndedError("it is closed")
             try:
-                self.process = started(self.bounds)
+                self.process = start_process(self.bounds)
             except OSError as error:
                 raise EndedError("it cannot be started") from error
             self.since = time.monotonic()
 
     def stop(self) -> None:
-        """End the process and take its place in the process table away. Idempotent."""
+        """Kill the process and reap it. Idempotent."""
         with self.guard:
             process, self.process, self.is_ready = self.process, None, False
             if process is None:
@@ -131,7 +131,7 @@ class JqProcess:
                     pipe.close()
 
     def close(self) -> None:
-        """Kill the process for good; who asks it gets EndedError, and `stop` clears up."""
+        """Kill the process for good; a running `ask` raises EndedError, and `stop` cleans up."""
         with self.guard:
             self.is_closed = True
             if self.process is not None:
@@ -157,7 +157,7 @@ class JqProcess:
         return kind, self.read(size, until)
 
     def read(self, size: int, until: float) -> bytes:
-        """Read so many bytes."""
+        """Read that many bytes."""
         file = descriptor(self.process and self.process.stdout)
         parts = []
         while size:
@@ -171,8 +171,8 @@ class JqProcess:
         return b"".join(parts)
 
 
-def started(bounds: Bounds) -> subprocess.Popen[bytes]:
-    """A process in a group of its own with nothing but two pipes; raises OSError."""
+def start_process(bounds: Bounds) -> subprocess.Popen[bytes]:
+    """Start a process in its own group with only two pipes; raises OSError."""
     library = importlib.util.find_spec("jq")
     if library is None or not library.origin:
         raise FileNotFoundError("the package jq is not installed")
@@ -193,14 +193,14 @@ def started(bounds: Bounds) -> subprocess.Popen[bytes]:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and what it may have started, unless it was waited for already."""
+    """Kill a process and its children, unless it was reaped already."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def descriptor(pipe: object) -> int:
-    """The number of a pipe; raises EndedError where there is none."""
+    """The descriptor of a pipe; raises EndedError if there is none."""
     number = getattr(pipe, "fileno", None)
     if number is None:
         raise EndedError("it does not run")
@@ -209,7 +209,7 @@ def descriptor(pipe: object) -> int:
 
 
 def wait(file: int, event: int, until: float) -> None:
-    """Wait for a pipe, an error on it included; raises LateError."""
+    """Wait for a pipe or an error on it; raises LateError."""
     left = until - time.monotonic()
     poll = select.poll()
     poll.register(file, event)

@@ -1,4 +1,4 @@
-"""jq texts evaluated at a distance: checked first, then run in processes that can be stopped."""
+"""Evaluates jq texts in other processes: checks them first, then runs them where they can be stopped."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from webhook.documents.read_model import shown
+from webhook.documents.read_model import show_value
 from webhook.interface.jq_rules import Fault, fault_in
 from webhook.jq.expressions import Compile, JqError, JqLimitError, JqSyntaxError, Run
 from webhook.libjq.child import NO_JQ, OUTPUTS, TOO_MANY, Answer
 from webhook.libjq.process import Bounds, EndedError, JqProcess, LateError
 
 DEADLINE: Final = 0.25
-PATIENCE: Final = 2.0
+QUEUE_TIMEOUT: Final = 2.0
 WAITING: Final = 64
 DOCUMENT: Final = 8 << 20
 PROGRAM: Final = 1 << 16
@@ -25,13 +25,13 @@ KNOWN: Final = 1024
 
 
 class JqUnansweredError(JqError):
-    """A call that has no answer of jq's; `outcome` is the word for that in counts."""
+    """A call without an answer of jq; `outcome` is its label in metrics."""
 
     outcome = "fault"
 
 
 class JqRefusedError(JqUnansweredError):
-    """A text with a forbidden part, or a text or document that is too large: nothing was sent."""
+    """A text with a forbidden part, or a text or document that is too large; it was not sent."""
 
     outcome = "refused"
 
@@ -55,7 +55,7 @@ class JqDeadlineError(JqUnansweredError):
 
 
 class JqDiedError(JqUnansweredError):
-    """The process ended: killed, out of memory, or libjq gave up."""
+    """The process ended: it was killed, ran out of memory, or libjq crashed."""
 
     outcome = "died"
 
@@ -63,10 +63,11 @@ class JqDiedError(JqUnansweredError):
 
 
 @lru_cache(maxsize=KNOWN)
-def refused(text: str) -> Fault | None:
-    """The first part of a text that must not be run, None if there is none.
+def find_refused_part(text: str) -> Fault | None:
+    """The first part of a text that must not run, None if there is none.
 
-    Beyond what definitions may hold, `path(…)` around a text: Evaluator asks so for places.
+    `path(…)` around a text is allowed here, although definitions may not use it: Evaluator needs
+    it.
     """
     return fault_in(text.removeprefix("path") if text.startswith("path(") else text)
 
@@ -74,10 +75,10 @@ def refused(text: str) -> Fault | None:
 class JqWorker:
     """Evaluates jq texts in `processes` processes, for any number of threads.
 
-    Times are seconds. `deadline` bounds the evaluation, `patience` the wait before it for a
+    Times are seconds. `deadline` bounds the evaluation, `queue_timeout` the wait before it for a
     process that is free and ready: a call ends after their sum. More than `waiting` calls in
-    line are refused. A process starts when it is first needed. `refuse` tells what not to run.
-    `told` hears what came of each call, and "ended" where a process was found dead before one.
+    line are refused. A process starts when it is first needed. `refuse` returns why a text must not run.
+    `on_outcome` gets the outcome of each call, and "ended" if a process died before a call.
     """
 
     def __init__(
@@ -85,16 +86,16 @@ class JqWorker:
         processes: int = 1,
         *,
         deadline: float = DEADLINE,
-        patience: float = PATIENCE,
+        queue_timeout: float = QUEUE_TIMEOUT,
         waiting: int = WAITING,
         bounds: Bounds = Bounds(),  # noqa: B008 - frozen
-        refuse: Callable[[str], Fault | None] = refused,
-        told: Callable[[str], None] = lambda _: None,
+        refuse: Callable[[str], Fault | None] = find_refused_part,
+        on_outcome: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.deadline = deadline
-        self.patience = patience
+        self.queue_timeout = queue_timeout
         self.refuse = refuse
-        self.told = told
+        self.on_outcome = on_outcome
         self.is_closed = False
         self.processes = [JqProcess(bounds) for _ in range(processes)]
         self.idle: queue.SimpleQueue[JqProcess] = queue.SimpleQueue()
@@ -116,23 +117,25 @@ class JqWorker:
         deadline: float | None = None,
         cancelled: threading.Event | None = None,
     ) -> list[Any]:
-        """Every output of a program for a document, which is the bytes of one JSON value.
+        """Return every output of a program for a document, which is the bytes of one JSON value.
 
-        Numbers are what jq makes of them: never write them to an object. Raises JqError: one of
-        the classes here, JqSyntaxError, JqLimitError; no message quotes the document.
+        Numbers are converted by jq: never write them to an object. Raises JqError: one of the
+        classes here, JqSyntaxError, JqLimitError; no message quotes the document.
         """
         if not 0 < len(document) <= DOCUMENT:
             raise JqRefusedError(f"a document of {len(document)} bytes is not given to jq")
         return self.outputs(program, document, deadline, cancelled)
 
     def compile(self, text: str) -> Run:
-        """A text as a function of a document, with the worker's deadline: for Evaluator."""
+        """Return a text as a function of a document, with the worker's deadline; for Evaluator."""
         return self.compiler()(text)
 
     def compiler(
         self, deadline: float | None = None, cancelled: threading.Event | None = None
     ) -> Compile:
-        """The same with another deadline, or for calls that can be cancelled before they begin."""
+        """Return a compile function with another deadline, or for calls that can be cancelled
+        before they begin.
+        """
 
         def compile_jq(text: str) -> Run:
             if text not in self.known:
@@ -140,14 +143,14 @@ class JqWorker:
                 self.remember(text)
 
             def run(document: Any) -> list[Any]:
-                return self.evaluate(text, encoded(text, document), deadline, cancelled)
+                return self.evaluate(text, encode_document(text, document), deadline, cancelled)
 
             return run
 
         return compile_jq
 
     def close(self) -> None:
-        """Kill and reap every process; calls that run or wait raise JqDiedError. Idempotent."""
+        """Kill and reap every process; running and waiting calls raise JqDiedError. Idempotent."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -164,78 +167,80 @@ class JqWorker:
         deadline: float | None,
         cancelled: threading.Event | None,
     ) -> list[Any]:
-        """What a process answers; an empty document only compiles."""
+        """Run a program and report the outcome; an empty document only compiles."""
         try:
-            found = self.asked(text, document, deadline, cancelled)
+            found = self.run(text, document, deadline, cancelled)
         except JqError as error:
-            self.told(error.outcome if isinstance(error, JqUnansweredError) else "fault")
+            self.on_outcome(error.outcome if isinstance(error, JqUnansweredError) else "fault")
             raise
-        self.told("answered")
+        self.on_outcome("answered")
         return found
 
-    def asked(
+    def run(
         self,
         text: str,
         document: bytes,
         deadline: float | None,
         cancelled: threading.Event | None,
     ) -> list[Any]:
-        """The same, untold."""
-        program = self.allowed(text)
-        until = time.monotonic() + self.patience
+        """Run a program without reporting the outcome."""
+        program = self.encode_program(text)
+        until = time.monotonic() + self.queue_timeout
         seconds = self.deadline if deadline is None else deadline
         if seconds <= 0:
-            raise JqDeadlineError(f"`{shown(text)}`: no time is left")
-        process = self.taken()
+            raise JqDeadlineError(f"`{show_value(text)}`: no time is left")
+        process = self.take_process()
         try:
             if cancelled is not None and cancelled.is_set():
-                raise JqCancelledError(f"`{shown(text)}`: the call was cancelled")
+                raise JqCancelledError(f"`{show_value(text)}`: the call was cancelled")
             if process.has_ended:
-                self.told("ended")
+                self.on_outcome("ended")
             prepare(process, until)
-            answer = asked(process, text, program, document, seconds)
+            answer = ask_process(process, text, program, document, seconds)
         finally:
             self.idle.put(process)
             self.line.release()
         return read(text, answer)
 
-    def taken(self) -> JqProcess:
-        """A process that nobody else asks, with a place in the line; raises JqBusyError."""
+    def take_process(self) -> JqProcess:
+        """Take a free process, after waiting in the queue; raises JqBusyError."""
         if not self.line.acquire(blocking=False):
             raise JqBusyError("too many calls wait for jq")
         try:
-            return self.idle.get(timeout=self.patience)
+            return self.idle.get(timeout=self.queue_timeout)
         except BaseException as error:
             self.line.release()
             if isinstance(error, queue.Empty):
                 raise JqBusyError("no jq process became free") from error
             raise
 
-    def allowed(self, text: str) -> bytes:
-        """The bytes of a text that may be run."""
+    def encode_program(self, text: str) -> bytes:
+        """The bytes of a text that may run."""
         if len(text) > PROGRAM:
-            raise JqRefusedError(f"`{shown(text)}` is too long")
+            raise JqRefusedError(f"`{show_value(text)}` is too long")
         fault = self.refuse(text)
         if fault is not None:
-            raise JqRefusedError(f"`{shown(text)}`: `{shown(fault.found)}` is not allowed")
+            raise JqRefusedError(
+                f"`{show_value(text)}`: `{show_value(fault.found)}` is not allowed"
+            )
         try:
             program = text.encode()
         except UnicodeEncodeError as error:
-            raise JqSyntaxError(f"`{shown(text)}` is no jq") from error
-        # libjq takes the text up to a zero byte, an empty one for `.`: neither is what was meant.
+            raise JqSyntaxError(f"`{show_value(text)}` is no jq") from error
+        # libjq reads the text up to a zero byte, and an empty one as `.`: neither is intended.
         if not program.strip() or b"\0" in program:
-            raise JqSyntaxError(f"`{shown(text)}` is no jq")
+            raise JqSyntaxError(f"`{show_value(text)}` is no jq")
         return program
 
     def remember(self, text: str) -> None:
-        """Note that a text is jq, so that it is not asked again."""
+        """Note that a text is valid jq, so that it is not checked again."""
         if len(self.known) >= KNOWN:
             self.known = {}
         self.known[text] = None
 
 
 def prepare(process: JqProcess, until: float) -> None:
-    """Have a process that takes requests; raises JqBusyError, JqDiedError."""
+    """Get a process that takes requests; raises JqBusyError, JqDiedError."""
     try:
         process.prepare(until)
     except LateError as error:
@@ -244,38 +249,38 @@ def prepare(process: JqProcess, until: float) -> None:
         raise JqDiedError(f"jq cannot run: {error}") from error
 
 
-def asked(
+def ask_process(
     process: JqProcess, text: str, program: bytes, document: bytes, deadline: float
 ) -> Answer:
-    """The answer of a process that is ready; raises JqDeadlineError, JqDiedError."""
+    """Return the answer of a process that is ready; raises JqDeadlineError, JqDiedError."""
     try:
         return process.ask(program, document, deadline)
     except LateError as error:
-        raise JqDeadlineError(f"`{shown(text)}` took more than {deadline:g} s") from error
+        raise JqDeadlineError(f"`{show_value(text)}` took more than {deadline:g} s") from error
     except EndedError as error:
-        raise JqDiedError(f"`{shown(text)}` ended the jq process: {error}") from error
+        raise JqDiedError(f"`{show_value(text)}` ended the jq process: {error}") from error
 
 
-def encoded(text: str, document: Any) -> bytes:
-    """A document as JSON; raises JqError for what is none."""
+def encode_document(text: str, document: Any) -> bytes:
+    """Encode a document as JSON; raises JqError if that is not possible."""
     try:
         return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise JqError(f"`{shown(text)}`: the document is no JSON") from error
+        raise JqError(f"`{show_value(text)}`: the document is no JSON") from error
 
 
 def read(text: str, answer: Answer) -> list[Any]:
-    """The outputs of an answer, or the JqError that it tells."""
+    """Return the outputs of an answer, or raise the JqError in it."""
     kind, payload = answer
     if kind == OUTPUTS:
         try:
             found = json.loads(payload)
         except (ValueError, RecursionError) as error:
-            raise JqError(f"`{shown(text)}`: the outputs cannot be read") from error
+            raise JqError(f"`{show_value(text)}`: the outputs cannot be read") from error
         if isinstance(found, list):
             return found
     if kind == NO_JQ:
-        raise JqSyntaxError(f"`{shown(text)}` is no jq")
+        raise JqSyntaxError(f"`{show_value(text)}` is no jq")
     if kind == TOO_MANY:
-        raise JqLimitError(f"`{shown(text)}` gives more than jq may answer")
-    raise JqError(f"`{shown(text)}` fails on this document")
+        raise JqLimitError(f"`{show_value(text)}` gives more than jq may answer")
+    raise JqError(f"`{show_value(text)}` fails on this document")

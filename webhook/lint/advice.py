@@ -1,39 +1,46 @@
-"""Advice on policies that load: what is legal and yet hardly what its author wants."""
+"""Advice on policies that load: what is legal, but probably not what the author wants.
+
+To add advice, write a class in the file of its subject and list it in a table here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Mapping
+from typing import Any
 
-from webhook.documents.problem import Problem
-from webhook.lint.coverage import uncovered_kinds
-from webhook.lint.fields import (
-    required_without_effect,
-    uncarried,
-    unknown_kinds,
-    unknown_priorities,
-    without_value,
+from webhook.documents.problem import Check, Problem
+from webhook.lint import coverage, fields, losses, selectors
+from webhook.lint.kinds import LintContext, PolicyInContext
+from webhook.policy import checks, reasons
+
+OF_POLICIES: tuple[Check[PolicyInContext], ...] = (
+    coverage.KindsNotCovered(),
+    fields.NoShippedKind(),
+    fields.NoKindCarries(),
+    fields.WithoutValue(),
+    fields.RequiredWithoutEffect(),
+    fields.UnknownPriorityClass(),
+    selectors.SelectorAll(),
+    selectors.SelectorEmpty(),
+    selectors.SelectorNegative(),
+    selectors.SelectorNameLabel(),
+    selectors.ExclusionWithoutEffect(),
 )
-from webhook.lint.kinds import World
-from webhook.lint.losses import losses
-from webhook.lint.selectors import selectors
-from webhook.policy.policy import Policy
+OF_CONTEXTS: tuple[Check[LintContext], ...] = (losses.Losses(),)
+TABLES: tuple[tuple[Check[Any], ...], ...] = (OF_POLICIES, OF_CONTEXTS)
+REASONS: Mapping[str, str] = {
+    **reasons.REASONS,
+    **checks.meanings(),
+    **{reason: each for table in TABLES for check in table for reason, each in check.ids.items()},
+}
+"""The meaning of each reason of policies and assets: from reading, checks and advice."""
 
 
-def lint(world: World) -> tuple[Problem, ...]:
-    """Every piece of advice, in order of place."""
-    found = chain.from_iterable(check(world, policy) for policy in world.own for check in CHECKS)
-    problems = [*found, *losses(world)]
+def lint(context: LintContext) -> tuple[Problem, ...]:
+    """Return all advice, in order of line."""
+    subjects = [PolicyInContext(context, each) for each in context.own]
+    problems = [
+        *(each for one in subjects for check in OF_POLICIES for each in check.run(one)),
+        *(each for check_of_context in OF_CONTEXTS for each in check_of_context.run(context)),
+    ]
     return tuple(sorted(problems, key=lambda each: (each.origin, each.line, each.column)))
-
-
-Check = Callable[[World, Policy], Iterator[Problem]]
-CHECKS: tuple[Check, ...] = (
-    uncovered_kinds,
-    unknown_kinds,
-    uncarried,
-    without_value,
-    required_without_effect,
-    unknown_priorities,
-    selectors,
-)

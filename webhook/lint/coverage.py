@@ -1,15 +1,15 @@
-"""Tells of kinds that a guarding policy leaves out."""
+"""Checks that rules of the cluster cover all kinds that users can choose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from webhook.documents.problem import Problem
-from webhook.lint.kinds import Unit, World
-from webhook.policy.checks.policy_set import problem
+from webhook.lint.kinds import LintContext, PolicyInContext, Unit
 from webhook.policy.policy import EVERYWHERE, Policy, component_level, role_level
 from webhook.policy.rules import restricts
-from webhook.policy.selector_overlap import Overlap, reaches
+from webhook.policy.selector_overlap import Overlap, overlap_with_namespace
 from webhook.policy.selectors import implies
 from webhook.policy.table import TABLE
 
@@ -18,26 +18,34 @@ IMAGE = "image"
 MOST_NAMED = 6
 
 
-def uncovered_kinds(world: World, policy: Policy) -> Iterator[Problem]:
-    """Rules that guard a cluster, and the kinds where nobody says them."""
-    for leaf, level in guarding_leaves(policy):
-        others = [each for each in world.policies if each is policy or includes(each, policy)]
-        missed = [
-            unit
-            for kind in world.kinds
-            if kind.carries(TABLE.owner(leaf))
-            for unit in kind.units()
-            if not any(covers(each, leaf, unit) for each in others)
-        ]
-        if missed:
-            name = next(iter(policy.body.rules[level][leaf]))
-            found = f"a rule on {leaf} that leaves out {named_units(world, missed)}"
-            fix = "users can choose one of these instead: write the rule for them too"
-            yield problem(policy, ("rule", level, leaf, name), "kinds-not-covered", found, fix)
+class KindsNotCovered:
+    """Rules on amounts, safety and images must cover every kind that users can choose instead."""
+
+    ids: ClassVar = {
+        "kinds-not-covered": "Users can choose another kind or type, which the rule does not cover.",
+    }
+    severity = "warning"
+
+    def run(self, subject: PolicyInContext) -> Iterator[Problem]:
+        context, policy = subject
+        for leaf, level in guarding_leaves(policy):
+            others = [each for each in context.policies if each is policy or includes(each, policy)]
+            missed = [
+                unit
+                for kind in context.kinds
+                if kind.carries(TABLE.owner(leaf))
+                for unit in kind.units()
+                if not any(covers(each, leaf, unit) for each in others)
+            ]
+            if missed:
+                name = next(iter(policy.body.rules[level][leaf]))
+                found = f"a rule on {leaf} that leaves out {named_units(context, missed)}"
+                fix = "users can choose one of these instead: write the rule for them too"
+                yield policy.problem(self, ("rule", level, leaf, name), found, fix)
 
 
 def guarding_leaves(policy: Policy) -> list[tuple[str, str]]:
-    """Leaves of amounts, safety and images that a policy has rules for, each with one level."""
+    """Return leaves of amounts, safety and images that a policy restricts, each with one level."""
     found: dict[str, str] = {}
     for level, leaves in policy.body.rules.items():
         for leaf, arguments in leaves.items():
@@ -48,13 +56,13 @@ def guarding_leaves(policy: Policy) -> list[tuple[str, str]]:
 
 
 def includes(wide: Policy, narrow: Policy) -> bool:
-    """Whether one policy holds wherever the other does, as firmly."""
+    """Whether one policy applies wherever the other does, with at least the same enforcement."""
     if wide.enforcement != "Enforce" and narrow.enforcement == "Enforce":
         return False
     if wide.namespace:
         return wide.namespace == narrow.namespace
     if narrow.namespace:
-        return reaches(wide, narrow.namespace) is Overlap.CERTAIN
+        return overlap_with_namespace(wide, narrow.namespace) is Overlap.CERTAIN
     if not wide.exclude_namespaces <= narrow.exclude_namespaces:
         return False
     return implies(narrow.namespace_selector, wide.namespace_selector)
@@ -65,33 +73,33 @@ def covers(policy: Policy, leaf: str, unit: Unit) -> bool:
     kind, component, role = unit
     if not policy.governs_kind(kind.group, kind.name, kind.workload_type):
         return False
-    said = (EVERYWHERE, role_level(role), component_level(component))
-    return any(restricts(policy.body.rules.get(level, {}).get(leaf, {})) for level in said)
+    levels = (EVERYWHERE, role_level(role), component_level(component))
+    return any(restricts(policy.body.rules.get(level, {}).get(leaf, {})) for level in levels)
 
 
-def named_units(world: World, missed: Sequence[Unit]) -> str:
-    """What is left out, for people: whole types, then kinds, then roles of kinds."""
+def named_units(context: LintContext, missed: Sequence[Unit]) -> str:
+    """Show what is not covered: whole types, then kinds, then roles of kinds."""
     units = set(missed)
-    whole = [kind for kind in world.kinds if all(unit in units for unit in kind.units())]
+    whole = [kind for kind in context.kinds if all(unit in units for unit in kind.units())]
     types = sorted({kind.workload_type for kind in whole if kind.workload_type})
     full = [
         name
         for name in types
-        if all(kind in whole for kind in world.kinds if kind.workload_type == name)
+        if all(kind in whole for kind in context.kinds if kind.workload_type == name)
     ]
     words = [f"all of {', '.join(full)}"] if full else []
     rest = [kind.label for kind in whole if kind.workload_type not in full]
-    words += [listed(rest)] if rest else []
+    words += [list_names(rest)] if rest else []
     parts: dict[str, set[str]] = {}
     for kind, _, role in missed:
         if kind not in whole:
             parts.setdefault(role, set()).add(kind.label)
-    words += [f"the {role} of {listed(sorted(kinds))}" for role, kinds in sorted(parts.items())]
+    words += [f"the {role} of {list_names(sorted(kinds))}" for role, kinds in sorted(parts.items())]
     return "; ".join(words)
 
 
-def listed(names: Sequence[str]) -> str:
-    """A few names, and how many more."""
+def list_names(names: Sequence[str]) -> str:
+    """Show a few names, and how many more there are."""
     more = len(names) - MOST_NAMED
     shown = ", ".join(names[:MOST_NAMED])
     return f"{shown} and {more} more" if more > 0 else shown

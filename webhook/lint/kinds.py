@@ -1,11 +1,12 @@
-"""What advice looks at: policies, and the kinds that they govern."""
+"""The subjects of advice: policies, and the kinds that they apply to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from webhook.documents.problem import Problem
+from webhook.documents.problem import Check, Problem
 from webhook.documents.source import SourceDocument
 from webhook.objects.path import Path
 from webhook.policy.combine import GUARDED
@@ -20,7 +21,7 @@ Unit = tuple["Kind", str, str]
 
 @dataclass(frozen=True)
 class Kind:
-    """What policies need to know of a kind that has a definition."""
+    """The properties of a kind with a definition that advice uses."""
 
     group: str
     name: str
@@ -31,24 +32,24 @@ class Kind:
 
     @property
     def label(self) -> str:
-        """Kind.group, as kubectl takes it."""
+        """Kind.group, as in kubectl."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
     def carries(self, row: Field) -> bool:
-        """Whether a workload of this kind has a place for the field."""
+        """Whether a workload of this kind can carry the field."""
         if row.path in self.forbidden or row.binding is Binding.NOTHING:
             return False
         return row.shape not in (WORKLOAD, SERVING_PORT) or row.path in self.fields
 
     def units(self) -> list[Unit]:
-        """Its components with their roles."""
+        """The components with their roles."""
         pairs = [(name, role) for name, roles in self.components for role in roles]
         return [(self, name, role) for name, role in pairs or [("", "worker")]]
 
 
 @dataclass(frozen=True)
-class World:
-    """All that is looked at: every policy, those to advise on, and what they meet."""
+class LintContext:
+    """Everything that advice uses: all policies, those to advise on, kinds, assets and sources."""
 
     policies: Sequence[Policy]
     own: Sequence[Policy]
@@ -57,20 +58,28 @@ class World:
     sources: Mapping[Identity, SourceDocument] = field(default_factory=dict)
     combination: str = GUARDED
 
-    def governed(self, policy: Policy) -> list[Kind]:
-        """The kinds in reach of a policy."""
+    def kinds_in_scope(self, policy: Policy) -> list[Kind]:
+        """Return the kinds that a policy applies to."""
         return [k for k in self.kinds if policy.governs_kind(k.group, k.name, k.workload_type)]
 
-    def at_envelope(self, policy: Policy, path: Path, reason: str, found: str, fix: str) -> Problem:
-        """A warning at a place outside the body."""
+    def problem(
+        self, check: Check[PolicyInContext], policy: Policy, path: Path, found: str, fix: str
+    ) -> Problem:
+        """Return a check's problem at a path outside the body."""
         document = self.sources.get(identity(policy))
         if document is None:
-            return Problem(policy.origin, "", found, fix, reason, severity="warning")
-        report = Report(document)
-        report.warn(path, reason, found, fix)
-        return report.problems[0]
+            reason = next(iter(check.ids))
+            return Problem(policy.origin, "", found, fix, reason, severity=check.severity)
+        return Report(document).found_by(check, path, found, fix)
+
+
+class PolicyInContext(NamedTuple):
+    """A policy to advise on, and everything else."""
+
+    context: LintContext
+    policy: Policy
 
 
 def identity(policy: Policy) -> Identity:
-    """What tells policies and their documents apart."""
+    """Return what identifies a policy and its document."""
     return (policy.origin, policy.name, policy.namespace)

@@ -1,48 +1,37 @@
-"""Changes to a JSON document: a copy-on-write draft, compared once with what it came from."""
+"""Changes to a JSON document: a copy-on-write draft, and the difference to the original."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from webhook.objects import path as pointer
-from webhook.objects.path import ABSENT, Assembled, Path
+from webhook.objects.path import ABSENT, Path, display, read, token
 
 Operation = dict[str, Any]
 Container = dict[str, Any] | list[Any]
 
 
 class PatchError(TypeError):
-    """A write met a value of the wrong type: `path` is the place, `wanted` what it had to be."""
+    """A write found a value of the wrong type at `path`. `wanted` is the expected type."""
 
     def __init__(self, path: Path, wanted: str, found: Any) -> None:
-        super().__init__(f"{pointer.display(path)} is not {wanted} but {_kind(found)}")
+        super().__init__(f"{display(path)} is not {wanted} but {_kind(found)}")
         self.path = path
         self.wanted = wanted
 
 
-def listed(path: Path, value: Any) -> tuple[Path, Any] | None:
-    """A list's place and the item as the document writes it; None where it has no such place."""
-    if path and path[0].__class__ is Assembled:
-        places = path[0].places
-        if not places.holds(path[1:]):
-            return None
-        return places.real(path[1:]), places.item(path[1:], value)
-    return path, value
-
-
 class Draft:
-    """A document under change; the original and every value handed in stay untouched.
+    """A document under change. The original and every value passed in stay unchanged.
 
-    Only containers between the root and a change are copied, each once. `changed` tells whether
-    a write put in something new (always true after `own`, whose use cannot be seen). `version`
-    counts the writes. What `keeps` says no to is not written, and `refused` tells that so it was.
+    Only containers between the root and a change are copied, each once. `changed` is whether a
+    write added something new (always true after `own`, whose use cannot be seen). `version`
+    counts the writes. If `keeps` returns False, nothing is written, and `refused` is set.
     """
 
     __slots__ = (
         "_lent",
         "_owned",
-        "_places",
+        "_paths",
         "changed",
         "document",
         "keeps",
@@ -58,25 +47,25 @@ class Draft:
         self.document = document
         self.changed = False
         self.version = 0
-        # Ids are unique only among the living, so owned containers are kept even when cut off.
+        # Ids are unique only among existing objects, so owned containers are kept after removal.
         self._owned: dict[int, Container] = {}
-        # Where owned containers are, until one moves; who borrowed one may move it unseen.
-        self._places: dict[Path, Container] = {}
+        # Owned containers by path, until one moves. A caller of `own` can move one unnoticed.
+        self._paths: dict[Path, Container] = {}
         self._lent = False
 
     def own(self, path: Path) -> Container:
-        """The writable container at `path`; missing maps are made, also in place of null.
+        """Return the writable container at `path`. Missing maps are created, null is replaced.
 
         Raises PatchError when a step meets another type or an index that does not exist.
         """
         container = self._own(path, dict)
         self.version += 1
         self.changed = self._lent = True
-        self._places.clear()
+        self._paths.clear()
         return container
 
     def set(self, path: Path, value: Any) -> None:
-        """Put `value` at `path`, making missing maps; a list index must exist.
+        """Set `value` at `path`. Missing maps are created; a list index must exist.
 
         Raises PatchError when a step meets a wrong type.
         """
@@ -84,17 +73,13 @@ class Draft:
         if not path:
             self.changed = self.changed or not same(self.document, value)
             self.document = value
-            self._places.clear()
-            return
-        if path[0].__class__ is Assembled:
-            for place, held in path[0].places.writes(path[1:], value):
-                self.set(place, held)
+            self._paths.clear()
             return
         if self.keeps is not None and not self.keeps(path, value):
             self.refused = True
             return
         around, step = path[:-1], path[-1]
-        parent: Any = self._places.get(around)
+        parent: Any = self._paths.get(around)
         if parent is None:
             parent = self._own(around, dict)
         if type(parent) is dict and type(step) is str:
@@ -103,19 +88,15 @@ class Draft:
             present = _child(parent, path)
         parent[step] = value
         if type(present) is dict or type(present) is list:
-            self._places.clear()
+            self._paths.clear()
         if not self.changed:
             self.changed = not same(present, value)
 
     def insert(self, list_path: Path, index: int, value: Any) -> None:
-        """Insert `value` before `index` (at most the length) of a list, making a missing list.
+        """Insert `value` before `index` (at most the length) of a list. A missing list is created.
 
         Raises PatchError when there is something else than a list, or no such index.
         """
-        found = listed(list_path, value)
-        if found is None:
-            return
-        list_path, value = found
         if self.keeps is not None and not self.keeps((*list_path, 0), value):
             self.refused = True
             return
@@ -127,14 +108,10 @@ class Draft:
         items.insert(index, value)
         self.version += 1
         self.changed = True
-        self._places.clear()
+        self._paths.clear()
 
     def append(self, list_path: Path, value: Any) -> None:
-        """Put `value` at the end of a list, making a missing list; raises PatchError as insert."""
-        found = listed(list_path, value)
-        if found is None:
-            return
-        list_path, value = found
+        """Append `value` to a list. A missing list is created. Raises PatchError like insert."""
         if self.keeps is not None and not self.keeps((*list_path, 0), value):
             self.refused = True
             return
@@ -146,20 +123,20 @@ class Draft:
         self.changed = True
 
     def remove(self, path: Path) -> None:
-        """Take away the key or list item at `path`; what is absent already is no error."""
+        """Remove the key or list item at `path`. An absent one is no error."""
         if not path:
             raise PatchError(path, "a member of something", self.document)
-        if pointer.read(self.document, path) is ABSENT:
+        if read(self.document, path) is ABSENT:
             return
         parent: Any = self._own(path[:-1], dict)
         del parent[path[-1]]
         self.version += 1
         self.changed = True
-        self._places.clear()
+        self._paths.clear()
 
     def _own(self, path: Path, make: type[Container]) -> Container:
-        """As `own`, the last container being made by `make` when it is missing."""
-        container = self._places.get(path)
+        """Like `own`, but a missing last container is created by `make`."""
+        container = self._paths.get(path)
         if container is not None:
             return container
         if path:
@@ -167,16 +144,16 @@ class Draft:
             present = _child(parent, path)
             container = self._owned.get(id(present))
             if container is None:
-                container = parent[path[-1]] = self._copied(present, path, make)
+                container = parent[path[-1]] = self._copy(present, path, make)
         else:
             container = self._owned.get(id(self.document))
             if container is None:
-                container = self.document = self._copied(self.document, path, make)
+                container = self.document = self._copy(self.document, path, make)
         if not self._lent:
-            self._places[path] = container
+            self._paths[path] = container
         return container
 
-    def _copied(self, node: Any, path: Path, make: type[Container]) -> Container:
+    def _copy(self, node: Any, path: Path, make: type[Container]) -> Container:
         kind = type(node)
         copied: Container
         if kind is dict or kind is list:
@@ -191,7 +168,7 @@ class Draft:
 
 
 def same(old: Any, new: Any) -> bool:
-    """Equality of JSON values, in which 1, 1.0 and true are three different values."""
+    """Whether two JSON values are equal. 1, 1.0 and true are three different values."""
     if old is new:
         return True
     kind = type(old)
@@ -207,10 +184,10 @@ def same(old: Any, new: Any) -> bool:
 
 
 def diff(old: Any, new: Any) -> list[Operation]:
-    """RFC 6902 operations (add, remove, replace) that lead from `old` to `new`, in this order.
+    """Return the RFC 6902 operations (add, remove, replace) from `old` to `new`, in order.
 
-    Identical parts cost nothing, so `new` should share with `old` what did not change. Values in
-    operations are copies: later writes to `new` do not reach them.
+    Shared containers are not compared, so `new` should share unchanged containers with `old`. Values
+    in operations are copies: later writes to `new` do not change them.
     """
     operations: list[Operation] = []
     if old is not new:
@@ -242,15 +219,15 @@ def _compare_maps(
             continue
         if other is ABSENT:
             kept -= 1
-            operations.append({"op": "remove", "path": place + pointer.token(key)})
+            operations.append({"op": "remove", "path": place + token(key)})
         elif type(value) is dict and type(other) is dict:
-            _compare_maps(value, other, place + pointer.token(key), operations)
+            _compare_maps(value, other, place + token(key), operations)
         else:
-            _compare(value, other, place + pointer.token(key), operations)
+            _compare(value, other, place + token(key), operations)
     if kept < len(new):
         for key, value in new.items():
             if key not in old:
-                operations.append(_addition(place + pointer.token(key), value))
+                operations.append(_addition(place + token(key), value))
 
 
 def _compare_lists(old: list[Any], new: list[Any], place: str, operations: list[Operation]) -> None:
@@ -266,7 +243,7 @@ def _compare_lists(old: list[Any], new: list[Any], place: str, operations: list[
     for index in range(start, paired):
         if old[index] is not new[index]:
             _compare(old[index], new[index], f"{place}/{index}", operations)
-    # From the end, so that what is removed does not move what is still to be removed.
+    # From the end, so that a removal does not move items that are removed later.
     operations.extend(
         {"op": "remove", "path": f"{place}/{index}"}
         for index in reversed(range(paired, len(old) - end))
@@ -291,7 +268,7 @@ def _snapshot(value: Any) -> Any:
 
 
 def _child(container: Container, path: Path) -> Any:
-    """What stands in `container` at the last step of `path`, ABSENT for a key not there."""
+    """Return the value in `container` at the last step of `path`, ABSENT for a missing key."""
     step = path[-1]
     if type(container) is dict and type(step) is str:
         return container.get(step, ABSENT)

@@ -1,4 +1,4 @@
-"""The field sets of managedFields: which places of an object managers have applied."""
+"""The field sets of managedFields: the paths of an object that managers have applied."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from webhook.objects.lookup import frozen
 from webhook.objects.path import Path
 
 MOST_KEY_SETS: Final = 16
-"""The items of a list are told by one set of keys; more than so many in one node prove nothing."""
+"""Items of a list have one set of keys. If a node has more sets than this, none is used."""
 
 Node = dict[str, Any]
 
 
 class FieldSets:
-    """The field sets of several managers, asked together.
+    """The field sets of several managers together.
 
     Users write them, with as many entries and items as they like: sets are merged into one, and
     what it says of a list is indexed when an item of that list is first asked about.
@@ -35,11 +35,11 @@ class FieldSets:
                 merge(self.root, each)
 
     def own(self, document: Any, path: Path) -> bool:
-        """Whether some set names the place `path` of `document` itself."""
+        """Whether a set has the path `path` of `document` itself."""
         return own_below(self, self.root, document, path)
 
     def of_item(self, node: Node, item: Any, position: int) -> list[Any]:
-        """The nodes that mean one list element."""
+        """Return the nodes for one list element."""
         index = self.indexes.get(id(node))
         if index is None:
             index = self.indexes[id(node)] = ItemIndex(node)
@@ -47,7 +47,7 @@ class FieldSets:
 
 
 def own_below(sets: FieldSets, node: Any, document: Any, path: Path) -> bool:
-    """Whether `node`, which is about `document`, or a node below it names the place `path`."""
+    """Whether `node`, which is for `document`, or a node below it has the path `path`."""
     for at, step in enumerate(path):
         if not isinstance(node, dict):
             return False
@@ -63,7 +63,7 @@ def own_below(sets: FieldSets, node: Any, document: Any, path: Path) -> bool:
 
 
 class ItemIndex:
-    """What one node says of the items of a list: by `k:` keys, by `v:` value, by `i:` position."""
+    """The items of a list in one node: by `k:` keys, by `v:` value, by `i:` position."""
 
     __slots__ = ("by_keys", "by_position", "by_value", "node")
 
@@ -80,21 +80,21 @@ class ItemIndex:
                 self.add(sort, text, child)
 
     def add(self, sort: str, text: str, child: Any) -> None:
-        """Note one node by its key or value; text that is no JSON means no item."""
+        """Add one node by its key or value. Text that is not JSON matches no item."""
         try:
-            stated = json.loads(text)
+            decoded = json.loads(text)
         except (ValueError, RecursionError):
             return
         if sort == "v":
-            self.by_value.setdefault(frozen(stated), child)
-        elif isinstance(stated, dict):
-            keys = tuple(sorted(stated))
+            self.by_value.setdefault(frozen(decoded), child)
+        elif isinstance(decoded, dict):
+            keys = tuple(sorted(decoded))
             if keys in self.by_keys or len(self.by_keys) < MOST_KEY_SETS:
                 held = self.by_keys.setdefault(keys, {})
-                held.setdefault(tuple(frozen(stated[key]) for key in keys), child)
+                held.setdefault(tuple(frozen(decoded[key]) for key in keys), child)
 
     def find(self, item: Any, position: int) -> list[Any]:
-        """The nodes that mean an item."""
+        """Return the nodes for an item."""
         found = [self.by_position.get(str(position))]
         if self.by_value:
             found.append(self.by_value.get(frozen(item)))
@@ -107,7 +107,7 @@ class ItemIndex:
 
 
 def merge(into: Node, other: Node) -> None:
-    """Add a field set to another one; nodes of neither are changed below those made here."""
+    """Merge two field sets. The original nodes are not changed."""
     stack = [(into, other)]
     while stack:
         target, source = stack.pop()

@@ -1,4 +1,4 @@
-"""Finds equals in long lists by their content: users decide how long lists are.
+"""Finds equal elements in long lists by content: users decide how long lists are.
 
 A scan of a list for every element of another takes the product of their lengths. What is looked up
 more than once is looked up here instead.
@@ -14,11 +14,11 @@ from webhook.objects.path import ABSENT
 T = TypeVar("T")
 
 FEW: Final = 8
-"""So many elements are compared one by one, which is quicker than any lookup."""
+"""Up to this many elements are compared one by one, which is faster than a lookup."""
 
 
 def frozen(value: Any) -> Hashable:
-    """A JSON value that can be looked up: two are equal exactly when the values are."""
+    """A hashable JSON value. Two are equal only if the values are equal."""
     if value.__class__ is dict:
         return frozenset((key, frozen(member)) for key, member in value.items())
     if value.__class__ is list:
@@ -27,7 +27,7 @@ def frozen(value: Any) -> Hashable:
 
 
 class Lookup(Generic[T]):
-    """Elements by key; of several with one key, by content.
+    """Elements by key, and by content if several have the same key.
 
     `alike` compares two elements of one key, `content` gives what is hashed where there are many.
     """
@@ -49,7 +49,7 @@ class Lookup(Generic[T]):
             self.by_key.setdefault(key(each), []).append(each)
 
     def has(self, key: Hashable, element: T) -> bool:
-        """Whether an element of that key is like this one."""
+        """Whether an element with that key equals this one."""
         known = self.by_key.get(key)
         if known is None:
             return False
@@ -62,7 +62,7 @@ class Lookup(Generic[T]):
 
 
 class Growing:
-    """Where entries of a list stand by a key of theirs, while others append to the list."""
+    """Positions of a list's entries by one of their keys. The list can grow."""
 
     __slots__ = ("count", "found", "held", "key")
 
@@ -84,16 +84,16 @@ class Growing:
 
 
 class ListKeys:
-    """Finds maps in lists by one of their members; each list is read through once for each member."""
+    """Finds maps in lists by one of their members. Each list is read once for each member."""
 
     __slots__ = ("known",)
 
     def __init__(self) -> None:
-        # The list itself is kept, so that its id stays its own.
+        # A reference to the list is kept, so that its id stays unique.
         self.known: dict[tuple[int, str], tuple[list[Any], dict[Hashable, Any]]] = {}
 
     def find(self, held: list[Any], key: str, wanted: Any) -> Any:
-        """The first map in a list whose member `key` is `wanted`, else ABSENT."""
+        """Return the first map in a list whose member `key` is `wanted`, else ABSENT."""
         if len(held) <= FEW:
             for each in held:
                 if isinstance(each, dict) and each.get(key) == wanted:

@@ -12,11 +12,11 @@ NANO = 10**9
 """Nano units in one unit."""
 
 LONGEST_TEXT = 256
-"""Of decimals and of amounts in policies. Amounts in objects may be of any length."""
+"""For decimals and for amounts in policies. Amounts in objects can have any length."""
 
 LARGEST_EXPONENT = 400
 LARGEST: int = 10**LARGEST_EXPONENT * NANO
-"""Every amount beyond it is read as this much, so that nobody makes us compute 1e2147483647."""
+"""Larger amounts are read as this one, so that podgate never has to compute 1e2147483647."""
 
 LARGEST_BINARY = (2**63 - 1) * NANO
 DECIMALS_KEPT = 80
@@ -53,7 +53,7 @@ FAMILIES = (("E", "P", "T", "G", "M", "k", *SMALL), ("Ei", "Pi", "Ti", "Gi", "Mi
 LOOSE = re.compile(r"\s*+([+-]?[0-9_]*+[.,]?[0-9_]*+)\s*+([A-Za-z]*+)\s*+")
 CORES = re.compile(r" ?(?:v?cpu|core)s?\Z", re.IGNORECASE)
 THOUSANDS = re.compile(r",[0-9]{3}(?![0-9])")
-"""1,000 may mean one or a thousand, so nothing is suggested."""
+"""1,000 can mean one or a thousand, so there is no suggestion."""
 LOOSE_SUFFIXES = {
     "kib": "Ki", "mib": "Mi", "gib": "Gi", "tib": "Ti", "pib": "Pi", "eib": "Ei",
     "ki": "Ki", "mi": "Mi", "gi": "Gi", "ti": "Ti", "pi": "Pi", "ei": "Ei",
@@ -63,7 +63,7 @@ LOOSE_SUFFIXES = {
 
 
 class QuantityError(ValueError):
-    """Text that is no quantity: `found` is what stood there, `suggestion` what to write or ""."""
+    """Text that is not a quantity: `found` is the text, `suggestion` what to write, or ""."""
 
     def __init__(self, found: str, wanted: str, suggestion: str = "") -> None:
         hint = f"; write {suggestion}" if suggestion else ""
@@ -74,7 +74,7 @@ class QuantityError(ValueError):
 
 
 def parse(value: str | float) -> int:
-    """The nano units that Kubernetes reads from an amount of an object; plain numbers are units.
+    """Return the nano units of an amount in an object, like Kubernetes. Plain numbers are units.
 
     Accepts what apimachinery's Quantity.UnmarshalJSON accepts, with the same value: finer values
     are rounded away from zero, binary ones end at 2^63-1 units, exponents wrap at 32 bit. No value
@@ -87,48 +87,48 @@ def parse(value: str | float) -> int:
         return max(-LARGEST, min(value * NANO, LARGEST))
     if isinstance(value, float):
         return parse_text(repr(value))
-    raise QuantityError(_shown(value), WANTED)
+    raise QuantityError(_show(value), WANTED)
 
 
 def parse_written(value: str | float) -> int:
-    """As `parse`, for an amount in a policy, where spellings that nobody means are refused.
+    """Like `parse`, for an amount in a policy. Spellings that are probably mistakes are rejected.
 
     Raises QuantityError for blanks, numbers without digits, and exponents beyond 400, too.
     """
-    if isinstance(value, str) and _matched(QUANTITY, value) is None:
-        raise QuantityError(_shown(value), WANTED, suggest(value))
+    if isinstance(value, str) and _match(QUANTITY, value) is None:
+        raise QuantityError(_show(value), WANTED, suggest(value))
     return parse(value)
 
 
 def parse_text(text: str) -> int:
-    """As `parse`, for text."""
+    """Like `parse`, for text."""
     match = NATIVE.fullmatch(text.strip(BLANKS)) if text else None
     nano = _size(match) if match and match[0] else None
     if match is None or nano is None:
-        raise QuantityError(_shown(text), WANTED, suggest(text))
+        raise QuantityError(_show(text), WANTED, suggest(text))
     return -nano if match["sign"] == "-" else nano
 
 
-# Long texts stay out of it: users choose them, and there may be thousands.
+# Long texts are not cached: users choose them, and there can be thousands.
 parse_short = lru_cache(maxsize=8192)(parse_text)
 
 
 def parse_decimal(value: str | float | Decimal) -> int | Fraction:
-    """A plain decimal number in nano units, exact: a Fraction only when finer than 1 nano.
+    """Return a plain decimal number in nano units, exactly: a Fraction only if finer than 1 nano.
 
-    A float stands for its shortest decimal text. Raises QuantityError for suffixes, underscores,
+    A float is read as its shortest decimal text. Raises QuantityError for suffixes, underscores,
     nan, infinity and booleans.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value * NANO
     if isinstance(value, bool) or not isinstance(value, str | float | Decimal):
-        raise QuantityError(_shown(value), "a decimal number such as 0.5")
+        raise QuantityError(_show(value), "a decimal number such as 0.5")
     text = (
         value if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)
     )
-    match = _matched(DECIMAL, text)
+    match = _match(DECIMAL, text)
     if match is None:
-        raise QuantityError(_shown(text), "a decimal number such as 0.5", _plain(text))
+        raise QuantityError(_show(text), "a decimal number such as 0.5", _plain(text))
     numerator, denominator = _ratio(match)
     if match["sign"] == "-":
         numerator = -numerator
@@ -136,9 +136,9 @@ def parse_decimal(value: str | float | Decimal) -> int | Fraction:
 
 
 def render(nano: int, like: str = "") -> str:
-    """Nano units as an exact quantity, in the suffix of `like` when at most 3 decimals say it.
+    """Return nano units as an exact quantity, with the suffix of `like` if 3 decimals are enough.
 
-    When they do not, whole units stand without suffix. Without `like` the shortest text is taken
+    If they are not, whole units have no suffix. Without `like` the shortest text is used
     that has no point: 4Gi, 1500M, 500m.
     """
     match = QUANTITY.fullmatch(like)
@@ -147,16 +147,16 @@ def render(nano: int, like: str = "") -> str:
         return _decimal(nano, UNITS[suffix]) + suffix
     if like and nano % NANO == 0:
         return str(nano // NANO)
-    return min((_grouped(nano, family) for family in FAMILIES), key=len)
+    return min((_format_nano(nano, family) for family in FAMILIES), key=len)
 
 
 def render_cores(nano: int) -> str:
-    """CPU cores as Kubernetes writes them: whole cores, else millicores (or finer)."""
-    return _grouped(nano, SMALL)
+    """Return CPU cores as Kubernetes writes them: whole cores, else millicores (or finer)."""
+    return _format_nano(nano, SMALL)
 
 
 def suggest(text: str) -> str:
-    """What to write instead of a text that is no quantity, such as "64k or 64Ki", or ""."""
+    """Return what to write instead of a text that is not a quantity, such as "64k or 64Ki", or ""."""
     match = LOOSE.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match is None or THOUSANDS.search(text):
         return ""
@@ -170,7 +170,7 @@ def suggest(text: str) -> str:
     return " or ".join(number + unit for unit in known if QUANTITY.fullmatch(number + unit))
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     match = pattern.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match and match["exponent"] and abs(int(match["exponent"])) > LARGEST_EXPONENT:
         return None
@@ -178,7 +178,7 @@ def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def _size(match: re.Match[str]) -> int | None:
-    """The nano units of an amount without its sign, rounded up; None where Kubernetes errs."""
+    """Return the nano units of an amount without sign, rounded up. None if Kubernetes rejects it."""
     whole, decimals, suffix = match["whole"], match["decimals"] or "", match["suffix"] or ""
     exponent = _exponent(match["exponent"] or "0")
     if exponent is None:
@@ -186,8 +186,8 @@ def _size(match: re.Match[str]) -> int | None:
     exponent += DECIMAL_SUFFIXES.get(suffix, 0)
     if not whole and not decimals:
         return 0 if exponent >= -9 and suffix not in ("Pi", "Ei") else None
-    # Kubernetes keeps the number of decimals less the exponent in an int32.
-    power = -_wrapped(len(decimals) - exponent)
+    # Kubernetes keeps the number of decimals minus the exponent in an int32.
+    power = -_wrap(len(decimals) - exponent)
     digits = (whole + decimals).lstrip("0")
     power += len(digits)
     digits = digits.rstrip("0")
@@ -205,20 +205,20 @@ def _size(match: re.Match[str]) -> int | None:
 
 
 def _exponent(text: str) -> int | None:
-    """An exponent as Kubernetes reads it: 64 bit, of which the lower half counts."""
+    """Return an exponent as Kubernetes reads it: 64 bit, cut to the lower 32."""
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > 19:
         return None
     number = -int(digits or "0") if text[0] == "-" else int(digits or "0")
-    return _wrapped(number) if -(2**63) <= number < 2**63 else None
+    return _wrap(number) if -(2**63) <= number < 2**63 else None
 
 
-def _wrapped(number: int) -> int:
+def _wrap(number: int) -> int:
     return (number + 2**31) % 2**32 - 2**31
 
 
 def _ratio(match: re.Match[str]) -> tuple[int, int]:
-    """The size of a decimal number without sign, as nano units over a power of ten."""
+    """Return a decimal number without sign, as nano units over a power of ten."""
     decimals = match["decimals"] or match["point"] or ""
     digits = int((match["whole"] or "") + decimals)
     power = 9 - len(decimals) + int(match["exponent"] or 0)
@@ -229,8 +229,8 @@ def _fits(nano: int, suffix: str) -> bool:
     return suffix not in BINARY_SUFFIXES or abs(nano) <= LARGEST_BINARY
 
 
-def _grouped(nano: int, family: tuple[str, ...]) -> str:
-    """Nano units as a whole number of the largest suffix of `family` that divides them."""
+def _format_nano(nano: int, family: tuple[str, ...]) -> str:
+    """Return nano units as a whole number of the largest suffix of `family` that divides them."""
     for suffix in family:
         count, rest = divmod(nano, UNITS[suffix])
         if rest == 0 and (count or not suffix) and _fits(nano, suffix):
@@ -245,7 +245,7 @@ def _decimal(numerator: int, denominator: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """The decimal number that text with a suffix, a comma or underscores stands for, or ""."""
+    """Return the decimal number of a text with a suffix, a comma or underscores, or ""."""
     try:
         nano = abs(parse_text(suggest(CORES.sub("", text[:LONGEST_CACHED]))))
     except QuantityError:
@@ -254,7 +254,7 @@ def _plain(text: str) -> str:
     return f"-{number}" if text.startswith("-") else number
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     try:
         text = json.dumps(value)
     except (TypeError, ValueError):

@@ -1,42 +1,38 @@
-"""Pods that a kind states piece by piece: assembled into one, with the place of every piece.
+"""Assembles pods that a kind has in fragments, with the path of each fragment in the object.
 
-The forms of pieces are listed in webhook/interface/fragment.py. Where several places are of one
-value, the last that is set counts; a default goes to the last.
+The forms of fragments are listed in webhook/interface/fragment.py, those of one project in its
+assembler (webhook/pods/assemblers). If several paths contain one value, the last one that is set
+counts. A default is written to the last path.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.interface.fragment import Part
+from webhook.interface.fragment import FragmentSpec
 from webhook.jq.pair import matches_within
 from webhook.jq.path import Match
 from webhook.objects.draft import Draft
-from webhook.objects.path import ABSENT, Assembled, Path, read
+from webhook.objects.path import ABSENT, Path, read
 from webhook.pods.fragment_forms import FORMS
-from webhook.pods.fragments import CONTAINER, Piece, joined_image, named, put, split_image
-
-__all__ = ["PodParts", "joined_image", "parts_of", "split_image", "step_of"]
-
-BEHIND: Final = frozenset(
-    {
-        *("containers", "also", "items", "more", "variables", "text", "devices", "amount", "name"),
-        *("steps", "base", "over", "amounts", "shared", "workspaces"),
-    }
+from webhook.pods.fragments import (
+    CONTAINER,
+    Fragment,
+    FragmentForm,
+    names_of,
+    put,
+    split_image,
 )
-"""Forms that are put behind what other pieces have put there."""
+
 AS_THEY_ARE: Final = frozenset({"same", "readOnly"})
-"""Forms whose inner places are those of a pod."""
+"""Forms whose inner paths are those of a pod."""
 READ_ONLY: Final = frozenset({"told", "readOnly"})
-"""Forms of pieces that nothing is written to."""
+"""Forms of fragments that are never written to."""
 MARKED: Final[Mapping[str, Path]] = {"mark": ("",)}
-"""What shows that there is a pod states it, or stands around what does."""
-AROUND: Final = {"sparkDriver": "driver", "sparkExecutor": "executor"}
-"""Forms that look at values around, and which of these states the pod."""
-STAY_PUT: Final = frozenset({"same", "readOnly", "seen", "told"})
-"""Forms that set no other place than their own."""
+"""A fragment that proves that there is a pod contains it, or is beside the fragments that do."""
 NOTHING: Final = (ABSENT, None)
 UPSTREAM: Final[Mapping[str, Path]] = {
     "schedulerNamePath": ("spec", "schedulerName"),
@@ -51,236 +47,251 @@ UPSTREAM: Final[Mapping[str, Path]] = {
     "containersPath": ("spec", "containers"),
     "containerPath": CONTAINER,
 }
-"""The fragments of a resource interface as places of a pod."""
+"""The fragments of a resource interface as paths of a pod."""
 
 
-Found = tuple[Part, Match]
+Found = tuple[FragmentSpec, Match]
+
+
+class Assembler(ABC):
+    """The forms of fragments that the kinds of one project use. A profile names its assembler.
+
+    It is called whenever a pod is assembled. A form changes only the pod that is being assembled,
+    and raises nothing. It reports unreadable values to `PodBuilder.refuse`.
+    """
+
+    def __init__(self) -> None:
+        self.forms: Mapping[str, FragmentForm] = {**FORMS, **self.own_forms()}
+
+    @abstractmethod
+    def own_forms(self) -> Mapping[str, FragmentForm]:
+        """Return the project's own forms, by the names that its profiles use."""
 
 
 @dataclass(slots=True)
-class PodParts:
-    """The places of one assembled pod; `refused` are places of the object that cannot be read.
+class FragmentPod:
+    """The paths of one assembled pod.
 
-    `overridden` are values of pod fields that a later piece replaces, with their places of the pod
-    and of the object; `latest` is where the last value of a place of the pod is in the object.
+    `refused` are paths of the object that cannot be read. `overridden` are values of pod fields
+    that a later fragment replaces, with their paths in the pod and in the object. `latest` maps a
+    path of the pod to the path of its last value in the object.
     """
 
-    parts: Sequence[Part]
+    specs: Sequence[FragmentSpec]
+    assembler: Assembler
     bindings: tuple[Path, ...]
     root: Path
-    pieces: list[Piece] = field(default_factory=list)
+    fragments: list[Fragment] = field(default_factory=list)
     refused: list[tuple[Path, str, Any]] = field(default_factory=list)
     overridden: list[tuple[Path, Path, Any]] = field(default_factory=list)
     latest: dict[Path, Path] = field(default_factory=dict)
 
-    def known(self) -> dict[Path, frozenset[str | int]]:
-        """The places that hold pieces, with the keys of these."""
+    def known_paths(self) -> dict[Path, frozenset[str | int]]:
+        """Return the paths of the object that contain fragments, with the keys of these."""
         depth = len(self.root)
         found: dict[Path, set[str | int]] = {self.root: set()}
-        for real in (each.real for each in self.pieces if each.real):
-            if len(real) > depth and real[:depth] == self.root:
-                found[self.root].add(real[depth])
-            found.setdefault(real[:-1], set()).add(real[-1])
+        for path in (each.path for each in self.fragments if each.path):
+            if len(path) > depth and path[:depth] == self.root:
+                found[self.root].add(path[depth])
+            found.setdefault(path[:-1], set()).add(path[-1])
         return {path: frozenset(keys) for path, keys in found.items()}
 
     def assemble(self, document: Any, path: Path) -> dict[str, Any]:
-        """The pod of any copy of the document, so far as needed to read one place of it.
+        """Assemble the pod of any copy of the document, as far as needed to read `path`.
 
-        Paths go on meaning what they meant.
+        This object's own paths do not change.
         """
-        found = found_in(parts_on(path, self.parts), document, self.bindings)
-        return PodParts(self.parts, self.bindings, self.root).settle(found)
+        found = found_in(self.specs_on(path), document, self.bindings)
+        return FragmentPod(self.specs, self.assembler, self.bindings, self.root).settle(found)
+
+    def specs_on(self, path: Path) -> list[FragmentSpec]:
+        """Return the specs whose fragments may be on a path of the pod, or change the indices in it."""
+        depth = next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))
+        forms = self.assembler.forms
+        return [
+            spec
+            for spec in self.specs
+            if not forms[spec.form].own_path
+            or spec.each is not None
+            or spec.pod[:depth] == path[: min(depth, len(spec.pod))]
+        ]
 
     def settle(self, found: Iterable[Found]) -> dict[str, Any]:
-        """The pod of what the parts find in a document, whose places paths mean from now on."""
+        """Assemble the pod from what the specs find in a document, and set the paths of this object."""
         pod: dict[str, Any] = {"metadata": {}, "spec": {"containers": [{}]}}
-        self.pieces, self.refused, self.overridden, self.latest = [], [], [], {}
+        self.fragments, self.refused, self.overridden, self.latest = [], [], [], {}
         items: dict[tuple[Path, tuple[Path, ...]], int] = {}
-        for part, match in found:
-            at = part.pod if part.each is None else self.item_at(pod, items, part, match)
+        forms = self.assembler.forms
+        for spec, match in found:
+            at = spec.pod if spec.each is None else self.item_at(pod, items, spec, match)
             if at is None:
                 continue
             if match.path is not None:
-                if part.form == "same" and match.value is not None and len(at) > 1:
+                if spec.form == "same" and match.value is not None and len(at) > 1:
                     self.note_overridden(pod, at)
-                FORMS[part.form](self, pod, at, match.path, match.value)
+                forms[spec.form].put(self, pod, at, match.path, match.value)
             elif match.value is not None:
                 put(pod, at, match.value)  # computed: it can be read only
-        # A path is looked up by the first: the longest place, of several what counts, the last.
-        self.pieces.reverse()
-        self.pieces.sort(key=lambda piece: (-len(piece.pod), not piece.given))
+        # A lookup takes the first match, so the longest path comes first, and the last value.
+        self.fragments.reverse()
+        self.fragments.sort(key=lambda fragment: (-len(fragment.pod), not fragment.given))
         return pod
 
     def note_overridden(self, pod: dict[str, Any], at: Path) -> None:
-        """Remember the value that a piece is about to replace, where another piece stated it."""
-        held = read(pod, at)
-        if held in NOTHING or isinstance(held, list):
+        """Note the value of another fragment that a fragment is about to replace."""
+        value = read(pod, at)
+        if value in NOTHING or isinstance(value, list):
             return
-        piece = next(
-            (each for each in reversed(self.pieces) if each.pod == at and each.given), None
+        fragment = next(
+            (each for each in reversed(self.fragments) if each.pod == at and each.given), None
         )
-        if piece is not None and piece.form in AS_THEY_ARE:
-            self.overridden.append((at, piece.real, held))
+        if fragment is not None and fragment.form in AS_THEY_ARE:
+            self.overridden.append((at, fragment.path, value))
 
     def item_at(
         self,
         pod: dict[str, Any],
         items: dict[tuple[Path, tuple[Path, ...]], int],
-        part: Part,
+        spec: FragmentSpec,
         match: Match,
     ) -> Path | None:
-        """The part's place in the item that the match belongs to; None where there is no item."""
-        assert part.each is not None
-        listed = part.pod[: part.each]
+        """Return the path of the spec in the item that the match belongs to, None without an item."""
+        assert spec.each is not None
+        listed = spec.pod[: spec.each]
         key = (listed, match.bindings[len(self.bindings) :])
-        if part.form == "item" and match.value is None:
+        if spec.form == "item" and match.value is None:
             return None
         if key not in items:
-            if part.form != "item":
+            if spec.form != "item":
                 return None
             first = all(known != listed for known, _ in items)
             items[key] = self.open_item(pod, listed, first=first)
-        return (*listed, items[key], *part.pod[part.each + 1 :])
+        return (*listed, items[key], *spec.pod[spec.each + 1 :])
 
     def open_item(self, pod: dict[str, Any], listed: Path, *, first: bool) -> int:
-        """The index of a new item; the first container takes the place that nobody else fills."""
+        """Return the index of a new item. The first container may take the index that no spec fills."""
         found = read(pod, listed)
-        held = found if isinstance(found, list) else []
-        stated = any(part.each is None and part.pod[:3] == CONTAINER for part in self.parts)
+        value = found if isinstance(found, list) else []
+        stated = any(spec.each is None and spec.pod[:3] == CONTAINER for spec in self.specs)
         if listed == CONTAINER[:2] and first and not stated:
             return 0
-        put(pod, listed, [*held, {}])
-        return len(held)
+        put(pod, listed, [*value, {}])
+        return len(value)
 
     def effective(self, pod: dict[str, Any]) -> dict[str, Any]:
-        """A pod with what the operator uses for values that are absent."""
-        for part in self.parts:
-            if part.each is None and part.absent is not None and read(pod, part.pod) in NOTHING:
+        """Return a pod with the operator's values for absent ones."""
+        for spec in self.specs:
+            if spec.each is None and spec.absent is not None and read(pod, spec.pod) in NOTHING:
                 draft = Draft(pod)
-                draft.set(part.pod, part.absent)
+                draft.set(spec.pod, spec.absent)
                 pod = draft.document
         return pod
 
-    def add(self, pod: Path, place: Path, form: str = "same", *, given: bool = False) -> None:
-        """Remember where a piece is."""
-        self.pieces.append(Piece(pod, place, form, given))
+    def add(self, pod: Path, path: Path, form: str = "same", *, given: bool = False) -> None:
+        """Add a fragment."""
+        self.fragments.append(Fragment(pod, path, form, given))
         if given:
-            self.latest[pod] = place
+            self.latest[pod] = path
 
     def states_main(self) -> bool:
-        """Return whether the kind states the fields of a main container, and never it as a whole."""
-        of_main = [each.pod for each in self.parts if each.pod[:3] == CONTAINER]
+        """Return whether the kind sets fields of a main container, and never the whole container."""
+        of_main = [each.pod for each in self.specs if each.pod[:3] == CONTAINER]
         return bool(of_main) and CONTAINER not in of_main
 
-    def refuse(self, place: Path, what: str, value: Any) -> None:
-        """Remember that a place holds something else than `what`: whoever locates pods tells it."""
-        self.refused.append((place, what, value))
+    def refuse(self, path: Path, what: str, value: Any) -> None:
+        """Note a value that is not `what`. The caller that locates pods reports it."""
+        self.refused.append((path, what, value))
 
-    def piece(self, path: Path) -> Piece | None:
-        """The piece that a path of the pod lies in."""
-        return next((each for each in self.pieces if path[: len(each.pod)] == each.pod), None)
+    def fragment_at(self, path: Path) -> Fragment | None:
+        """Return the fragment that contains a path of the pod."""
+        return next((each for each in self.fragments if path[: len(each.pod)] == each.pod), None)
 
-    def real(self, path: Path) -> Path:
-        """The place in the object; for what it cannot hold, where the object states the pod."""
-        piece = self.piece(path)
-        return self.root if piece is None else place_in(piece, path)
+    def report(self, path: Path) -> Path:
+        """Return the path in the object, or the root of the pod's fragments if there is none."""
+        fragment = self.fragment_at(path)
+        return self.root if fragment is None else object_path(fragment, path)
 
-    def writable(self, path: Path) -> Piece | None:
-        """Return the piece that a value is written to: `readOnly` leaves it to a "same" beside it."""
-        piece = self.piece(path)
-        if piece is None or piece.form not in READ_ONLY:
-            return piece
-        beside = (each for each in self.pieces if each.pod == piece.pod and each.form == "same")
-        return next(beside, None) if piece.form == "readOnly" else None
-
-    def holds(self, path: Path) -> bool:
-        """Whether the object has such a place."""
-        return self.writable(path) is not None
+    def writable(self, path: Path) -> Fragment | None:
+        """Return the fragment to write to: for `readOnly`, the "same" fragment beside it, if any."""
+        fragment = self.fragment_at(path)
+        if fragment is None or fragment.form not in READ_ONLY:
+            return fragment
+        beside = (
+            each for each in self.fragments if each.pod == fragment.pod and each.form == "same"
+        )
+        return next(beside, None) if fragment.form == "readOnly" else None
 
     def writes(self, path: Path, value: Any) -> list[tuple[Path, Any]]:
-        """What is set in the object for a value of the pod."""
-        piece = self.writable(path)
-        if piece is None:
+        """Return the paths and values to set in the object for a value of the pod."""
+        fragment = self.writable(path)
+        if fragment is None:
             return []
-        if piece.form == "image":
+        if fragment.form == "image":
             repository, tag = split_image(str(value))
-            tagged = [((*piece.real, "tag"), tag)] if tag else []
-            return [((*piece.real, "repository"), repository), *tagged]
-        if piece.form == "names" and path[-1] != "name":
-            return [(place_in(piece, path), named(value))]
-        return [(place_in(piece, path), value)]
+            tagged = [((*fragment.path, "tag"), tag)] if tag else []
+            return [((*fragment.path, "repository"), repository), *tagged]
+        if fragment.form == "names" and path[-1] != "name":
+            return [(object_path(fragment, path), names_of(value))]
+        return [(object_path(fragment, path), value)]
 
     def item(self, path: Path, value: Any) -> Any:
-        """An item of a list, as the object writes it."""
-        piece = self.piece(path)
-        return named(value) if piece is not None and piece.form == "names" else value
+        """Return an item of a list in the object's notation."""
+        fragment = self.fragment_at(path)
+        return names_of(value) if fragment is not None and fragment.form == "names" else value
 
 
-def place_in(piece: Piece, path: Path) -> Path:
-    """Return the place in the object that a path of the pod means in its piece."""
-    rest = path[len(piece.pod) :]
-    if piece.before and rest and isinstance(rest[0], int):
-        rest = (rest[0] - piece.before, *rest[1:])
-    if piece.form in AS_THEY_ARE:
-        return (*piece.real, *rest)
-    if piece.form == "names":
-        return (*piece.real, *rest[:1])
-    return (*piece.real, "repository") if piece.form == "image" else piece.real
+def object_path(fragment: Fragment, path: Path) -> Path:
+    """Return the path in the object for a path of the pod in a fragment."""
+    rest = path[len(fragment.pod) :]
+    if fragment.before and rest and isinstance(rest[0], int):
+        rest = (rest[0] - fragment.before, *rest[1:])
+    if fragment.form in AS_THEY_ARE:
+        return (*fragment.path, *rest)
+    if fragment.form == "names":
+        return (*fragment.path, *rest[:1])
+    return (*fragment.path, "repository") if fragment.form == "image" else fragment.path
 
 
-def step_of(name: str, parts: PodParts) -> Assembled:
-    """The first step of the paths of an assembled pod."""
-    step = Assembled(name)
-    step.places = parts
-    return step
-
-
-def found_in(parts: Iterable[Part], document: Any, bindings: tuple[Path, ...]) -> list[Found]:
-    """What each of the parts finds in one element."""
+def found_in(
+    specs: Iterable[FragmentSpec], document: Any, bindings: tuple[Path, ...]
+) -> list[Found]:
+    """Return what each spec finds in one element."""
     return [
-        (part, match) for part in parts for match in matches_within(part.place, document, bindings)
+        (spec, match) for spec in specs for match in matches_within(spec.place, document, bindings)
     ]
 
 
-def parts_on(path: Path, parts: Iterable[Part]) -> list[Part]:
-    """The parts whose findings may lie on a path of the pod, or decide on the numbers in it."""
-    depth = next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))
-    return [
-        part
-        for part in parts
-        if part.form not in STAY_PUT
-        or part.each is not None
-        or part.pod[:depth] == path[: min(depth, len(part.pod))]
-    ]
+def fragment_pod_at(
+    specs: Sequence[FragmentSpec],
+    assembler: Assembler,
+    bindings: tuple[Path, ...],
+    each_of: Sequence[Found],
+) -> FragmentPod | None:
+    """Return the pod in one element of the object, None if the object sets nothing of it.
 
-
-def parts_of(
-    parts: Sequence[Part], bindings: tuple[Path, ...], each_of: Sequence[Found]
-) -> PodParts | None:
-    """The places of a pod in one element of the object; None where it states nothing of one.
-
-    `each_of` is what the parts find there.
+    `each_of` is what the specs find there.
     """
     deciding = [each for each in each_of if each[0].makes_pod] or each_of
-    if not any(says_something(part, match.value) for part, match in deciding):
+    forms = assembler.forms
+    if not any(states_pod(forms[spec.form], match.value) for spec, match in deciding):
         return None
-    places = [
-        (*match.path, *MARKED.get(part.form, ()))
-        for part, match in deciding
-        if part.form not in AROUND and match.path is not None
+    paths = [
+        (*match.path, *MARKED.get(spec.form, ()))
+        for spec, match in deciding
+        if not forms[spec.form].around and match.path is not None
     ]
-    return PodParts(parts, bindings, root_of(places))
+    return FragmentPod(specs, assembler, bindings, root_of(paths))
 
 
-def says_something(part: Part, value: Any) -> bool:
-    """Whether what a part found says something of a pod."""
-    if part.form in AROUND:
-        return isinstance(value, dict) and value.get(AROUND[part.form]) is not None
+def states_pod(form: FragmentForm, value: Any) -> bool:
+    """Return whether a value of this form is a fragment of a pod."""
+    if form.around:
+        return isinstance(value, dict) and value.get(form.around) is not None
     return value is not None
 
 
 def root_of(paths: Sequence[Path]) -> Path:
-    """The innermost place that all pieces lie below."""
+    """Return the innermost path that contains all fragments."""
     common = 0
     while paths and all(len(path) > common + 1 for path in paths):
         if len({path[common] for path in paths}) > 1:

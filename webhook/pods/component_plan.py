@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from webhook.interface.fragment import Part
+from webhook.interface.fragment import FragmentSpec
 from webhook.interface.interface import Component
 from webhook.interface.profile import ComponentProfile, ExtraContainer, Profile
-from webhook.pods.assemble import BEHIND, UPSTREAM
+from webhook.pods.assemble import UPSTREAM, Assembler
+from webhook.pods.assemblers.registry import ASSEMBLERS
 
 
 class ComponentPlan:
@@ -13,14 +14,15 @@ class ComponentPlan:
 
     __slots__ = (
         "alone",
+        "assembler",
         "component",
         "extras",
         "ids",
         "metadata",
-        "parts",
         "places",
         "profile",
         "roles",
+        "specs",
         "template",
         "varies",
     )
@@ -30,9 +32,11 @@ class ComponentPlan:
         component: Component,
         profile: ComponentProfile,
         extras: tuple[ExtraContainer, ...],
-        parts: tuple[Part, ...] = (),
+        specs: tuple[FragmentSpec, ...] = (),
+        assembler: Assembler = ASSEMBLERS[""],
     ) -> None:
-        self.parts = parts
+        self.specs = specs
+        self.assembler = assembler
         self.component = component.name
         self.places = component.places
         self.template = component.template is not None
@@ -40,11 +44,11 @@ class ComponentPlan:
         self.ids = component.ids
         self.profile = profile
         self.extras = extras
-        # Where a template would be that the object need not have.
+        # The path of an optional template.
         places = component.places if profile.without_template else None
         plain = places is not None and places.is_plain
         self.alone = places.matches({})[0].path if places is not None and plain else None
-        # Most components have one role whatever the instance is called.
+        # Most components have one role for all instances.
         self.roles = None if profile.by_instance else profile.roles("")
         main = profile.main
         self.varies = bool(
@@ -57,18 +61,19 @@ class ComponentPlan:
         )
 
 
-def pod_parts(component: Component, profile: Profile) -> tuple[Part, ...]:
-    """The pieces of a component's pods: the profile's, and those that only the interface has."""
+def fragment_specs(component: Component, profile: Profile) -> tuple[FragmentSpec, ...]:
+    """Return the fragments of a component's pods: the profile's, and others of the interface."""
     if component.form != "fragments":
         return ()
-    own = profile.pod_parts.get(component.name, ())
-    named = {part.pod for part in own}
+    own = profile.fragments.get(component.name, ())
+    named = {spec.pod for spec in own}
     others = (
-        Part(UPSTREAM[name], program)
+        FragmentSpec(UPSTREAM[name], program)
         for name, program in component.fragments.items()
         if UPSTREAM[name] not in named
     )
-    # A pod's first container comes before those that are put behind it, an item before its parts.
+    forms = ASSEMBLERS[profile.assembler].forms
+    # The first container comes before those appended to it, an item before its keys.
     return tuple(
-        sorted((*others, *own), key=lambda each: (each.form in BEHIND, each.form != "item"))
+        sorted((*others, *own), key=lambda each: (forms[each.form].behind, each.form != "item"))
     )

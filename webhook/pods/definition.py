@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webhook.interface.interface import Interface
 from webhook.interface.profile import Profile, without_profile
-from webhook.jq.external import ForeignProgram
-from webhook.pods.component_plan import ComponentPlan, pod_parts
+from webhook.jq.external import ForeignProgram, Results
+from webhook.pods.assemblers.registry import ASSEMBLERS
+from webhook.pods.component_plan import ComponentPlan, fragment_specs
 
 if TYPE_CHECKING:
     from webhook.pods.schema_proof import Proof
@@ -47,7 +50,9 @@ class Definition:
         self.profiled = profile is not None
         self.profile = (profile or without_profile(interface)).of_version(interface.version)
         self.others = others
-        self.embedded = tuple(part for each in self.everyone for part in each.profile.embedded)
+        self.embedded = tuple(
+            embedded for each in self.everyone for embedded in each.profile.embedded
+        )
         self.proofs: dict[str, Proof] = {}
         # Found when first asked for (members_read.py), since proofs come later.
         self.members: frozenset[tuple[str, str]] | None = None
@@ -68,7 +73,8 @@ class Definition:
                     for each in self.profile.extra_containers
                     if each.component == component.name
                 ),
-                pod_parts(component, self.profile),
+                fragment_specs(component, self.profile),
+                ASSEMBLERS[self.profile.assembler],
             )
             for component in interface.components
             if component.form
@@ -77,6 +83,27 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"Definition({self.interface.kind}.{self.interface.group or 'core'})"
+
+    def with_results(self, results: Results) -> Definition:
+        """Return the definition for one object, with the results of its paths that need jq."""
+        if not self.foreign:
+            return self
+        components = tuple(each.with_results(results) for each in self.interface.components)
+        made = Definition(
+            replace(self.interface, components=components),
+            self.profile if self.profiled else None,
+            tuple(each.with_results(results) for each in self.others),
+            self.versions,
+        )
+        made.proofs, made.members = self.proofs, self.members
+        return made
+
+    def with_proof(self, version: str, proof: Proof) -> Definition:
+        """Return the definition with what a schema proves; catalogs share the one without."""
+        made = copy(self)
+        made.proofs = {**self.proofs, version: proof}
+        made.members = None
+        return made
 
     def proof(self, document: Any) -> Proof | None:
         """What the schema of a document's version proves; None where no CRD is known."""
@@ -111,6 +138,8 @@ class Definition:
 def union(definitions: Sequence[Definition], versions: tuple[str, ...] = ()) -> Definition:
     """Several definitions of one kind as one: the first decides, the others add locations."""
     first, *rest = definitions
+    if not rest and versions in ((), first.versions):
+        return first
     return Definition(
         first.interface,
         first.profile if first.profiled else None,

@@ -1,4 +1,4 @@
-"""Finds keys of pods in another letter case, which decoders written in Go may read all the same."""
+"""Finds keys of pods in another letter case. Decoders written in Go may accept them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ VOLUME_KEYS: Final = frozenset(
 
 
 def by_fold(keys: frozenset[str]) -> Mapping[str, str]:
-    """Keys by themselves without letter case."""
+    """Return keys by their case-folded form."""
     return {each.casefold(): each for each in keys}
 
 
@@ -80,7 +80,7 @@ VOLUME: Final = by_fold(VOLUME_KEYS)
 
 
 def odd_keys(location: PodLocation) -> Iterator[Path]:
-    """The keys of a pod that are written otherwise than Kubernetes writes them."""
+    """Yield the keys of a pod in another letter case than in Kubernetes."""
     spec, path = location.spec, location.spec_path
     yield from odd_in(spec, path, POD)
     yield from odd_in(spec.get("securityContext"), (*path, "securityContext"), SECURITY)
@@ -94,7 +94,7 @@ def odd_keys(location: PodLocation) -> Iterator[Path]:
 
 
 def odd_in_container(body: Any, path: Path) -> Iterator[Path]:
-    """The same for a container with what it may do."""
+    """Yield such keys of a container and its security context."""
     yield from odd_in(body, path, CONTAINER)
     context = body.get("securityContext") if isinstance(body, dict) else None
     at = (*path, "securityContext")
@@ -104,13 +104,13 @@ def odd_in_container(body: Any, path: Path) -> Iterator[Path]:
 
 
 def odd_in(body: Any, path: Path, known: Mapping[str, str]) -> Iterator[Path]:
-    """The keys of one map that are known in other letter case."""
+    """Yield the keys of one map that are known in another letter case."""
     for key in body if isinstance(body, dict) else ():
         if isinstance(key, str) and known.get(key.casefold(), key) != key:
             yield (*path, key)
 
 
 def entries(listed: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The items of a list with their places."""
+    """Yield the items of a list with their paths."""
     for index, each in enumerate(listed if isinstance(listed, list) else ()):
         yield (*path, index), each

@@ -1,4 +1,4 @@
-"""Every pod location of an object, those of further definitions of its kind included."""
+"""Locates the pods of an object, including those of further definitions of its kind."""
 
 from __future__ import annotations
 
@@ -7,21 +7,33 @@ from typing import Any
 
 from webhook.interface.profile import Profile
 from webhook.objects.path import Path
-from webhook.pods.assembled import locate_parts
 from webhook.pods.definition import Definition
-from webhook.pods.located import Taken
-from webhook.pods.location import MAX_LOCATIONS, PodLocation, check_keys, too_many, wrong_type
+from webhook.pods.fragment_locations import TakenPaths, locate_fragments
+from webhook.pods.location import (
+    MAX_LOCATIONS,
+    FragmentPods,
+    PodLocation,
+    check_keys,
+    too_many,
+    wrong_type,
+)
 from webhook.pods.matching import matches
 from webhook.pods.shared_claims import with_shared_claims
 from webhook.pods.whole import locate_component
 
 
-def locate(definition: Definition, document: Any) -> list[PodLocation]:
-    """Every pod location of the document, in its order; raises LocationError."""
-    found = own_locations(definition, document)
+def locate(
+    definition: Definition, document: Any, pods: FragmentPods | None = None
+) -> list[PodLocation]:
+    """Return every pod location of the document, in order. Raises LocationError.
+
+    Pods in fragments are added to `pods`, which all copies of a review's object share.
+    """
+    pods = [] if pods is None else pods
+    found = own_locations(definition, document, pods)
     if definition.others:
         for number in range(len(definition.others)):
-            add_locations(definition, number, document, found)
+            add_locations(definition, number, document, found, pods)
     if len(found) > MAX_LOCATIONS:
         raise too_many(len(found))
     for each in found:
@@ -38,33 +50,37 @@ def locate(definition: Definition, document: Any) -> list[PodLocation]:
 
 
 def own_locations(
-    definition: Definition, document: Any, taken: Taken | None = None
+    definition: Definition, document: Any, pods: FragmentPods, taken: TakenPaths | None = None
 ) -> list[PodLocation]:
-    """The locations of one definition alone, without pieces that are taken."""
+    """Return the locations of one definition alone, without fragments that are taken."""
     found: list[PodLocation] = []
     for plan in definition.plans:
         before = len(found)
-        if plan.parts:
-            locate_parts(plan, document, found, taken)
+        if plan.specs:
+            locate_fragments(plan, document, found, pods, taken)
         else:
             locate_component(plan, document, found)
         if plan.profile.stands_in_for:
-            stand_in(definition, plan.profile.stands_in_for, found, before)
+            inherit_roles(definition, plan.profile.stands_in_for, found, before)
     return found
 
 
 def add_locations(
-    definition: Definition, number: int, document: Any, found: list[PodLocation]
+    definition: Definition,
+    number: int,
+    document: Any,
+    found: list[PodLocation],
+    pods: FragmentPods,
 ) -> list[PodLocation]:
-    """Append what one of the others knows beside; those that are new.
+    """Append the locations that only one of the other definitions knows, and return them.
 
-    A place that is known keeps what is known of it and takes on further containers of its pods.
+    A known location is kept, and gets further containers of its pods.
     """
     other = definition.others[number]
-    known = {each.spec_path: index for index, each in enumerate(found)}
+    known = {identity(each): index for index, each in enumerate(found)}
     new = []
-    for each in own_locations(other, document, Taken(found)):
-        index = known.get(each.spec_path)
+    for each in own_locations(other, document, pods, TakenPaths(found)):
+        index = known.get(identity(each))
         if index is not None:
             extra = dict(found[index].extra) | dict(each.extra)
             found[index] = replace(found[index], extra=tuple(extra.items()))
@@ -75,8 +91,15 @@ def add_locations(
     return new
 
 
+def identity(location: PodLocation) -> Path | tuple[str, str]:
+    """Return what identifies a pod: its path, or its name if it is in fragments."""
+    if location.fragments is None:
+        return location.spec_path
+    return f"{location.component}/{location.instance}", "spec"
+
+
 def instance_beside(definition: Definition, number: int, component: str, instance: str) -> str:
-    """An instance's name that no component of the same name in another definition has."""
+    """Return an instance's name that is unique among components of this name in all definitions."""
     before = (definition, *definition.others[:number])
     if any(each.interface.component(component) for each in before):
         return f"{instance}#{number + 2}"
@@ -84,7 +107,7 @@ def instance_beside(definition: Definition, number: int, component: str, instanc
 
 
 def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[str, Any]], ...]:
-    """The claim templates of the workload, each with its place; one that is switched off is none."""
+    """Return the claim templates of the workload with their paths, without disabled ones."""
     found = []
     for path, value, _ in matches(profile.claim_templates, document):
         if value is not None and path is not None:
@@ -95,8 +118,8 @@ def claim_templates(profile: Profile, document: Any) -> tuple[tuple[Path, dict[s
     return tuple(found)
 
 
-def stand_in(definition: Definition, name: str, found: list[PodLocation], first: int) -> None:
-    """Give the locations from `first` on the roles of a component without the same instance."""
+def inherit_roles(definition: Definition, name: str, found: list[PodLocation], first: int) -> None:
+    """Add the roles of component `name` to the locations from `first` on, except for its own instances."""
     own = {each.instance for each in found[:first] if each.component == name}
     other = definition.profile.component(name).roles("")
     found[first:] = [

@@ -1,4 +1,4 @@
-"""What programs find in an object; where they fail, its pods cannot be told."""
+"""Runs programs on an object, and turns their errors into location errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webhook.pods.location import LocationError
 
 
 def matches(programs: Iterable[Program], document: Any) -> list[Match]:
-    """What the programs find in the document, null values included; raises LocationError."""
+    """Return what the programs find in the document, including nulls. Raises LocationError."""
     try:
         return [each for program in programs for each in program.matches_or_none(document)]
     except QueryError as error:

@@ -1,6 +1,7 @@
-"""Which members of status and metadata a definition reads: an update that changes others changes nothing.
+"""Finds the members of status and metadata that a definition reads.
 
-Argo's controller, for one, runs the templates that it finds in the status of a Workflow.
+An update that changes only other members changes nothing. For example, Argo's controller runs the
+templates that it finds in the status of a Workflow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a CRD's schema and an operator's webhook fill in, as the profile of a kind lists it."""
+"""Fills in the defaults of a CRD's schema and of an operator's webhook, as the profile lists them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 from webhook.interface.profile import Profile, ShadowDefault
 from webhook.jq.path import Match
-from webhook.objects import path as pointer
 from webhook.objects.draft import Draft
-from webhook.objects.path import Path
+from webhook.objects.path import Path, read
 from webhook.pods.location import LocationError
 from webhook.pods.matching import matches
 
@@ -19,8 +18,8 @@ from webhook.pods.matching import matches
 def with_operator_defaults(profile: Profile, document: Any) -> Any:
     """Return the document as the API server and the operator complete it, in the profile's order.
 
-    A value is written only into an object that exists, as both do. What cannot be read stays as it
-    is: evaluation reports it. A document that lacks nothing is returned itself.
+    A value is written only into an object that exists, as both do. Unreadable paths are skipped,
+    because evaluation reports them. A document that lacks nothing is returned itself.
     """
     draft = Draft(document)
     for default in profile.shadow_defaults:
@@ -32,7 +31,7 @@ def with_operator_defaults(profile: Profile, document: Any) -> Any:
 
 
 def places_of(default: ShadowDefault, document: Any) -> Iterator[tuple[Match, Any]]:
-    """Return the places of a default, each with the value that is filled in there."""
+    """Yield the matches of a default, each with the value that is filled in there."""
     try:
         found = matches((default.place,), document)
         same = matches((default.same_as,), document) if default.same_as is not None else ()
@@ -46,7 +45,7 @@ def places_of(default: ShadowDefault, document: Any) -> Iterator[tuple[Match, An
 
 
 def is_empty(default: ShadowDefault, value: Any) -> bool:
-    """Whether the operator takes a value for none: an empty text, or 0 where it cannot tell."""
+    """Return whether the operator treats a value as absent: an empty text, or 0 if it cannot tell."""
     return default.by == "operator" and (value == "" or (default.zero_too and is_zero(value)))
 
 
@@ -57,19 +56,19 @@ def is_zero(value: Any) -> bool:
 
 def is_object(document: Any, path: Path) -> bool:
     """Whether the document has an object at the path."""
-    return type(pointer.read(document, path)) is dict
+    return type(read(document, path)) is dict
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The value that the schema or the operator fills in at a place, where 0 may count as absent."""
+    """The value that the schema or the operator fills in at a path. 0 may count as absent."""
 
     value: Any
     zero_too: bool
 
 
-def places_filled(profile: Profile, document: Any) -> dict[Path, Filled]:
-    """Return the places that have the value which the schema or the operator would have filled in."""
+def find_filled_paths(profile: Profile, document: Any) -> dict[Path, Filled]:
+    """Return the paths that have the value that the schema or the operator fills in."""
     return {
         match.path: Filled(value, default.zero_too)
         for default in profile.shadow_defaults

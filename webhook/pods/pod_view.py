@@ -1,4 +1,4 @@
-"""One pod location seen as a pod: its containers by list, the main one, its metadata and places."""
+"""A view of one pod: its containers by list, the main one, its metadata and paths."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from webhook.objects import path as pointer
 from webhook.objects.lookup import FEW
-from webhook.objects.path import Path
-from webhook.pods.assemble import PodParts, found_in, step_of
-from webhook.pods.location import PodLocation
+from webhook.objects.path import ABSENT, Absent, Path, display, read
+from webhook.pods.assemble import FragmentPod, found_in
+from webhook.pods.location import FragmentPods, Location, PodLocation
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 MAIN_ANNOTATIONS = ("podgate.dev/main-container", "kubectl.kubernetes.io/default-container")
@@ -40,18 +39,24 @@ SHAPES: dict[str, type] = {**dict.fromkeys(LISTS, list), **dict.fromkeys(MAPS, d
 
 
 class MalformedPod(Exception):  # noqa: N818 - it names a state of the object, not of the program
-    """A place of a pod spec holds something else than Kubernetes allows there."""
+    """A value in a pod spec has a type that Kubernetes does not allow there.
+
+    The caller that knows the pod changes `path` from the pod's to the object's.
+    """
 
     def __init__(self, path: Path, wanted: str, found: Any) -> None:
-        self.path = pointer.real(path)
-        super().__init__(f"{pointer.display(self.path)} must be {wanted}")
+        super().__init__(path, wanted)
+        self.path = path
         self.wanted = wanted
         self.found = type(found).__name__
+
+    def __str__(self) -> str:
+        return f"{display(self.path)} must be {self.wanted}"
 
 
 @dataclass(slots=True)
 class Container:
-    """One container: its list (`extra` outside the pod spec), name, place and body."""
+    """One container: its list (`extra` outside the pod spec), name, path and body."""
 
     list: str
     name: str
@@ -60,16 +65,16 @@ class Container:
 
     @property
     def sidecar(self) -> bool:
-        """A restartable init container, which runs beside the ordinary ones."""
+        """Whether it is a restartable init container, which runs beside the ordinary ones."""
         return self.list == "initContainers" and self.body.get("restartPolicy") == "Always"
 
 
 @dataclass(slots=True)
 class PodView:
-    """A pod location with its containers indexed; `old` is the same pod before an update.
+    """A pod location with its containers indexed. `old` is the same pod before an update.
 
-    `claims` are the workload's claim templates, which are volumes of the pod. `kept` is what has been
-    worked out of it, by what that is, with the version of the copy that it is true of.
+    `claims` are the workload's claim templates, which are volumes of the pod. `kept` caches
+    results, with the version of the copy that each is valid for.
     """
 
     location: PodLocation
@@ -87,26 +92,37 @@ class PodView:
 
     @property
     def spec_path(self) -> Path:
-        """Where the pod spec is."""
+        """The path of the pod spec."""
         return self.location.spec_path
 
-    def may_be_main(self, place: Path) -> bool:
-        """Whether a place is in the main container, by the user's choice or without it.
+    def at(self, path: Path) -> Location:
+        """Return the location of a path of the pod, to write there or to report it."""
+        return self.location.at(path)
 
-        The choice, an annotation, steers defaults only; it takes no container out of a rule.
+    def read_in(self, document: Any, path: Path) -> Any | Absent:
+        """Return the value that a copy of the object has at a path of the pod, or ABSENT."""
+        if self.location.fragments is None:
+            return read(document, path)
+        return self.at(path).read_in(document)
+
+    def may_be_main(self, place: Path) -> bool:
+        """Return whether a path is in the main container, chosen by the user or by default.
+
+        The user's choice, an annotation, affects defaults only. It exempts no container from a
+        rule.
         """
         return any(place[: len(each.path)] == each.path for each in self.mains)
 
     def overrides(self, get: Callable[[Any], Any]) -> bool:
         """Return whether every container has its own value, so that none takes the pod's.
 
-        Ephemeral containers come and go, and the containers of a pod in pieces may be elsewhere.
+        Ephemeral containers come and go, and containers of a pod in fragments may be elsewhere.
         """
         lasting = [each for each in self.everyone if each.list != "ephemeralContainers"]
         return bool(lasting) and all(get(each.body) is not None for each in lasting)
 
     def once(self, key: Any, find: Callable[[], T]) -> T:
-        """What `find` gives, found once: something of this view that no write to the copy changes."""
+        """Return the result of `find`, called once per key. It must not depend on the written copy."""
         known = self.kept.get(key)
         if known is None:
             known = self.kept[key] = (0, find())
@@ -114,12 +130,13 @@ class PodView:
         return found
 
     def overridden(self, at: Path, container: Container | None = None) -> list[tuple[Path, Any]]:
-        """Return what the object sets and itself replaces, with its paths in the object.
+        """Return values that the object sets and overrides itself, with their paths in the object.
 
-        `at` is a path in the pod spec, or in one container of it. Only pods in pieces have such
-        values: one for all pods of the object, and a pod's own; one of a base, and a container's own.
+        `at` is a path in the pod spec, or in one container of it. Only pods in fragments have such
+        values: for example, one for all pods of the object and a pod's own, or one of a base and a
+        container's own.
         """
-        if self.location.parts is None:
+        if self.location.fragments is None:
             return []
         full = ("spec", *at) if container is None else (*container.path[1:], *at)
         owner = () if container is None else full[:3]
@@ -128,16 +145,16 @@ class PodView:
             rest = full[len(held_at) :]
             if full[: len(held_at)] != held_at:
                 continue
-            value = pointer.read(held, rest) if rest else held
-            if value is not pointer.ABSENT and value is not None:
+            value = read(held, rest) if rest else held
+            if value is not ABSENT and value is not None:
                 found.append(((*place, *rest), value))
         return found
 
     def group_overridden(self) -> dict[Path, list[tuple[Path, Path, Any]]]:
-        """Return the replaced values by the container that they are of, () for the pod's own."""
+        """Return the overridden values by their container, () for the pod's own."""
         found: dict[Path, list[tuple[Path, Path, Any]]] = {}
-        parts = self.location.parts
-        for each in parts.overridden if parts is not None else ():
+        fragments = self.location.fragments
+        for each in fragments.overridden if fragments is not None else ():
             is_containers = len(each[0]) > 2 and each[0][1] in CONTAINER_LISTS
             found.setdefault(each[0][:3] if is_containers else (), []).append(each)
         return found
@@ -148,7 +165,7 @@ class PodView:
         return self.once("mains", self.find_mains)
 
     def find_mains(self) -> list[Container]:
-        """What `mains` gives."""
+        """Return the containers of `mains`."""
         if self.main is None:
             return []
         unchosen = self.main
@@ -157,11 +174,11 @@ class PodView:
         return [self.main] if unchosen is self.main else [self.main, unchosen]
 
     def old_container(self, container: Container) -> Container | None:
-        """The container of the same list and name before the update."""
+        """Return the container of the same list and name before the update."""
         return None if self.old is None else self.old.container_like(container)
 
     def container_like(self, container: Container) -> Container | None:
-        """The container of the same list and name here."""
+        """Return the container of the same list and name in this pod."""
         if len(self.everyone) > FEW:
             return self.once("by name", self.by_name).get((container.list, container.name))
         for each in self.everyone:
@@ -170,12 +187,12 @@ class PodView:
         return None
 
     def by_name(self) -> dict[tuple[str, str], Container]:
-        """The first container of each list and name."""
+        """Return the first container of each list and name."""
         return {(each.list, each.name): each for each in reversed(self.everyone)}
 
 
 def mapping(value: Any, path: Path) -> dict[str, Any]:
-    """The map at a place, {} for an absent one; anything else is malformed."""
+    """Return the value as a map, {} if absent. Raises MalformedPod for other types."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -184,7 +201,7 @@ def mapping(value: Any, path: Path) -> dict[str, Any]:
 
 
 def sequence(value: Any, path: Path) -> list[Any]:
-    """The list at a place, [] for an absent one; anything else is malformed."""
+    """Return the value as a list, [] if absent. Raises MalformedPod for other types."""
     if value is None:
         return []
     if isinstance(value, list):
@@ -193,7 +210,7 @@ def sequence(value: Any, path: Path) -> list[Any]:
 
 
 def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> list[Container]:
-    """The containers of one list, in order."""
+    """Return the containers of one list, in order."""
     found = []
     place = (*spec_path, name)
     for index, body in enumerate(sequence(spec.get(name), place)):
@@ -207,7 +224,7 @@ def read_list(spec: dict[str, Any], spec_path: Path, name: str) -> list[Containe
 
 
 def check_shape(body: dict[str, Any], path: Path) -> None:
-    """The parts of a container, or of a pod spec, that fields are looked up in are of their type."""
+    """Check the types of members of a container or a pod spec that fields read. Raises MalformedPod."""
     for key, value in body.items():
         shape = SHAPES.get(key)
         if shape is not None and value.__class__ is not shape:
@@ -221,9 +238,9 @@ def check_shape(body: dict[str, Any], path: Path) -> None:
 
 
 def may_name(entries: Any, name: str) -> bool:
-    """Whether a list of maps may have one of this name; False is certain, and told quickly.
+    """Return whether a list of maps may have one of this name. False is certain.
 
-    Environments are long, and several fields look for one variable each.
+    This is fast: environments are long, and several fields look for one variable each.
     """
     try:
         return name in map(NAME, entries)
@@ -232,7 +249,7 @@ def may_name(entries: Any, name: str) -> bool:
 
 
 def wants_gpu(container: Container) -> bool:
-    """Whether a container asks for a device of a known GPU family."""
+    """Return whether a container requests a device of a known GPU family."""
     resources = container.body.get("resources")
     if not isinstance(resources, dict):
         return False
@@ -247,7 +264,7 @@ def wants_gpu(container: Container) -> bool:
 def main_container(
     location: PodLocation, metadata: dict[str, Any], containers: list[Container]
 ) -> Container | None:
-    """The container that runs the workload: annotation, convention, only one, only GPU, first."""
+    """Return the main container: by annotation, convention, the only one, the only GPU one, the first."""
     if location.main.place is not None:
         for each in containers:
             if each.path == location.main.place:
@@ -272,53 +289,63 @@ def main_container(
 
 
 def pod_view(location: PodLocation, old: PodView | None = None) -> PodView:
-    """The view of a location; MalformedPod when a place holds what Kubernetes never would."""
-    return view_of(location, location.spec, location.metadata, location.extra, old)
+    """Return the view of a location. Raises MalformedPod for a value of a wrong type."""
+    try:
+        return view_of(location, location.spec, location.metadata, location.extra, old)
+    except MalformedPod as error:
+        error.path = location.at(error.path).report
+        raise
 
 
-def refreshed(view: PodView, document: Any) -> PodView:
-    """The same pod as it stands in another copy of the document, such as the one written to."""
+def refresh(view: PodView, document: Any) -> PodView:
+    """Return the same pod in another copy of the document, such as the written one."""
     location = view.location
-    if location.parts is not None:
-        return reassembled(view, document)
+    if location.fragments is not None:
+        return reassemble(view, document)
     metadata: Any = {}
     if location.metadata_path is not None:
-        metadata = pointer.read(document, location.metadata_path) or {}
-    spec: Any = pointer.read(document, location.spec_path) or {}
-    extra: Any = tuple((path, pointer.read(document, path)) for path, _ in location.extra)
+        metadata = read(document, location.metadata_path) or {}
+    spec: Any = read(document, location.spec_path) or {}
+    extra: Any = tuple((path, read(document, path)) for path, _ in location.extra)
     if spec is view.spec and metadata is view.metadata and not extra and not view.claims:
         return view
     found = view_of(location, spec, metadata, extra, view.old)
     if found.claims:
-        read: Any = pointer.read
-        found.claims = tuple((path, read(document, path)) for path, _ in found.claims)
+        claims: Any = tuple((path, read(document, path)) for path, _ in found.claims)
+        found.claims = claims
     return found
 
 
-def reassembled(view: PodView, document: Any) -> PodView:
-    """A pod in pieces as it will run: with what the operator uses for absent values."""
-    parts, old = view.location.parts, view.old
-    assert parts is not None
-    pod = parts.effective(parts.settle(found_in(parts.parts, document, parts.bindings)))
-    if old is not None and old.location.parts is not None:
-        known = old.location.parts.effective({"metadata": old.metadata, "spec": old.spec})
+def reassemble(view: PodView, document: Any) -> PodView:
+    """Return a pod in fragments as it will run: with the operator's values for absent ones."""
+    fragments, old = view.location.fragments, view.old
+    assert fragments is not None
+    pod = fragments.effective(
+        fragments.settle(found_in(fragments.specs, document, fragments.bindings))
+    )
+    if old is not None and old.location.fragments is not None:
+        known = old.location.fragments.effective({"metadata": old.metadata, "spec": old.spec})
         old = view_of(old.location, known["spec"], known["metadata"], (), None)
     return view_of(view.location, pod["spec"], pod["metadata"], (), old)
 
 
-def as_written(view: PodView, document: Any) -> PodView:
-    """Return a pod in pieces as another copy of the document has it; any other pod as it is.
+def as_written(view: PodView, document: Any, pods: FragmentPods) -> PodView:
+    """Return a pod in fragments as another copy of the document has it, any other pod as it is.
 
-    Paths of the view that is given go on meaning what they meant.
+    It is added to `pods`, so the paths of the given view stay valid.
     """
-    known = view.location.parts
+    known = view.location.fragments
     if known is None:
         return view
-    parts = PodParts(known.parts, known.bindings, known.root)
-    pod = parts.settle(found_in(parts.parts, document, parts.bindings))
-    step = step_of(str(view.spec_path[0]), parts)
+    fragments = FragmentPod(known.specs, known.assembler, known.bindings, known.root)
+    pod = fragments.settle(found_in(fragments.specs, document, fragments.bindings))
+    number = len(pods)
+    pods.append(fragments)
     location = replace(
-        view.location, parts=parts, metadata_path=(step, "metadata"), spec_path=(step, "spec")
+        view.location,
+        fragments=fragments,
+        metadata_path=(number, "metadata"),
+        spec_path=(number, "spec"),
     )
     return view_of(location, pod["spec"], pod["metadata"], (), view.old)
 
@@ -330,7 +357,7 @@ def view_of(
     extra: tuple[tuple[Path, dict[str, Any]], ...],
     old: PodView | None,
 ) -> PodView:
-    """A view over the parts of one pod."""
+    """Build a view of one pod from its values."""
     path = location.spec_path
     check_shape(spec, path)
     ordinary = read_list(spec, path, "containers")

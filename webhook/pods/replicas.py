@@ -1,4 +1,4 @@
-"""The numbers of replicas of a workload, per component and instance."""
+"""Reads the numbers of replicas of a workload, per component and instance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from webhook.documents.read_model import shown, sort
+from webhook.documents.read_model import show_value, sort
 from webhook.interface.interface import Component
 from webhook.interface.profile import Groups, ScaleOf, ScaleRules
-from webhook.jq.pair import matches_by_element, paired
+from webhook.jq.pair import matches_by_element, pair_values
 from webhook.jq.path import Match, Program, QueryError
 from webhook.objects.path import Path, display
 from webhook.pods.definition import Definition
 from webhook.pods.locate import add_locations, instance_beside, own_locations
-from webhook.pods.location import LocationError
+from webhook.pods.location import FragmentPods, LocationError
 from webhook.pods.matching import matches
 
 Bindings = tuple[Path, ...]
@@ -46,20 +46,20 @@ class Scale:
 
     @property
     def most(self) -> int | None:
-        """The most that it can become: operators raise to the minimum, autoscalers further."""
+        """The largest number that it can reach: operators raise to the minimum, autoscalers further."""
         counts = [n for n in (self.replicas, self.minimum, self.maximum) if n is not None]
         return max(counts) if counts else None
 
     @property
     def most_at(self) -> Path:
-        """Where the number is that decides on the most: the maximum's place, else the instance's."""
+        """The path of the number that decides the largest one: the maximum's, else the instance's."""
         decides = self.maximum is not None and self.maximum == self.most
         further = self.maximum not in (self.replicas, self.minimum)
         return self.limited_at if decides and further and self.limited_at else self.place
 
 
 def read_scales(definition: Definition, document: Any) -> list[Scale]:
-    """The scale of every instance whose component states one; raises LocationError."""
+    """Return the scale of every instance whose component defines one. Raises LocationError."""
     found: list[Scale] = []
     for component in definition.interface.components:
         rules = definition.profile.component(component.name).scale
@@ -73,10 +73,12 @@ def read_scales(definition: Definition, document: Any) -> list[Scale]:
 
 
 def scales_beside(definition: Definition, document: Any) -> Iterator[Scale]:
-    """The scales of pods that only one of the other definitions knows."""
-    located = own_locations(definition, document)
+    """Yield the scales of pods that only other definitions know."""
+    pods: FragmentPods = []
+    located = own_locations(definition, document, pods)
     for number, other in enumerate(definition.others):
-        added = {each.component for each in add_locations(definition, number, document, located)}
+        beside = add_locations(definition, number, document, located, pods)
+        added = {each.component for each in beside}
         for each in read_scales(other, document) if added else ():
             if each.component in added:
                 name = instance_beside(definition, number, each.component, each.instance)
@@ -84,13 +86,13 @@ def scales_beside(definition: Definition, document: Any) -> Iterator[Scale]:
 
 
 def has_pods(component: Component, document: Any) -> bool:
-    """Whether the object has the component; one that is absent has no scale without limits."""
+    """Return whether the object has the component. An absent one has no scale without limits."""
     places = (component.places,) if component.places is not None else ()
     return not places or any(each.value is not None for each in matches(places, document))
 
 
 def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterable[Scale]:
-    """The scales of one component."""
+    """Yield the scales of one component."""
     replicas = by_element(component.replicas, component.ids, document)
     minimum = by_element(component.minimum, component.ids, document)
     scaled = holds(rules.maximum_only_with, document)
@@ -122,12 +124,12 @@ def scales_of(component: Component, rules: ScaleRules, document: Any) -> Iterabl
             at,
         )
         for group in groups.get(instance, ()):
-            scale = multiplied(scale, group)
+            scale = multiply(scale, group)
         yield scale
 
 
 def groups_of(rows: Iterable[Groups], document: Any) -> dict[str, list[Scale]]:
-    """How often the groups of an object make each instance that they list."""
+    """Return the scales of the groups that list each instance."""
     found: dict[str, list[Scale]] = {}
     for row in rows:
         replicas, minimum, maximum = (
@@ -146,20 +148,20 @@ def groups_of(rows: Iterable[Groups], document: Any) -> dict[str, list[Scale]]:
     return found
 
 
-def multiplied(scale: Scale, group: Scale) -> Scale:
-    """The scale of an instance that a group makes several times.
+def multiply(scale: Scale, group: Scale) -> Scale:
+    """Return the scale of an instance that a group makes several times.
 
-    Each bound is a product of the largest numbers that go with it, so that none is below replicas.
+    Each bound is a product of the largest numbers that belong to it, so none is below the replicas.
     """
     ours, its = largest(scale.replicas, scale.minimum), largest(group.replicas, group.minimum)
-    low = None if scale.minimum is None and group.minimum is None else capped(ours * its)
+    low = None if scale.minimum is None and group.minimum is None else cap(ours * its)
     high = None
     if scale.maximum is not None or group.maximum is not None:
-        high = capped(largest(ours, scale.maximum) * largest(its, group.maximum))
+        high = cap(largest(ours, scale.maximum) * largest(its, group.maximum))
     return replace(
         scale,
-        replicas=scale.replicas and capped(largest(scale.replicas) * largest(group.replicas)),
-        # No place has the product.
+        replicas=scale.replicas and cap(largest(scale.replicas) * largest(group.replicas)),
+        # No path contains the product.
         path=None,
         minimum=low,
         maximum=high,
@@ -168,18 +170,18 @@ def multiplied(scale: Scale, group: Scale) -> Scale:
 
 
 def largest(*numbers: int | None) -> int:
-    """The largest of the numbers that are stated, 0 at least."""
+    """Return the largest of the numbers that are set, at least 0."""
     return max(0, *(each or 0 for each in numbers))
 
 
-def capped(number: int) -> int:
-    """A product that stays small however many groups list an instance."""
+def cap(number: int) -> int:
+    """Limit a product, however many groups list an instance."""
     return min(number, UNLIMITED)
 
 
 def place_of(component: Component, bindings: Bindings) -> Path:
-    """Where an instance is; what jq gives has numbers for elements, which are no places."""
-    numbered = component.ids is not None and component.ids.by_number
+    """Return the path of an instance. With jq, elements are numbers, not paths."""
+    numbered = next(component.foreign, None) is not None
     return () if numbered or not bindings else bindings[-1]
 
 
@@ -191,12 +193,12 @@ def elements(
     document: Any,
     numbers: Iterable[dict[Bindings, tuple[int | None, Path | None]]],
 ) -> list[tuple[str, Bindings]]:
-    """The instances of a component with the elements that they are."""
+    """Return the instances of a component with their elements."""
     if component.ids is not None:
         try:
             return [
                 (name, match.bindings)
-                for name, match in paired(component.ids, component.ids, document)
+                for name, match in pair_values(component.ids, component.ids, document)
             ]
         except QueryError as error:
             raise LocationError((), "instance-ids", str(error)) from error
@@ -209,28 +211,28 @@ def elements(
 def by_element(
     program: Program | None, ids: Program | None, document: Any
 ) -> dict[Bindings, tuple[int | None, Path | None]]:
-    """What a scale path gives for each element, null included."""
+    """Return the number and path that a scale program finds for each element, including nulls."""
     if program is None:
         return {}
     try:
         if program.elementwise or ids is None:
             found = matches_by_element(program, document)
         else:
-            found = [match for _, match in paired(program, ids, document)]
+            found = [match for _, match in pair_values(program, ids, document)]
     except QueryError as error:
         raise LocationError((), "path-failed", str(error)) from error
     return {each.bindings: (whole(each, program), each.path) for each in found}
 
 
 def number_in(value: Any) -> Any:
-    """The number that a text states, as upstream reads annotations; any other value unchanged."""
+    """Return the number in a text, as upstream reads annotations. Other values are unchanged."""
     if isinstance(value, str) and NUMBER.fullmatch(value) and int(value) in INT32:
         return int(value)
     return value
 
 
 def whole(match: Match, program: Program) -> int | None:
-    """The number of a match, which may be text; None for null. Raises LocationError."""
+    """Return the number of a match, which may be text; None for null. Raises LocationError."""
     value = number_in(match.value)
     if value is None:
         return None
@@ -239,38 +241,38 @@ def whole(match: Match, program: Program) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         path = match.path or ()
         place = display(path) if path else program.text
-        found = f"`{shown(value)}`" if isinstance(value, (str, int, float)) else sort(value)
+        found = f"`{show_value(value)}`" if isinstance(value, (str, int, float)) else sort(value)
         text = f"{place} must be a whole number, found {found}"
         raise LocationError(path, "not-a-number", text)
     return value
 
 
 def first(program: Program, document: Any) -> tuple[int | None, Path | None]:
-    """The number that a bound of the profile gives, and its place."""
+    """Return the number and path that a bound of the profile finds."""
     found = matches((program,), document)
     return (whole(found[0], program), found[0].path) if found else NOTHING
 
 
 def found_at(program: Program, document: Any) -> Path | None:
-    """The place of the first value that a program finds; None where it finds none."""
+    """Return the path of the first value that a program finds, None if it finds none."""
     found = (each for each in matches((program,), document) if each.value is not None)
     return next((each.path or () for each in found), None)
 
 
 def holds(program: Program | None, document: Any) -> bool:
-    """Whether the place that a bound depends on is true; without such a place it holds."""
+    """Return whether the condition of a bound is true. A bound without a condition applies."""
     if program is None:
         return True
     return any(each.value is True for each in matches((program,), document))
 
 
 def finds(programs: Iterable[Program], document: Any) -> bool:
-    """Whether one of the places that decide on the scale has a value."""
+    """Return whether one of the paths that decide on the scale has a value."""
     return any(each.value is not None for each in matches(programs, document))
 
 
 def total(scales: Iterable[Scale], of: ScaleOf) -> int | None:
-    """The replicas of a component, or of one of its instances; None if one of them is unknown."""
+    """Return the replicas of a component or of one of its instances, None if one is unknown."""
     wanted = of.instance.casefold() if of.instance is not None else None
     numbers = [
         each.replicas

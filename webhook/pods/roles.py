@@ -1,4 +1,4 @@
-"""What an object says of its pods beside their specs: roles, containers outside, children."""
+"""Reads what an object sets for its pods outside their specs: roles, extra containers, children."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.pods.matching import matches
 
 
 class Extra(NamedTuple):
-    """A container outside the templates; `bindings` are the elements that it is in."""
+    """A container outside the templates. `bindings` are the list elements that contain it."""
 
     path: Path
     value: dict[str, Any]
@@ -24,7 +24,7 @@ class Extra(NamedTuple):
 
 
 def extras_of(bound: Sequence[tuple[Path, ...]], extras: Sequence[Extra]) -> list[list[Extra]]:
-    """The containers of each pod: those of its own element, all others with the first one."""
+    """Return the extra containers of each pod: those of its own element, all others with the first."""
     known = set(bound)
     held: dict[tuple[Path, ...], list[Extra]] = {}
     for each in extras if bound else ():
@@ -32,14 +32,14 @@ def extras_of(bound: Sequence[tuple[Path, ...]], extras: Sequence[Extra]) -> lis
     return [held.get(own, []) for own in bound]
 
 
-def varied(
+def apply_object(
     plan: ComponentPlan,
     document: Any,
     locations: Sequence[PodLocation],
     bound: Sequence[tuple[Path, ...]],
     extras: Sequence[Extra],
 ) -> list[PodLocation]:
-    """What the object decides: roles, each pod's extra and main containers, merged children."""
+    """Apply what the object decides: roles, each pod's extra and main containers, merged children."""
     profile = plan.profile
     merged = bool(set_in(profile.merged_with, document))
     leaders = set_in(profile.leader_with, document)
@@ -58,7 +58,7 @@ def varied(
 
 
 def set_in(place: Program | None, document: Any) -> set[tuple[Path, ...]]:
-    """The elements in which a place has a value."""
+    """Return the elements in which a path has a value."""
     found = matches((place,) if place is not None else (), document)
     return {each.bindings for each in found if each.value is not None}
 
@@ -66,7 +66,7 @@ def set_in(place: Program | None, document: Any) -> set[tuple[Path, ...]]:
 def main_of(
     main: MainConvention, location: PodLocation, extras: Sequence[Extra], document: Any
 ) -> MainConvention:
-    """The main container's rule for one pod: a place, a name or an index."""
+    """Return the main container's rule for one pod: a path, a name or an index."""
     place = next((each.path for each in extras if each.main), None)
     if main.named_at is not None:
         named = next((each.value for each in matches((main.named_at,), document)), None)
@@ -77,7 +77,7 @@ def main_of(
 
 
 def first_with_ports(spec: dict[str, Any]) -> int | None:
-    """The index of the first container that has ports."""
+    """Return the index of the first container that has ports."""
     listed = spec.get("containers")
     for index, each in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(each, dict) and each.get("ports"):
@@ -86,7 +86,7 @@ def first_with_ports(spec: dict[str, Any]) -> int | None:
 
 
 def extra_containers(plan: ComponentPlan, document: Any) -> list[Extra]:
-    """The containers outside the templates that run in this component's pods."""
+    """Return the containers outside the templates that run in this component's pods."""
     found = []
     for extra in plan.extras:
         for path, value, bindings in matches((extra.place,), document):

@@ -1,4 +1,4 @@
-"""Claims that a workload states beside its pods: devices that several pods share."""
+"""Reads claims that a workload defines outside its pods: devices that several pods share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST: Final = 256
 def with_shared_claims(
     profile: Profile, document: Any, found: list[PodLocation]
 ) -> list[PodLocation]:
-    """The locations with the claims that each of their pods gets; raises LocationError."""
+    """Return the locations with the claims that each of their pods gets. Raises LocationError."""
     stated = [each for row in profile.shared_claims for each in read(row, document)]
     if not stated:
         return found
@@ -32,7 +32,7 @@ def with_shared_claims(
 
 
 def read(row: SharedClaims, document: Any) -> Iterator[tuple[SharedClaim, list[set[str]]]]:
-    """The claims of one row, each with lists of instances: one gets it that is on all of them."""
+    """Yield the claims of one row, each with lists of instances. An instance on all lists gets it."""
     templates: dict[str, list[Any]] = {}
     for each in matches(row.templates, document):
         if each.path is not None and each.value is not None:
@@ -44,7 +44,7 @@ def read(row: SharedClaims, document: Any) -> Iterator[tuple[SharedClaim, list[s
             continue
         body = a_map(each.path, each.value)
         name, namespace = str(body.get("name")), str(body.get("namespace") or "")
-        # Grove looks among the templates of the object first, unless a namespace is given.
+        # Grove first looks for the template in the object, unless a namespace is given.
         given = None if namespace else templates.get(name)
         holders = [each.bindings[:depth] for depth in range(len(each.bindings) + 1)]
         lists = [listed[holder] for listed in only for holder in holders if holder in listed]
@@ -52,7 +52,7 @@ def read(row: SharedClaims, document: Any) -> Iterator[tuple[SharedClaim, list[s
 
 
 def names_by_holder(listed: Iterable[Match]) -> dict[tuple[Path, ...], set[str]]:
-    """Listed names by the elements of lists that hold them."""
+    """Return listed names by the list elements that contain them."""
     found: dict[tuple[Path, ...], set[str]] = {}
     for each in listed:
         found.setdefault(each.bindings[:-1], set()).add(str(each.value))
@@ -60,7 +60,7 @@ def names_by_holder(listed: Iterable[Match]) -> dict[tuple[Path, ...], set[str]]
 
 
 def gets(location: PodLocation, claim: SharedClaim, only: list[set[str]]) -> bool:
-    """Whether the pods of a location get a claim: not one that another element of a list states."""
+    """Return whether the pods of a location get a claim. Claims of other list elements do not count."""
     if not all(location.instance in names for names in only):
         return False
     for ours, its in zip(location.spec_path, claim.path, strict=False):
@@ -70,7 +70,7 @@ def gets(location: PodLocation, claim: SharedClaim, only: list[set[str]]) -> boo
 
 
 def a_map(path: Path, value: Any) -> dict[str, Any]:
-    """A map that is there; anything else cannot be told."""
+    """Return a value that must be a map. Raises LocationError."""
     if isinstance(value, dict):
         return value
     raise wrong_type(path, "a map", value)

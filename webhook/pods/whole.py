@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, make_dataclass
 from typing import Any, Final
 
-from webhook.jq.pair import paired
+from webhook.jq.pair import pair_values
 from webhook.jq.path import Match, Program, QueryError
 from webhook.objects.path import Path, display
 from webhook.pods.component_plan import ComponentPlan
@@ -18,7 +18,7 @@ from webhook.pods.location import (
     wrong_type,
 )
 from webhook.pods.matching import matches
-from webhook.pods.roles import extra_containers, varied
+from webhook.pods.roles import apply_object, extra_containers
 
 # A frozen dataclass takes seven times as long to make as its equal that is not frozen; a location
 # is made as the latter, of the same slots, and frozen by changing its class.
@@ -85,26 +85,26 @@ def locate_component(plan: ComponentPlan, document: Any, found: list[PodLocation
         extra = ()
     if plan.varies:
         bound = [bindings for _, (_, _, bindings) in pairs]
-        found[first:] = varied(plan, document, found[first:], bound, extras)
+        found[first:] = apply_object(plan, document, found[first:], bound, extras)
 
 
 def instances(plan: ComponentPlan, document: Any) -> list[tuple[str, Match]]:
-    """The component's pods by instance; unnamed ones are numbered when there are several."""
+    """Return the component's pods by instance. Unnamed ones are numbered if there are several."""
     places = plan.places
     assert places is not None  # pods in pieces are located otherwise
     try:
         if plan.ids is not None:
-            return paired(places, plan.ids, document)
+            return pair_values(places, plan.ids, document)
         given = [each for each in places.matches_or_none(document) if each.value is not None]
     except QueryError as error:
-        raise failed(places, document, error) from error
+        raise location_error(places, document, error) from error
     if len(given) < 2:
         return [("", each) for each in given]
     return [(str(index), each) for index, each in enumerate(given)]
 
 
-def failed(places: Program, document: Any, error: QueryError) -> LocationError:
-    """Whether the pods or their ids could not be read."""
+def location_error(places: Program, document: Any, error: QueryError) -> LocationError:
+    """Return the error for pods, or ids of pods, that could not be read."""
     reason = "instance-ids"
     try:
         places.matches_or_none(document)
@@ -114,6 +114,6 @@ def failed(places: Program, document: Any, error: QueryError) -> LocationError:
 
 
 def metadata_beside(plan: ComponentPlan, document: Any) -> dict[Any, tuple[Path | None, Any]]:
-    """The metadata that stand beside pod specs, by the elements that both were found in."""
+    """Return the metadata beside pod specs, by the list elements that contain both."""
     found = matches((plan.metadata,) if plan.metadata else (), document)
     return {each.bindings: (each.path, each.value) for each in found}

@@ -1,4 +1,4 @@
-"""Where an object wraps others, and the pods of them that it tells of beside."""
+"""Locates wrapped objects, and pods in them that only the outer object names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from webhook.interface.interface import Component
-from webhook.interface.profile_values import Embedded
+from webhook.interface.profile import Embedded
 from webhook.jq.path import Program, compile_query
 from webhook.objects.path import Path, read
 from webhook.pods.definition import Definition
@@ -24,7 +24,7 @@ POD_SET: Final = "podSet"
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """What stands at one place of a whole object; `element` is the list element that it is in."""
+    """The value at the path of a wrapped object. `element` is the list element that contains it."""
 
     embedded: Embedded
     path: Path
@@ -33,9 +33,9 @@ class Embedding:
 
 
 def embeddings(definition: Definition, document: Any) -> list[Embedding]:
-    """Everything that stands where whole objects belong, in the document's order.
+    """Return all values at paths of wrapped objects, in document order.
 
-    Raises LocationError when a place cannot be read.
+    Raises LocationError if a path cannot be read.
     """
     found: dict[Path, Embedding] = {}
     for embedded in definition.embedded:
@@ -47,9 +47,9 @@ def embeddings(definition: Definition, document: Any) -> list[Embedding]:
 
 
 def pod_sets_in(found: Iterable[Embedding], document: Any) -> dict[Path, list[tuple[Path, int]]]:
-    """By the place of each wrapped object: paths of pod templates in it, with their number of pods.
+    """Return paths of pod templates, with their number of pods, by the path of each wrapped object.
 
-    What cannot be read, or leads elsewhere, tells of no pods.
+    Texts that cannot be read, or that point elsewhere, are skipped.
     """
     sets: dict[Path, list[tuple[Path, int]]] = {}
     known: dict[str, dict[Path, list[Embedding]]] = {}
@@ -67,7 +67,7 @@ def pod_sets_in(found: Iterable[Embedding], document: Any) -> dict[Path, list[tu
 def pod_sets_of(
     embedded: Embedded, elements: Collection[Path], document: Any
 ) -> Iterator[tuple[Path, Path, int]]:
-    """Each set of pods that one kind of place tells of: its list element, its path, its number."""
+    """Yield the element, path and number of each set of pods that one `embedded` entry names."""
     if embedded.pod_sets is None:
         return
     numbers: dict[tuple[Path, ...], Any] = {}
@@ -78,7 +78,7 @@ def pod_sets_of(
         if steps is None:
             continue
         number = numbers.get(bindings)
-        # A bool is an int in Python, and no number of pods.
+        # A bool is an int in Python, but not a number of pods.
         count = max(number, 0) if type(number) is int else 1
         for element in {(), *bindings}:
             if element in elements:
@@ -86,7 +86,7 @@ def pod_sets_of(
 
 
 def steps_of(text: Any) -> Path | None:
-    """A path such as `template.spec.jobs[0].template` as steps; None for what is none."""
+    """Return a path such as `template.spec.jobs[0].template` as steps, None for other text."""
     steps: list[str | int] = []
     for part in text.removeprefix(".").split(".") if isinstance(text, str) else ("",):
         match = STEP.fullmatch(part)
@@ -100,7 +100,7 @@ def steps_of(text: Any) -> Path | None:
 def with_pod_templates(
     definition: Definition, document: Any, paths: tuple[Path, ...]
 ) -> Definition:
-    """The definition with further pod templates at paths that it does not know."""
+    """Return the definition with further pod templates at paths that it does not know."""
     if not paths:
         return definition
     known = locate(definition, document)
@@ -122,15 +122,15 @@ def with_pod_templates(
 
 
 def is_known(location: PodLocation, path: Path) -> bool:
-    """Whether a pod location has the template at this place."""
-    if location.parts is None:
+    """Return whether a pod location has the template at this path."""
+    if location.fragments is None:
         return path in (location.place, location.spec_path, location.spec_path[:-1])
-    parts = location.parts.known()
-    return any(path[: len(each)] == each or each[: len(path)] == path for each in parts)
+    known = location.fragments.known_paths()
+    return any(path[: len(each)] == each or each[: len(path)] == path for each in known)
 
 
 def at_place(definition: Definition, path: Path) -> Definition:
-    """A definition that knows of one pod template."""
+    """Return a definition with one pod template."""
     name = "".join(f"[{json.dumps(step)}]" for step in path)
     root = Component(definition.interface.root.name, root=True)
     pods = Component(f"{POD_SET} {name}", form="template", template=program_of(f".{name}"))
@@ -139,7 +139,7 @@ def at_place(definition: Definition, path: Path) -> Definition:
 
 @lru_cache(maxsize=256)
 def program_of(text: str) -> Program:
-    """The program of a plain path."""
+    """Return the program of a plain path."""
     found = compile_query(text)
     assert isinstance(found, Program)  # keys and indices in brackets are native
     return found

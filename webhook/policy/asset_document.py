@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from webhook.documents.model import DocumentPart, keys_at
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.objects.path import Path
@@ -14,8 +16,8 @@ from webhook.policy.envelope import GROUP, check_version
 from webhook.policy.leaves import items_of
 from webhook.policy.members import choice_at, text_at
 from webhook.policy.names import closest, unknown
-from webhook.policy.policy import SCOPES, Asset, Default
-from webhook.policy.report import Report, shown
+from webhook.policy.policy import SCOPES, Asset, Default, Scope
+from webhook.policy.report import Report, show_value
 from webhook.policy.row import Field
 from webhook.policy.table import TABLE
 
@@ -35,14 +37,13 @@ NO_SOURCES = (
     "genericSecret",
     "ngcApiKey",
 )
-"""Assets that are no data sources, or not reached as such: known, and never imposable."""
+"""Asset kinds that are not data sources, or not mounted as such. They cannot be imposed."""
 ALWAYS_CREDENTIAL = frozenset({"secret-volume"})
 CREDENTIAL_IDS = ("credentialId", "passwordAssetId", "accessKeyAssetId", "credentialAssetId")
 CREDENTIAL_WORDS = ("secret", "credential", "password", "accesskey")
 SPEC_IGNORED = ("dataSharing",)
 NEEDED = {"git": ("repository",), "s3": ("bucket",)}
-"""Attributes by store without which an asset says nothing of a data source."""
-META_MEMBERS = ("id", "name", "kind", "scope", "projectId", "departmentId", "clusterId")
+"""Attributes that an asset must have, by store."""
 META_IGNORED = (
     "tenantId",
     "workloadSupportedTypes",
@@ -54,8 +55,31 @@ META_IGNORED = (
 RESPONSE_MEMBERS = ("usedBy", "usageTimes", "compliance", "status")
 
 
+@dataclass(frozen=True, slots=True)
+class AssetMeta(DocumentPart):
+    """Which asset it is."""
+
+    id: str
+    """The id that policies use to refer to the asset."""
+    kind: str
+    """Kind of the data source. It decides the members of spec."""
+    name: str = ""
+    """Key of the item that the asset becomes; absent: the name of the object."""
+    scope: Scope = "tenant"
+    """Scope of the asset in the platform. podgate ignores it."""
+    project_id: Any = None
+    """Id of the project, for scope project."""
+    department_id: Any = None
+    """Id of the department, for scope department."""
+    cluster_id: Any = None
+    """Id of the cluster, for scope cluster."""
+
+
+META_MEMBERS = keys_at(AssetMeta, ())
+
+
 def is_asset(document: SourceDocument) -> bool:
-    """Whether a document is meant as an asset: our kind, or the bare {meta, spec} pair."""
+    """Whether a document is an asset: our kind, or a bare {meta, spec} pair."""
     data = document.data
     if not isinstance(data, dict):
         return False
@@ -67,20 +91,20 @@ def is_asset(document: SourceDocument) -> bool:
 
 
 def parse_asset(document: SourceDocument) -> tuple[Asset | None, tuple[Problem, ...]]:
-    """The asset, None when any problem is an error, and all problems."""
+    """Return the asset, or None if any problem is an error, and all problems."""
     report = Report(document)
     if not is_asset(document):
         fix = f"write meta and spec, or a {KIND} whose spec has them"
-        report.error((), "not-an-asset", shown(document.data), fix)
+        report.error((), "not-an-asset", show_value(document.data), fix)
         return None, tuple(report.problems)
     is_object = "kind" in document.data
     pair, path, name = read_object(report, document.data) if is_object else (document.data, (), "")
     asset = read_pair(report, pair, path, name)
-    return None if report.failed else asset, tuple(report.problems)
+    return None if report.has_errors else asset, tuple(report.problems)
 
 
 def read_object(report: Report, data: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], Path, str]:
-    """The pair inside our kind, its place, and the object's name."""
+    """Return the {meta, spec} pair inside a WorkloadAsset, its path, and the object's name."""
     check_version(report, data)
     for key in data:
         if key not in ("apiVersion", "kind", "metadata", "spec", "status"):
@@ -91,7 +115,7 @@ def read_object(report: Report, data: Mapping[Any, Any]) -> tuple[Mapping[Any, A
 
 
 def read_pair(report: Report, pair: Mapping[Any, Any], path: Path, object_name: str) -> Asset:
-    """An asset as the API has it: `meta` says what it is, `spec` holds the item."""
+    """Read an asset in the form of the API: `meta` identifies it, `spec` is the item."""
     for key in pair:
         if key not in ("meta", "spec", *RESPONSE_MEMBERS):
             unknown(report, path, key, closest(str(key), ("meta", "spec")), "write meta and spec")
@@ -110,25 +134,26 @@ def read_pair(report: Report, pair: Mapping[Any, Any], path: Path, object_name: 
     scope = "tenant"
     if meta.get("scope") is not None:
         scope = choice_at(report, meta, "scope", here, SCOPES)
-    spec, place = report.mapping(pair.get("spec"), (*path, "spec")), (*path, "spec")
+    spec_path = (*path, "spec")
+    spec = report.mapping(pair.get("spec"), spec_path)
     if kind not in SOURCES:
         return Asset(identity, name, kind, "", scope, {}, origin=report.document.origin)
     row = field_of(kind)
     if row is None:
         fix = "use an asset of another kind"
-        report.error((*here, "kind"), "value-outside-enum", shown(kind), fix)
+        report.error((*here, "kind"), "value-outside-enum", show_value(kind), fix)
         return Asset(identity, name, kind, "", scope, {}, origin=report.document.origin)
-    attributes, credential = read_spec(report, row, spec, place)
+    attributes, credential = read_spec(report, row, spec, spec_path)
     credential = credential or kind in ALWAYS_CREDENTIAL
     if not credential:
-        check_complete(report, row, attributes, place)
-    check_label(report, row, name, attributes, place)
+        check_complete(report, row, attributes, spec_path)
+    check_label(report, row, name, attributes, spec_path)
     origin = report.document.origin
     return Asset(identity, name, kind, row.path, scope, attributes, credential, origin)
 
 
 def kind_of(report: Report, meta: Mapping[Any, Any], path: Path) -> str:
-    """The asset's kind in its canonical spelling; empty, with the problem told, for none."""
+    """Return the asset's kind in its canonical spelling. An unknown kind is reported, and empty."""
     raw = meta.get("kind")
     known = (*SOURCES, *NO_SOURCES)
     if isinstance(raw, str) and raw in OTHER_SPELLINGS:
@@ -137,12 +162,12 @@ def kind_of(report: Report, meta: Mapping[Any, Any], path: Path) -> str:
         return raw
     meant = closest(raw, known) if isinstance(raw, str) else ""
     fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(SOURCES)}"
-    report.error((*path, "kind"), "value-outside-enum", shown(raw), fix)
+    report.error((*path, "kind"), "value-outside-enum", show_value(raw), fix)
     return ""
 
 
 def field_of(kind: str) -> Field | None:
-    """The itemized field that items of a kind belong to: the one that is named like it."""
+    """Return the itemized field for a kind of asset: the field with the same name."""
     plain = kind.replace("-", "").lower()
     for row in TABLE.fields.values():
         last = row.path.rpartition(".")[2].lower()
@@ -154,7 +179,7 @@ def field_of(kind: str) -> Field | None:
 def read_spec(
     report: Report, row: Field, spec: Mapping[Any, Any], path: Path
 ) -> tuple[dict[str, Default], bool]:
-    """The attributes of the item, and whether it refers to a credential."""
+    """Return the attributes of the item, and whether it refers to a credential."""
     item = {
         key: raw
         for key, raw in spec.items()
@@ -173,7 +198,7 @@ def read_spec(
 def check_complete(
     report: Report, row: Field, attributes: Mapping[str, Default], path: Path
 ) -> None:
-    """An imposed item is complete in itself: no request adds to it."""
+    """Check that an imposed item is complete. No request adds attributes to it."""
     names = [each.name for each in items_of(row).attributes if each.required]
     needed = {*names, *needed_of(row, attributes)} - {items_of(row).key}
     missing = sorted(needed - set(attributes))
@@ -183,7 +208,7 @@ def check_complete(
 
 
 def needed_of(row: Field, attributes: Mapping[str, Default]) -> tuple[str, ...]:
-    """What the item of an asset needs although a policy may leave it to requests."""
+    """Return attributes that an asset must have, although a policy can leave them to requests."""
     if items_of(row).store != "pvc":
         return NEEDED.get(items_of(row).store, ())
     return tuple(needed_of_claim(attributes))

@@ -1,4 +1,4 @@
-"""A policy body while it is read: what was said at which level, and where in the document."""
+"""A policy body under construction: its entries by level, and their paths in the document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from webhook.objects.path import Path
-from webhook.policy.policy import EVERYWHERE, Body, Default, DefaultItem, Place
+from webhook.policy.policy import EVERYWHERE, Body, Default, DefaultItem, Entry
 from webhook.policy.report import Report
 
 T = TypeVar("T")
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Draft:
-    """The tables of a `Body` under construction; `places` knows the path of each entry.
+    """The tables of a `Body` under construction. `paths` has the path of each entry.
 
-    `types` are the workload types that the policy is for; some names depend on them.
-    A place is (kind, level, leaf, word): kind is level, default, item, attribute, rule or imposed,
-    word is an item's key, a rule's name or empty.
+    `types` are the workload types that the policy applies to. Some names depend on them.
+    An entry is (kind, level, leaf, word). kind is level, leaf, default, item, attribute, rule or
+    imposed; word is an item's key, an asset's id, a rule's name or empty.
     """
 
     report: Report
@@ -28,23 +28,23 @@ class Draft:
     items: dict[str, dict[str, tuple[DefaultItem, ...]]] = field(default_factory=dict)
     rules: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     imposed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    places: dict[Place, Path] = field(default_factory=dict)
+    paths: dict[Entry, Path] = field(default_factory=dict)
 
     def levels(self) -> tuple[str, ...]:
-        """Everywhere, then every other level that the body names, in order of appearance."""
+        """Return EVERYWHERE, then the other levels of the body in order of appearance."""
         named = (*self.defaults, *self.items, *self.rules, *self.imposed)
         return tuple(dict.fromkeys((EVERYWHERE, *named)))
 
     def default(self, level: str, leaf: str, value: Default, path: Path) -> None:
         """Note a default value."""
         self.defaults.setdefault(level, {})[leaf] = value
-        self.places["default", level, leaf, ""] = path
+        self.paths["default", level, leaf, ""] = path
 
-    def place(self, kind: str, level: str, leaf: str, word: str = "") -> Path:
-        """Where something was said that holds at `level`: there, or outside all levels."""
+    def find_path(self, kind: str, level: str, leaf: str, word: str = "") -> Path:
+        """Return the path of the entry that applies at `level`: the level's own, else EVERYWHERE's."""
         for each in (level, EVERYWHERE):
-            if (kind, each, leaf, word) in self.places:
-                return self.places[kind, each, leaf, word]
+            if (kind, each, leaf, word) in self.paths:
+                return self.paths[kind, each, leaf, word]
         return ()
 
     def body(self) -> Body:
@@ -52,6 +52,6 @@ class Draft:
         return Body(self.defaults, self.items, self.rules, self.imposed)
 
 
-def holding(table: Mapping[str, Mapping[str, T]], level: str) -> dict[str, T]:
-    """What holds at a level: its own leaves before those outside all levels."""
+def resolve_level(table: Mapping[str, Mapping[str, T]], level: str) -> dict[str, T]:
+    """Return the leaves that apply at a level: its own, and those of EVERYWHERE it does not set."""
     return {**table.get(EVERYWHERE, {}), **table.get(level, {})}

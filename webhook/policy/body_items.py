@@ -1,4 +1,4 @@
-"""Reads the items of an itemized field: their attributes, and the key each goes by."""
+"""Reads the items of an itemized field: their attributes and their keys."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from webhook.objects.path import ABSENT, Path
 from webhook.policy.body import Draft
 from webhook.policy.leaves import attribute_names, items_of, leaf_type
-from webhook.policy.names import join, picked, walk
+from webhook.policy.names import join, pick_spellings, walk
 from webhook.policy.policy import Default, DefaultItem
-from webhook.policy.report import Report, shown
+from webhook.policy.report import Report, show_value
 from webhook.policy.row import Field, Items
 from webhook.policy.scalars import read_value
 
@@ -24,9 +24,9 @@ LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[
 def read_attributes(
     report: Report, row: Field, mapping: Mapping[Any, Any], path: Path
 ) -> dict[str, tuple[Default, Path]]:
-    """The attributes that a mapping gives, by canonical name, each with its place."""
+    """Read the attributes in a mapping, by canonical name, each with its path."""
     result: dict[str, tuple[Default, Path]] = {}
-    for found in picked(walk(attribute_names(row.path), mapping, path, report), report):
+    for found in pick_spellings(walk(attribute_names(row.path), mapping, path, report), report):
         leaf = leaf_type(join(row.path, found.name))
         value = read_value(report, leaf, found.raw, found.path, "default")
         if value is not None:
@@ -42,7 +42,7 @@ def read_items(
     path: Path,
     completed: Mapping[str, Default],
 ) -> None:
-    """Note the default items of a list; `completed` are the attribute defaults beside it."""
+    """Add the default items of a list. `completed` are the attribute defaults of the field."""
     items: dict[str, DefaultItem] = {}
     report = draft.report
     for index, each in enumerate(raw):
@@ -72,7 +72,7 @@ def read_item(
     path: Path,
     completed: Mapping[str, Default],
 ) -> DefaultItem | None:
-    """One default item with its key; None, with the problem told, when it cannot be one."""
+    """Read one default item with its key. An invalid item is reported, and returns None."""
     report, errors = draft.report, len(draft.report.problems)
     found = read_attributes(report, row, raw, path)
     exclude = found.pop(EXCLUDE, None)
@@ -84,33 +84,33 @@ def read_item(
             report.error(path, "item-without-key", "an item without key", key_fix(items_of(row)))
         return None
     check_label(report, row, key, attributes, path)
-    draft.places["item", level, row.path, key] = path
-    for name, (_, place) in found.items():
-        draft.places["attribute", level, join(row.path, name), key] = place
+    draft.paths["item", level, row.path, key] = path
+    for name, (_, here) in found.items():
+        draft.paths["attribute", level, join(row.path, name), key] = here
     return DefaultItem(key, attributes, excluded=excluded)
 
 
 def item_key(
     items: Items, attributes: Mapping[str, Default], own: Mapping[str, Default] | None = None
 ) -> str | None:
-    """The key of an item: its key attribute, else the first complete fallback joined with +.
+    """Return the key of an item: its key attribute, else the first complete fallback joined with +.
 
-    An attribute with a meaning when absent counts as given. Where one attribute of a fallback has
-    such a meaning, the others may be absent too: the fallback is then the whole identity.
+    An attribute with a meaning when absent counts as given. If one attribute of a fallback has
+    such a meaning, the others can be absent too: the fallback is then the whole identity.
     """
     given = attributes if own is None else own
     if items.key in given and str(given[items.key].value):
         return str(given[items.key].value)
     for fallback in items.fallbacks:
-        parts = [identity_part(items, name, attributes) for name in fallback]
-        whole = any(identity_part(items, name, {}) is not None for name in fallback)
-        if any(name in attributes for name in fallback) and (whole or None not in parts):
-            return "+".join(part or "" for part in parts)
+        texts = [attribute_text(items, name, attributes) for name in fallback]
+        whole = any(attribute_text(items, name, {}) is not None for name in fallback)
+        if any(name in attributes for name in fallback) and (whole or None not in texts):
+            return "+".join(text or "" for text in texts)
     return None
 
 
-def identity_part(items: Items, name: str, attributes: Mapping[str, Default]) -> str | None:
-    """The text of one attribute in a key: its value, else what its absence means."""
+def attribute_text(items: Items, name: str, attributes: Mapping[str, Default]) -> str | None:
+    """Return the text of one attribute in a key: its value, else its value when absent."""
     if name in attributes:
         return str(attributes[name].value)
     attribute = items.attribute(name)
@@ -118,7 +118,7 @@ def identity_part(items: Items, name: str, attributes: Mapping[str, Default]) ->
 
 
 def key_fix(items: Items) -> str:
-    """What an item needs to have a key."""
+    """Return what to write so that an item has a key."""
     ways = [items.key, *(" and ".join(fallback) for fallback in items.fallbacks)]
     return f"give it {', or '.join(dict.fromkeys(ways))}"
 
@@ -126,17 +126,17 @@ def key_fix(items: Items) -> str:
 def check_label(
     report: Report, row: Field, key: str, attributes: Mapping[str, Default], path: Path
 ) -> None:
-    """Keys of labels and annotations, and values of labels, keep to Kubernetes' syntax."""
+    """Check the syntax of keys of labels and annotations, and of values of labels."""
     if items_of(row).store not in METADATA_STORES:
         return
     prefix, slash, name = key.rpartition("/")
     good_prefix = not slash or (len(prefix) <= 253 and LABEL_PREFIX.fullmatch(prefix))
     if not good_prefix or not LABEL_NAME.fullmatch(name):
         fix = "write 1 to 63 letters, digits, - _ . with a letter or digit at both ends"
-        report.error(path, "bad-label", shown(key), fix)
+        report.error(path, "bad-label", show_value(key), fix)
     value = attributes.get("value")
     if row.secret or value is None or items_of(row).store != "labels":
         return
     if value.value and not LABEL_NAME.fullmatch(value.value):
         fix = "write at most 63 letters, digits, - _ . with a letter or digit at both ends"
-        report.error((*path, "value"), "bad-label", shown(value.value), fix)
+        report.error((*path, "value"), "bad-label", show_value(value.value), fix)

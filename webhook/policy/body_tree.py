@@ -1,4 +1,4 @@
-"""Reads the trees below `defaults` and `rules`, level by level and leaf by leaf, into a draft."""
+"""Reads the sections of a policy body (`defaults`, `rules`, `imposedAssets`) into a draft."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from webhook.policy.body import Draft
 from webhook.policy.body_items import EXCLUDE, read_attributes, read_items
 from webhook.policy.default_from import ROLE_WORDS
 from webhook.policy.leaves import attribute_names, field_names, items_of, leaf_type
-from webhook.policy.names import Found, join, members, picked, respelled, walk
-from webhook.policy.policy import COMPONENTS, EVERYWHERE, component_level, role_level
-from webhook.policy.report import Report, label
+from webhook.policy.names import (
+    Found,
+    closest,
+    join,
+    members,
+    pick_spellings,
+    unknown,
+    walk,
+    warn_of_spelling,
+)
+from webhook.policy.policy import COMPONENTS, EVERYWHERE, ROLES, component_level, role_level
+from webhook.policy.report import Report, label, show_value
 from webhook.policy.row import Field
 from webhook.policy.rule_objects import ITEM_RULES, read_rules
 from webhook.policy.scalars import read_value
@@ -25,39 +34,39 @@ Reader = Callable[[Draft, str, Found], None]
 
 
 def read_tree(draft: Draft, raw: Any, path: Path, reader: Reader) -> None:
-    """Hand every leaf of the tree at `path` to `reader`, with its level."""
+    """Call `reader` for every leaf of the tree at `path`, with its level."""
     report, names = draft.report, field_names(draft.types)
-    for level, mapping, place in levels(report, report.mapping(raw, path), path):
-        draft.places.setdefault(("level", level, "", ""), place)
-        for found in picked(walk(names, mapping, place, report), report):
+    for level, mapping, here in levels(report, report.mapping(raw, path), path):
+        draft.paths.setdefault(("level", level, "", ""), here)
+        for found in pick_spellings(walk(names, mapping, here, report), report):
             allowed = TABLE.fields[found.name].levels
             role = level.removeprefix("role:")
             if role != level and allowed and role not in allowed:
                 fix = f"write it below {' or '.join(allowed)}"
                 report.error(found.path, "wrong-level", f"{found.name} below {role}", fix)
                 continue
-            draft.places.setdefault(("leaf", level, found.name, ""), found.path)
+            draft.paths.setdefault(("leaf", level, found.name, ""), found.path)
             reader(draft, level, found)
 
 
 def levels(
     report: Report, mapping: Mapping[Any, Any], path: Path
 ) -> Iterator[tuple[str, Mapping[Any, Any], Path]]:
-    """Split a tree into what stands outside all levels, below roles, and below components."""
+    """Split a tree into the part outside all levels, the roles, and the components."""
     everywhere: dict[Any, Any] = {}
     for key, raw in mapping.items():
         word = key.lower() if isinstance(key, str) else ""
         here = (*path, key)
         if word in ROLE_WORDS:
             if key != ROLE_WORDS[word]:
-                respelled(report, here, key, ROLE_WORDS[word])
+                warn_of_spelling(report, here, key, ROLE_WORDS[word])
             yield role_level(ROLE_WORDS[word]), report.mapping(raw, here), here
         elif word == COMPONENTS:
             if key != COMPONENTS:
-                respelled(report, here, key, COMPONENTS)
+                warn_of_spelling(report, here, key, COMPONENTS)
             for name, tree in report.mapping(raw, here).items():
-                place = (*here, name)
-                yield component_level(str(name)), report.mapping(tree, place), place
+                below = (*here, name)
+                yield component_level(str(name)), report.mapping(tree, below), below
         else:
             everywhere[key] = raw
     if everywhere:
@@ -65,20 +74,20 @@ def levels(
 
 
 def read_default(draft: Draft, level: str, found: Found) -> None:
-    """Note the default of one field: a value, or items and attribute defaults."""
+    """Add the default of one field: a value, or items and attribute defaults."""
     row, leaf = TABLE.fields[found.name], leaf_type(found.name)
     if row.items is not None:
         read_itemized_default(draft, level, row, found)
         return
     value = read_value(draft.report, leaf, found.raw, found.path, "default")
     if value is None:
-        draft.places["default", level, found.name, ""] = found.path
+        draft.paths["default", level, found.name, ""] = found.path
     else:
         draft.default(level, found.name, value, found.path)
 
 
 def read_itemized_default(draft: Draft, level: str, row: Field, found: Found) -> None:
-    """Note `instances` and `attributes` of an itemized field; a plain list is read as instances."""
+    """Add `instances` and `attributes` of an itemized field. A plain list is read as instances."""
     report = draft.report
     if isinstance(found.raw, list):
         if not row.extra_rules:
@@ -104,33 +113,33 @@ def read_itemized_default(draft: Draft, level: str, row: Field, found: Found) ->
 
 
 def attribute_maps(report: Report, found: Found) -> list[tuple[Mapping[Any, Any], Path]]:
-    """`attributes` as a map; a list of maps is accepted as one, with a warning."""
+    """Return `attributes` as maps with their paths. A list of maps is accepted with a warning."""
     if not isinstance(found.raw, list):
         return [(report.mapping(found.raw, found.path), found.path)]
     fix = "write one map: attributes: {a: v, b: w}"
     report.warn(found.path, "list-attributes", "a list of maps", fix)
-    places = [((*found.path, index), each) for index, each in enumerate(found.raw)]
-    return [(report.mapping(each, place), place) for place, each in places]
+    listed = [((*found.path, index), each) for index, each in enumerate(found.raw)]
+    return [(report.mapping(each, path), path) for path, each in listed]
 
 
 def read_attribute_defaults(draft: Draft, level: str, row: Field, found: Found) -> None:
-    """Note the defaults that complete items which do not say an attribute themselves."""
+    """Add the attribute defaults. They complete items that do not set an attribute."""
     report = draft.report
     if not items_of(row).attribute_defaults:
         fix = f"give the attributes in each item of {INSTANCES}"
         report.error(found.path, "no-attribute-defaults", f"{row.path}.{ATTRIBUTES}", fix)
         return
     for mapping, path in attribute_maps(report, found):
-        for name, (value, place) in read_attributes(report, row, mapping, path).items():
+        for name, (value, here) in read_attributes(report, row, mapping, path).items():
             if name == EXCLUDE and value.value is True:
                 fix = "remove it: it would exclude every item"
-                report.error(place, "excluded-default-item", label(EXCLUDE), fix)
+                report.error(here, "excluded-default-item", label(EXCLUDE), fix)
                 continue
-            draft.default(level, join(row.path, name), value, place)
+            draft.default(level, join(row.path, name), value, here)
 
 
 def read_rule(draft: Draft, level: str, found: Found) -> None:
-    """Note the rules of one field: its own, or those of its items and their attributes."""
+    """Add the rules of one field: its own, or those of its items and their attributes."""
     row, leaf = TABLE.fields[found.name], leaf_type(found.name)
     if row.items is None:
         read_rules(draft, level, leaf, found.raw, found.path, leaf.legal)
@@ -142,13 +151,13 @@ def read_rule(draft: Draft, level: str, found: Found) -> None:
     inner: dict[Any, Any] = {}
     own: dict[Any, Any] = {}
     for key, raw in found.raw.items():
-        is_part = isinstance(key, str) and key.lower() in (INSTANCES, ATTRIBUTES)
-        (inner if is_part else own)[key] = raw
+        is_inner = isinstance(key, str) and key.lower() in (INSTANCES, ATTRIBUTES)
+        (inner if is_inner else own)[key] = raw
     read_own_rules(draft, level, row, own, found.path)
     parts = members(report, inner, found.path, (INSTANCES, ATTRIBUTES))
     if INSTANCES in parts:
-        part = parts[INSTANCES]
-        read_rules(draft, level, leaf, part.raw, part.path, ITEM_RULES)
+        instances = parts[INSTANCES]
+        read_rules(draft, level, leaf, instances.raw, instances.path, ITEM_RULES)
     if ATTRIBUTES in parts:
         read_attribute_rules(draft, level, row, parts[ATTRIBUTES])
 
@@ -156,7 +165,7 @@ def read_rule(draft: Draft, level: str, found: Found) -> None:
 def read_own_rules(
     draft: Draft, level: str, row: Field, own: Mapping[Any, Any], path: Path
 ) -> None:
-    """Rules directly below an itemized field: only those the row adds, such as array rules."""
+    """Add rules directly below an itemized field: only those that its row allows there."""
     known = {key: raw for key, raw in own.items() if not is_attribute(row, key)}
     for key in own:
         if key not in known:
@@ -172,11 +181,53 @@ def is_attribute(row: Field, key: Any) -> bool:
 
 
 def read_attribute_rules(draft: Draft, level: str, row: Field, found: Found) -> None:
-    """Note the rules of attributes."""
+    """Add the rules of attributes."""
     report = draft.report
     leaves: list[Found] = []
     for mapping, path in attribute_maps(report, found):
         leaves += walk(attribute_names(row.path), mapping, path, report)
-    for each in picked(leaves, report):
+    for each in pick_spellings(leaves, report):
         leaf = leaf_type(join(row.path, each.name))
         read_rules(draft, level, leaf, each.raw, each.path, leaf.legal)
+
+
+def read_imposed(draft: Draft, found: Found) -> None:
+    """Add the imposed assets of every level: a list of ids, or one list per role or component."""
+    report = draft.report
+    if not isinstance(found.raw, dict):
+        read_ids(draft, EVERYWHERE, found.raw, found.path)
+        return
+    for key, raw in found.raw.items():
+        here = (*found.path, key)
+        role = ROLE_WORDS.get(key.lower(), "") if isinstance(key, str) else ""
+        if role:
+            if role != key:
+                warn_of_spelling(report, here, key, role)
+            draft.paths.setdefault(("level", role_level(role), "", ""), here)
+            read_ids(draft, role_level(role), raw, here)
+        elif key == COMPONENTS:
+            for name, ids in report.mapping(raw, here).items():
+                read_ids(draft, component_level(str(name)), ids, (*here, name))
+        else:
+            known = (*ROLES, COMPONENTS)
+            hint = f"write a list, or {', '.join(known)}"
+            unknown(report, found.path, key, closest(str(key), known), hint)
+
+
+def read_ids(draft: Draft, level: str, raw: Any, path: Path) -> None:
+    """Add the asset ids of one list."""
+    report = draft.report
+    ids: dict[str, None] = {}
+    for index, each in enumerate(report.sequence(raw, path, "a list of asset ids")):
+        here = (*path, index)
+        try:
+            identity = values.plain_text(each, report.document.text(here))
+        except ValueError:
+            report.wrong_type(here, each, "the id of an asset")
+            continue
+        if identity in ids:
+            report.warn(here, "imposed-twice", show_value(identity), "remove it")
+        ids[identity] = None
+        draft.paths.setdefault(("imposed", level, "", identity), here)
+    if ids:
+        draft.imposed[level] = tuple(ids)

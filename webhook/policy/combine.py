@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from webhook.documents.problem import Source
-from webhook.policy import rules as rule_table
 from webhook.policy.policy import (
     EVERYWHERE,
     SCOPES,
     Asset,
     Default,
-    DefaultFrom,
     DefaultItem,
     Policy,
     component_level,
     role_level,
 )
+from webhook.policy.rules import TABLE as RULES
+from webhook.policy.rules.requirements import Options
+from webhook.policy.rules.rule_type import RuleType
 from webhook.policy.table import TABLE
 
 GUARDED, DOCUMENTED, STRICTEST = "guarded", "documented", "strictest"
@@ -31,22 +32,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One rule in force at a leaf, and who said it."""
+    """One rule in force at a leaf, and the policy that sets it."""
 
-    rule: str
+    type: RuleType
     argument: Any
     source: Source
     policy: Policy
 
     @property
+    def rule(self) -> str:
+        """The name of the rule."""
+        return self.type.name
+
+    @property
     def prohibits(self) -> bool:
-        """Whether it forbids editing, adding or setting."""
-        return rule_table.prohibits(self.rule, self.argument)
+        """Whether the rule forbids editing, adding or setting."""
+        return self.type.prohibits(self.argument)
+
+    @property
+    def constrains(self) -> bool:
+        """Whether the rule can reject or compute anything (canEdit: true cannot)."""
+        return self.type.constrains(self.argument)
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveDefault:
-    """The default in force at a leaf, and who said it."""
+    """The default in force at a leaf, and the policy that sets it."""
 
     value: Any
     raw: Any
@@ -56,7 +67,7 @@ class EffectiveDefault:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveItem:
-    """A default or imposed item in force; an imposed one is always locked."""
+    """A default or imposed item in force. An imposed item is always locked."""
 
     key: str
     attributes: Mapping[str, Default]
@@ -69,7 +80,7 @@ class EffectiveItem:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Something a policy said that is not in force: what, and which policy's word stands."""
+    """A value of a policy that is not in force: what it is, why, and the policy that wins (`to`)."""
 
     leaf: str
     what: str
@@ -80,7 +91,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One leaf of the effective policy: rules, default, default items, and what lost."""
+    """One leaf of the effective policy: rules, default, default items, and overridden values."""
 
     path: str
     constraints: tuple[Constraint, ...] = ()
@@ -88,9 +99,9 @@ class Leaf:
     items: tuple[EffectiveItem, ...] = ()
     lost: tuple[Lost, ...] = ()
 
-    def of(self, rule: str) -> tuple[Constraint, ...]:
-        """The constraints of one rule name."""
-        return tuple(each for each in self.constraints if each.rule == rule)
+    def of(self, rule: type[RuleType]) -> tuple[Constraint, ...]:
+        """Return the constraints of one rule type."""
+        return tuple(each for each in self.constraints if isinstance(each.type, rule))
 
 
 Effective = Mapping[str, Leaf]
@@ -98,9 +109,9 @@ Effective = Mapping[str, Leaf]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One policy as it applies to one component: leaves after its levels are resolved.
+    """One policy as it applies to one component: its leaves after resolving levels.
 
-    A leaf has one rules object, or one per role where a component serves several.
+    A leaf has one rules object, or one per role if a component has several roles.
     """
 
     policy: Policy
@@ -116,12 +127,12 @@ class View:
 
 
 def levels_of(role: str, component: str) -> tuple[str, ...]:
-    """The levels a component reads in one role, weakest first: everywhere, role, its own name."""
+    """Return the levels of a component in one role, weakest first: everywhere, role, own name."""
     return (EVERYWHERE, *([role_level(role)] if role else []), component_level(component))
 
 
-def resolved(table: Mapping[str, Mapping[str, T]], levels: Iterable[str]) -> dict[str, T]:
-    """The leaves of a table after later levels replaced those of earlier ones."""
+def resolve_levels(table: Mapping[str, Mapping[str, T]], levels: Iterable[str]) -> dict[str, T]:
+    """Return the leaves of a table. Later levels override earlier ones."""
     result: dict[str, T] = {}
     for level in levels:
         result.update(table.get(level, {}))
@@ -129,7 +140,7 @@ def resolved(table: Mapping[str, Mapping[str, T]], levels: Iterable[str]) -> dic
 
 
 def view(policy: Policy, roles: Iterable[str], component: str) -> View:
-    """Resolve a policy's levels for one component: the component's own leaf wins.
+    """Resolve the levels of a policy for one component: the component's own leaf wins.
 
     With several roles the rules of each apply, and the defaults are those of the worker.
     """
@@ -137,57 +148,55 @@ def view(policy: Policy, roles: Iterable[str], component: str) -> View:
     ordered = sorted(set(roles), key=lambda role: (role == WORKER, role)) or [""]
     rules: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for role in ordered:
-        for leaf, arguments in resolved(body.rules, levels_of(role, component)).items():
-            said = rules.get(leaf, ())
-            rules[leaf] = said if arguments in said else (*said, arguments)
+        for leaf, arguments in resolve_levels(body.rules, levels_of(role, component)).items():
+            known = rules.get(leaf, ())
+            rules[leaf] = known if arguments in known else (*known, arguments)
     last = levels_of(ordered[-1], component)
     every = dict.fromkeys(level for role in ordered for level in levels_of(role, component))
     imposed = dict.fromkeys(each for level in every for each in body.imposed.get(level, ()))
-    defaults, items = resolved(body.defaults, last), resolved(body.items, last)
+    defaults, items = resolve_levels(body.defaults, last), resolve_levels(body.items, last)
     return View(policy, defaults, items, rules, tuple(imposed))
 
 
 def age(each: View) -> tuple[str, ...]:
-    """The order of policies that are otherwise equal: the oldest first, however they are listed."""
+    """Return the sort key of policies of one scope: the oldest first, in any order of listing."""
     policy = each.policy
     return (policy.created, policy.name, policy.namespace, policy.digest)
 
 
 def claims(objects: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a rules object claims its leaf: any member but a lone `blocked: false`."""
+    """Whether a rules object sets its leaf: any rule except a single `blocked: false`."""
     return any(
-        not (name == "blocked" and argument is False)
-        for rules in objects
-        for name, argument in rules.items()
+        RULES[name].claims(argument) for rules in objects for name, argument in rules.items()
     )
 
 
 def constraints_of(views: Iterable[View], path: str) -> list[Constraint]:
-    """Every rule these policies put on one leaf, those that constrain nothing included."""
+    """Return every rule of these policies for one leaf, including those without effect."""
     return [
-        Constraint(name, argument, each.policy.source, each.policy)
+        Constraint(RULES[name], argument, each.policy.source, each.policy)
         for each in views
         for rules in each.rules.get(path, ())
         for name, argument in rules.items()
     ]
 
 
-def released(constraint: Constraint, others: Iterable[Constraint]) -> bool:
-    """A system prohibition is lifted where another scope says the opposite."""
+def is_released(constraint: Constraint, others: Iterable[Constraint]) -> bool:
+    """Whether another scope lifts a system prohibition by setting the opposite."""
     return constraint.prohibits and any(
-        other.rule == constraint.rule and not other.prohibits for other in others
+        other.type is constraint.type and not other.prohibits for other in others
     )
 
 
-def strictest(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
-    """Every scope's rules together; a system prohibition may be released by any other scope."""
+def combine_strictest(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
+    """Apply the rules of all scopes. Any other scope can lift a system prohibition."""
     system = constraints_of((each for each in views if each.rank == 0), path)
     others = constraints_of((each for each in views if each.rank > 0), path)
-    return (*(each for each in system if not released(each, others)), *others)
+    return (*(each for each in system if not is_released(each, others)), *others)
 
 
 def by_precedence(views: Sequence[View], path: str) -> list[list[View]]:
-    """The claiming policies grouped by scope, the winning scope first, system always last."""
+    """Group the policies that set a leaf by scope, the winning scope first, system always last."""
     claiming = [each for each in views if claims(each.rules.get(path, ()))]
     ranks = sorted({each.rank for each in claiming if each.rank > 0})
     if not TABLE.owner(path).broadest_first:
@@ -196,22 +205,22 @@ def by_precedence(views: Sequence[View], path: str) -> list[list[View]]:
     return [[each for each in claiming if each.rank == rank] for rank in ranks]
 
 
-def documented(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
-    """The whole rules object of a leaf comes from one scope."""
+def combine_documented(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
+    """Take the whole rules object of a leaf from one scope."""
     groups = by_precedence(views, path)
     return tuple(constraints_of(groups[0], path)) if groups else ()
 
 
 def is_list_of_images(path: str, constraint: Constraint) -> bool:
-    """Whether a rule lists the images that may be used, which a narrower scope cannot replace."""
+    """Whether a rule is a list of allowed images. A narrower scope cannot replace it."""
     of_images = path == "image" or path.startswith("images.")
-    return of_images and constraint.rule == "options"
+    return of_images and isinstance(constraint.type, Options)
 
 
-def guarded(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
-    """As documented, and prohibitions and lists of images of scopes broader than the winner stay.
+def combine_guarded(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
+    """Like `combine_documented`, but prohibitions and image lists of broader scopes stay in force.
 
-    A prohibition of the system scope can be released; its list of images gives way to any other.
+    Other scopes can lift a prohibition of the system scope, and replace its list of images.
     """
     groups = by_precedence(views, path)
     if not groups:
@@ -224,26 +233,26 @@ def guarded(views: Sequence[View], path: str) -> tuple[Constraint, ...]:
         for each in rest
         if each.prohibits
         and RANK[each.policy.scope] < winner
-        and not (each.policy.scope == SYSTEM and released(each, others))
+        and not (each.policy.scope == SYSTEM and is_released(each, others))
     ]
     kept += [each for each in rest if is_list_of_images(path, each) and each.policy.scope != SYSTEM]
     return (*constraints_of(groups[0], path), *kept)
 
 
 RULES_OF: Mapping[str, Callable[[Sequence[View], str], tuple[Constraint, ...]]] = {
-    GUARDED: guarded,
-    DOCUMENTED: documented,
-    STRICTEST: strictest,
+    GUARDED: combine_guarded,
+    DOCUMENTED: combine_documented,
+    STRICTEST: combine_strictest,
 }
 
 
 def lock_rank(constraints: Iterable[Constraint]) -> int:
-    """The broadest scope that forbids editing or setting this leaf; UNBOUNDED when none does."""
+    """Return the rank of the broadest scope that forbids setting this leaf, else UNBOUNDED."""
     return min(
         (
             RANK[each.policy.scope]
             for each in constraints
-            if each.prohibits and each.rule in ("canEdit", "blocked")
+            if each.prohibits and not each.type.of_items
         ),
         default=UNBOUNDED,
     )
@@ -252,9 +261,9 @@ def lock_rank(constraints: Iterable[Constraint]) -> int:
 def closest_default(
     views: Sequence[View], path: str, constraints: tuple[Constraint, ...]
 ) -> tuple[EffectiveDefault | None, list[Lost]]:
-    """The closest scope's default that no broader lock shuts out; of one scope the older one.
+    """Return the default of the closest scope, and the overridden ones. Older policies come first.
 
-    A broader list of images shuts out the defaults that are not on it.
+    A lock or an image list of a broader scope overrides defaults that it does not allow.
     """
     bound = lock_rank(constraints)
     lists = [each for each in constraints if is_list_of_images(path, each)]
@@ -267,7 +276,7 @@ def closest_default(
             continue
         if each.rank > bound:
             lost.append(Lost(path, "default", each.policy.source, "shut-out-by-lock"))
-        elif closed := unlisted(default, each.rank, lists):
+        elif closed := find_list_without(default, each.rank, lists):
             lost.append(
                 Lost(path, "default", each.policy.source, "shut-out-by-list", closed.source)
             )
@@ -281,31 +290,35 @@ def closest_default(
     return chosen, lost
 
 
-def unlisted(default: Default, rank: int, lists: Iterable[Constraint]) -> Constraint | None:
-    """The first list of a broader scope than `rank` that lacks a default; None where none does."""
+def find_list_without(
+    default: Default, rank: int, lists: Iterable[Constraint]
+) -> Constraint | None:
+    """Return the first list of a scope broader than `rank` that lacks a default, else None."""
     broader = (each for each in lists if RANK[each.policy.scope] < rank)
     return next((each for each in broader if default.value not in each.argument), None)
 
 
 def item_lock_rank(constraints: Iterable[Constraint], key: str) -> int:
-    """The broadest scope that closes the list (canAdd: false) or locks this key."""
-    ranks = [UNBOUNDED]
-    for each in constraints:
-        closes = each.rule == "canAdd" and each.prohibits
-        if closes or (each.rule == "locked" and key in each.argument):
-            ranks.append(RANK[each.policy.scope])
-    return min(ranks)
+    """Return the rank of the broadest scope that has canAdd: false or locks this key."""
+    return min(
+        (
+            RANK[each.policy.scope]
+            for each in constraints
+            if each.type.locks_item(each.argument, key)
+        ),
+        default=UNBOUNDED,
+    )
 
 
-def union_of_items(
+def merge_items(
     views: Sequence[View],
     path: str,
     constraints: tuple[Constraint, ...],
     assets: Mapping[str, Asset],
 ) -> tuple[tuple[EffectiveItem, ...], list[Lost]]:
-    """Default items united by key, the closest whole item wins; imposed ones beat them all.
+    """Merge default items by key: the closest item wins as a whole. Imposed items override all.
 
-    One that wins and is excluded leaves nothing.
+    If the winning item is excluded, there is no item with that key.
     """
     chosen: dict[str, EffectiveItem] = {}
     excluded: dict[str, Source] = {}
@@ -351,27 +364,27 @@ def union_of_items(
     return tuple(chosen.values()), lost
 
 
-def without_shut_out_attributes(
+def remove_locked_attributes(
     items: tuple[EffectiveItem, ...], path: str, effective: Mapping[str, Leaf]
 ) -> tuple[EffectiveItem, ...]:
-    """Default items of scopes narrower than a lock on an attribute do not supply that attribute."""
+    """Remove attributes that a rule of a broader scope locks from default items."""
     kept = []
     for item in items:
-        shut = {
+        locked = {
             name
             for name in item.attributes
             if (leaf := effective.get(f"{path}.{name}")) is not None
             and RANK[item.scope] > lock_rank(leaf.constraints)
         }
-        if shut:
-            remaining = {k: v for k, v in item.attributes.items() if k not in shut}
+        if locked:
+            remaining = {k: v for k, v in item.attributes.items() if k not in locked}
             item = replace(item, attributes=remaining)
         kept.append(item)
     return tuple(kept)
 
 
 def paths_of(views: Iterable[View], assets: Mapping[str, Asset]) -> list[str]:
-    """Every leaf that some policy names, attributes before the fields that hold them."""
+    """Return every leaf that a policy names, attributes before their fields."""
     named: set[str] = set()
     for each in views:
         named |= set(each.defaults) | set(each.items) | set(each.rules)
@@ -382,7 +395,7 @@ def paths_of(views: Iterable[View], assets: Mapping[str, Asset]) -> list[str]:
 def combine(
     views: Sequence[View], combination: str = GUARDED, assets: Mapping[str, Asset] | None = None
 ) -> dict[str, Leaf]:
-    """The effective policy of one component: every leaf with its rules, default and sources."""
+    """Return the effective policy of one component: every leaf with rules, default and items."""
     assets = assets or {}
     views = sorted(views, key=age)
     effective: dict[str, Leaf] = {}
@@ -391,18 +404,9 @@ def combine(
         default, lost = closest_default(views, path, constraints)
         items: tuple[EffectiveItem, ...] = ()
         if path in TABLE.fields and TABLE.fields[path].items is not None:
-            items, lost_items = union_of_items(views, path, constraints, assets)
-            items = without_shut_out_attributes(items, path, effective)
+            items, lost_items = merge_items(views, path, constraints, assets)
+            items = remove_locked_attributes(items, path, effective)
             lost += lost_items
-        in_force = tuple(each for each in constraints if constrains(each))
+        in_force = tuple(each for each in constraints if each.constrains)
         effective[path] = Leaf(path, in_force, default, items, tuple(lost))
     return effective
-
-
-def constrains(constraint: Constraint) -> bool:
-    """Whether a rule in force can refuse or compute anything (canEdit: true cannot)."""
-    if isinstance(constraint.argument, DefaultFrom):
-        return True
-    if constraint.rule in ("canEdit", "canAdd", "blocked", "locked"):
-        return constraint.prohibits
-    return constraint.argument is not False

@@ -1,4 +1,4 @@
-"""Reads `defaultFrom`: the field that a default is computed from, found by any of its names."""
+"""Reads `defaultFrom`: the field that a default is computed from, under any of its names."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 from webhook.objects import quantity
 from webhook.objects.path import Path
-from webhook.policy import values
 from webhook.policy.leaves import LEAF_NAMES, LeafType, leaf_type
-from webhook.policy.names import Found, Names, members, respelled
+from webhook.policy.names import Found, Names, members, warn_of_spelling
 from webhook.policy.policy import EVERYWHERE, ROLES, DefaultFrom, role_level
-from webhook.policy.report import Report, shown
+from webhook.policy.report import Report, show_value
 from webhook.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
+from webhook.policy.values import NUMBERS, NUMERIC
 
-NUMBERS = frozenset({"integer", "number"})
 ROLE_WORDS = {role: role for role in ROLES} | {f"{role}spec": role for role in ROLES}
 
 
@@ -26,21 +25,21 @@ def read(
     path: Path,
     names: Names = LEAF_NAMES,
 ) -> DefaultFrom | None:
-    """The canonical source of a computed default and its exact factor."""
+    """Read the canonical source of a computed default and its exact factor."""
     if not isinstance(raw, dict):
         report.wrong_type(path, raw, "{field: …, factor: …}")
         return None
-    parts = members(report, raw, path, ("field", "factor"))
-    factor = read_factor(report, parts["factor"]) if "factor" in parts else Fraction(1)
-    if "field" not in parts:
+    given = members(report, raw, path, ("field", "factor"))
+    factor = read_factor(report, given["factor"]) if "factor" in given else Fraction(1)
+    if "field" not in given:
         report.error(path, "missing-value", "defaultFrom without field", "write field: …")
         return None
-    source = read_field(report, level, leaf, parts["field"], names)
+    source = read_field(report, level, leaf, given["field"], names)
     return None if source is None or factor is None else DefaultFrom(source, factor)
 
 
 def read_factor(report: Report, found: Found) -> Fraction | None:
-    """A decimal number above zero, exact."""
+    """Read a decimal number above zero, exactly."""
     text = report.document.text(found.path)
     try:
         factor = Fraction(quantity.parse_decimal(found.raw if text is None else text))
@@ -48,7 +47,7 @@ def read_factor(report: Report, found: Found) -> Fraction | None:
         report.wrong_type(found.path, found.raw, "a decimal number such as 0.5")
         return None
     if factor <= 0:
-        report.error(found.path, "bad-factor", shown(found.raw), "write a number above 0")
+        report.error(found.path, "bad-factor", show_value(found.raw), "write a number above 0")
         return None
     return factor / quantity.NANO
 
@@ -56,7 +55,7 @@ def read_factor(report: Report, found: Found) -> Fraction | None:
 def read_field(
     report: Report, level: str, leaf: LeafType, found: Found, names: Names
 ) -> str | None:
-    """The canonical path of the source, if a default of `leaf` can be computed from it."""
+    """Read the canonical path of the source. None if a default of `leaf` cannot come from it."""
     if not isinstance(found.raw, str):
         report.wrong_type(found.path, found.raw, "the name of a field")
         return None
@@ -65,28 +64,29 @@ def read_field(
     if source is None:
         meant = names.suggest("", name)
         fix = f"did you mean {meant}?" if meant else "name a field, such as compute.cpuCoreLimit"
-        report.error(found.path, "default-from-unknown", shown(found.raw), fix)
+        report.error(found.path, "default-from-unknown", show_value(found.raw), fix)
         return None
     if source != spelled:
-        respelled(report, found.path, found.raw, source)
-    fault = unfit(level, role, leaf, leaf_type(source))
+        warn_of_spelling(report, found.path, found.raw, source)
+    fault = find_fault(level, role, leaf, leaf_type(source))
     if fault:
-        report.error(found.path, fault[0], shown(found.raw), fault[1])
+        report.error(found.path, fault[0], show_value(found.raw), fault[1])
         return None
     return source
 
 
 def without_role(name: str) -> tuple[str, str]:
-    """A role prefix, such as the worker of worker.compute.cpuCoreLimit, and the rest."""
+    """Split a role prefix off a name: worker.compute.cpuCoreLimit has the prefix worker."""
     first, _, rest = name.partition(".")
     role = ROLE_WORDS.get(first.lower(), "")
     return (role, rest) if role and rest else ("", name)
 
 
 def resolve(leaf: LeafType, name: str, names: Names = LEAF_NAMES) -> tuple[str | None, str]:
-    """The canonical path that `name` stands for, and the spelling it was found by.
+    """Return the canonical path of `name`, and the spelling that was found.
 
-    Attributes look at the same item first; fields are looked up absolutely, then in the section.
+    The source of an attribute is searched in the same item first. The source of a field is first
+    searched by its full name, then in the same section.
     """
     plain = name.replace(".attributes.", ".").replace(".instances.", ".")
     candidates = [plain]
@@ -102,18 +102,18 @@ def resolve(leaf: LeafType, name: str, names: Names = LEAF_NAMES) -> tuple[str |
     return None, plain
 
 
-def of_pods(row: Field) -> bool:
-    """Whether a field is one of each pod, and not of the workload as a whole."""
+def is_pod_field(row: Field) -> bool:
+    """Whether a field belongs to each pod, not to the workload as a whole."""
     return row.binding not in (Binding.WORKLOAD, Binding.NOTHING) and row.shape != SERVING_PORT
 
 
 def is_near(one: Field, other: Field) -> bool:
-    """Whether both are fields of a pod, or both of the workload, so that one can follow the other."""
-    return (of_pods(one) and of_pods(other)) or one.shape == other.shape == WORKLOAD
+    """Whether both are fields of a pod, or both of the workload."""
+    return (is_pod_field(one) and is_pod_field(other)) or one.shape == other.shape == WORKLOAD
 
 
-def unfit(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str, str] | None:
-    """Reason and fix when `leaf` cannot be computed from `source`."""
+def find_fault(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str, str] | None:
+    """Return reason and fix if `leaf` cannot be computed from `source`."""
     if source.path == leaf.path:
         return "default-from-self", "name another field"
     if role and level != role_level(role):
@@ -124,10 +124,9 @@ def unfit(level: str, role: str, leaf: LeafType, source: LeafType) -> tuple[str,
     ):
         return "default-from-elsewhere", "an item's default is computed from the same item only"
     if leaf.row.section != source.row.section and not is_near(leaf.row, source.row):
-        whose = "pods" if of_pods(leaf.row) else "the workload as a whole"
+        whose = "pods" if is_pod_field(leaf.row) else "the workload as a whole"
         return "default-from-elsewhere", f"name a field of {whose}"
-    numeric = "defaultFrom" in values.TABLE[source.value].rules
-    if not numeric or (leaf.value in NUMBERS) != (source.value in NUMBERS):
+    if source.value not in NUMERIC or (leaf.value in NUMBERS) != (source.value in NUMBERS):
         wanted = "a number" if leaf.value in NUMBERS else "a quantity"
         return "default-from-type", f"name a field whose value is {wanted}"
     return None

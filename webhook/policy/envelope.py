@@ -1,19 +1,19 @@
-"""Reads the envelope of our custom resources: whom a policy governs, how, and where its body is."""
+"""Reads the envelope of the policy CRDs: scope, enforcement, and where the body is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, get_args, get_origin
 
+from webhook.documents.model import keys_at, members, plain
 from webhook.objects.path import Path
 from webhook.policy.default_from import ROLE_WORDS
 from webhook.policy.leaves import FIELD_NAMES
 from webhook.policy.members import choice_at, text_at, texts_at
-from webhook.policy.names import Found, closest, picked, respelled, unknown, word
-from webhook.policy.policy import SCOPES, Selector
-from webhook.policy.report import Report, label, shown
-from webhook.policy.row import ALL_TYPES
+from webhook.policy.names import Found, closest, pick_spellings, unknown, warn_of_spelling, word
+from webhook.policy.policy_spec import ClusterPolicySpec, PolicySpec, Selector
+from webhook.policy.report import Report, label, show_value
 from webhook.policy.selectors import read_selector
 
 GROUP, VERSION = "podgate.dev", "v1alpha1"
@@ -21,27 +21,16 @@ CLUSTER_KIND, NAMESPACED_KIND = "ClusterWorkloadPolicy", "WorkloadPolicy"
 POLICY_KINDS = (NAMESPACED_KIND, CLUSTER_KIND)
 BODY = ("defaults", "rules", "imposedAssets")
 OBJECT_MEMBERS = ("apiVersion", "kind", "metadata", "spec", "status")
-COMMON_MEMBERS = (
-    "excludeNamespaces",
-    "workloadTypes",
-    "kinds",
-    "enforcement",
-    "existing",
-    "containers",
-    "message",
-    "docsURL",
-)
-CLUSTER_MEMBERS = ("scope", "namespaceSelector", *COMMON_MEMBERS)
-ENFORCEMENTS = ("Enforce", "Warn", "Audit")
-EXISTING = ("tolerate", "strict")
-CONTAINERS = ("all", "main")
+
+
+Reader = Callable[[Report, Mapping[Any, Any], Path], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a document does not say itself: workload type, scope, namespace, what API ids mean.
+    """What a document can leave out: workload type, scope, namespace, the namespaces of API ids.
 
-    `exceptions_namespace` is the only one whose PolicyExceptions count; "" is any.
+    PolicyExceptions count only in `exceptions_namespace`; "" accepts them in every namespace.
     """
 
     workload_type: str | None = None
@@ -53,20 +42,13 @@ class Context:
 
 @dataclass(slots=True)
 class Envelope:
-    """The envelope as read, with the places of the three sections of the body."""
+    """The envelope as read, with the three sections of the body."""
 
     name: str = ""
     scope: str = "cluster"
     namespace: str = ""
-    enforcement: str = "Enforce"
-    existing: str = "tolerate"
-    containers: str = "all"
-    message: str = ""
-    docs_url: str = ""
-    workload_types: frozenset[str] | None = None
-    kinds: frozenset[tuple[str, str]] | None = None
     namespace_selector: Selector | None = None
-    exclude_namespaces: frozenset[str] = frozenset()
+    spec: PolicySpec = field(default_factory=PolicySpec)
     created: str = ""
     types_path: Path = ()
     body: dict[str, Found] = field(default_factory=dict)
@@ -75,23 +57,23 @@ class Envelope:
 def body_of(
     report: Report, mapping: Mapping[Any, Any], path: Path, others: Iterable[str]
 ) -> dict[str, Found]:
-    """The sections of the body, letter case aside; strangers among the members are reported."""
+    """Return the sections of the body, ignoring letter case. Unknown members are reported."""
     known = tuple(others)
     found: list[Found] = []
     for key, raw in mapping.items():
         section = word(key, BODY)
         if section is None:
             if key not in known:
-                tell_stranger(report, key, path, known)
+                report_unknown_key(report, key, path, known)
         elif raw is not None:
             if section != key:
-                respelled(report, (*path, key), key, section)
+                warn_of_spelling(report, (*path, key), key, section)
             found.append(Found(section, (*path, key), raw, section == key))
-    return {each.name: each for each in picked(found, report)}
+    return {each.name: each for each in pick_spellings(found, report)}
 
 
-def tell_stranger(report: Report, key: Any, path: Path, known: tuple[str, ...]) -> None:
-    """A member that is no section of the body and unknown to the envelope."""
+def report_unknown_key(report: Report, key: Any, path: Path, known: tuple[str, ...]) -> None:
+    """Report a member that neither the body nor the envelope has."""
     if is_of_tree(key):
         whole = without_section(key)
         fix = f"write {whole}" if whole else "write it"
@@ -99,19 +81,19 @@ def tell_stranger(report: Report, key: Any, path: Path, known: tuple[str, ...]) 
         report.error((*path, key), "fragment-without-root", label(key), fix)
         return
     names = (*known, *BODY)
-    meant = closest(str(key), names)
-    hint = f"only {CLUSTER_KIND} has it" if key in CLUSTER_MEMBERS else f"known: {', '.join(names)}"
-    unknown(report, path, key, "" if key in CLUSTER_MEMBERS else meant, hint)
+    of_cluster = key in keys_at(ClusterPolicySpec, ())
+    hint = f"only {CLUSTER_KIND} has it" if of_cluster else f"known: {', '.join(names)}"
+    unknown(report, path, key, "" if of_cluster else closest(str(key), names), hint)
 
 
 def is_of_tree(key: Any) -> bool:
-    """Whether a key is a field, a section or a role, which stand below defaults and rules."""
+    """Whether a key is a field, a section or a role. These belong below defaults or rules."""
     known = any(FIELD_NAMES.resolve("", key)) or bool(without_section(key))
     return known or (isinstance(key, str) and key.lower() in ROLE_WORDS)
 
 
 def without_section(key: Any) -> str:
-    """The whole name of a field that is given without its section; "" for all else."""
+    """Return the full name of a field that is written without its section, else ""."""
     if not isinstance(key, str) or any(FIELD_NAMES.resolve("", key)):
         return ""
     meant = FIELD_NAMES.suggest("", key)
@@ -119,12 +101,12 @@ def without_section(key: Any) -> str:
 
 
 def looks_like_body(data: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is what stands below defaults or rules, without them."""
+    """Whether a mapping has fields at the top that belong below defaults or rules."""
     return any(is_of_tree(key) for key in data)
 
 
 def read_object(report: Report, data: Mapping[Any, Any], context: Context) -> Envelope:
-    """The envelope of our custom resources."""
+    """Read the envelope of a ClusterWorkloadPolicy or WorkloadPolicy."""
     cluster = data.get("kind") == CLUSTER_KIND
     envelope = Envelope()
     check_version(report, data)
@@ -138,44 +120,45 @@ def read_object(report: Report, data: Mapping[Any, Any], context: Context) -> En
         report.error(("metadata",), "missing-name", "no name", "write metadata.name")
     if "{{" in envelope.name:
         fix = "render the template first, as helm template does, and give the result"
-        report.error(("metadata", "name"), "bad-name", shown(envelope.name), fix)
+        report.error(("metadata", "name"), "bad-name", show_value(envelope.name), fix)
     spec, path = report.mapping(data.get("spec"), ("spec",)), ("spec",)
     if data.get("spec") is None:
         report.error((), "missing-value", "no spec", "write spec: with defaults or rules below")
-    envelope.body = body_of(report, spec, path, CLUSTER_MEMBERS if cluster else COMMON_MEMBERS)
-    read_reach(report, envelope, spec, path)
-    read_treatment(report, envelope, spec, path)
+    model = ClusterPolicySpec if cluster else PolicySpec
+    envelope.body = body_of(report, spec, path, keys_at(model, ()))
+    envelope.types_path = (*path, "workloadTypes")
     if cluster:
         if metadata.get("namespace"):
-            found = shown(metadata["namespace"])
+            found = show_value(metadata["namespace"])
             fix = f"remove it, or write kind: {NAMESPACED_KIND} to govern that namespace alone"
             report.warn(("metadata", "namespace"), "namespace-of-all", found, fix)
         read_cluster_scope(report, envelope, spec, path)
     else:
+        envelope.spec = PolicySpec(**read_members(report, spec, path, COMMON))
         read_namespace(report, envelope, metadata, context)
     return envelope
 
 
 def check_version(report: Report, data: Mapping[Any, Any]) -> None:
-    """Only one version of our kinds exists."""
+    """Check the apiVersion. Only one version of our kinds exists."""
     if data.get("apiVersion") != f"{GROUP}/{VERSION}":
-        found = shown(data.get("apiVersion"))
+        found = show_value(data.get("apiVersion"))
         report.error(("apiVersion",), "wrong-version", found, f"write {GROUP}/{VERSION}")
 
 
 def read_cluster_scope(
     report: Report, envelope: Envelope, spec: Mapping[Any, Any], path: Path
 ) -> None:
-    """`scope` and `namespaceSelector` of a ClusterWorkloadPolicy."""
+    """Read the spec of a ClusterWorkloadPolicy, with its scope and namespace selector."""
     if spec.get("scope") == "project":
         fix = f"write kind: {NAMESPACED_KIND}, in the namespace that it governs"
         report.error((*path, "scope"), "value-outside-enum", "project", fix)
-        return
-    scopes = ("cluster", *(each for each in SCOPES if each not in ("cluster", "project")))
-    envelope.scope = choice_at(report, spec, "scope", path, scopes)
-    here = (*path, "namespaceSelector")
-    envelope.namespace_selector = read_selector(report, spec.get("namespaceSelector"), here)
-    if envelope.scope == "department" and envelope.namespace_selector is None:
+        spec = {**spec, "scope": None}
+    read = ClusterPolicySpec(**read_members(report, spec, path, OF_CLUSTER))
+    envelope.spec, envelope.scope = read, read.scope
+    envelope.namespace_selector = read.namespace_selector
+    if read.scope == "department" and read.namespace_selector is None:
+        here = (*path, "namespaceSelector")
         place = here if "namespaceSelector" in spec else (*path, "scope")
         fix = "write namespaceSelector: {matchLabels: {department: …}}"
         report.error(place, "department-without-selector", "no selector", fix)
@@ -184,7 +167,7 @@ def read_cluster_scope(
 def read_namespace(
     report: Report, envelope: Envelope, metadata: Mapping[Any, Any], context: Context
 ) -> None:
-    """The namespace of a WorkloadPolicy: its own, else the one it is going to be put into."""
+    """Read the namespace of a WorkloadPolicy: its own, else that of the context."""
     envelope.scope = "project"
     own = text_at(report, metadata, "namespace", ("metadata",))
     envelope.namespace = own or context.namespace or ""
@@ -193,27 +176,50 @@ def read_namespace(
         report.error(("metadata",), "missing-namespace", "no namespace", fix)
 
 
-def read_reach(report: Report, envelope: Envelope, spec: Mapping[Any, Any], path: Path) -> None:
-    """Workload types or kinds, and the namespaces that are left out."""
-    excluded = texts_at(report, spec, "excludeNamespaces", path)
-    envelope.exclude_namespaces = excluded or frozenset()
-    envelope.workload_types = texts_at(report, spec, "workloadTypes", path, ALL_TYPES)
-    envelope.types_path = (*path, "workloadTypes")
+def read_members(
+    report: Report, spec: Mapping[Any, Any], path: Path, known: Mapping[str, Reader]
+) -> dict[str, Any]:
+    """Read the members of a spec, by attribute name."""
+    if spec.get("kinds") is not None and spec.get("workloadTypes") is not None:
+        fix = "keep workloadTypes or kinds, not both"
+        report.error((*path, "kinds"), "types-and-kinds", "kinds beside workloadTypes", fix)
+    return {name: read(report, spec, path) for name, read in known.items()}
+
+
+def make_readers(model: type[PolicySpec]) -> Mapping[str, Reader]:
+    """Return the function that reads each member of a spec, by attribute name."""
+    typed = zip(fields(model), members(model).items(), strict=True)
+    return {
+        each.name: OTHERS.get(key) or make_reader(key, plain(kind)) for each, (key, kind) in typed
+    }
+
+
+def make_reader(key: str, kind: Any) -> Reader:
+    """Return the function that reads a member: an enum, a string, or a list of names."""
+    if get_origin(kind) is Literal:
+        return lambda report, spec, path: choice_at(report, spec, key, path, get_args(kind))
+    if kind is str:
+        return lambda report, spec, path: text_at(report, spec, key, path)
+    words = get_args(plain(get_args(kind)[0]))
+    return lambda report, spec, path: texts_at(report, spec, key, path, words)
+
+
+def read_kinds(
+    report: Report, spec: Mapping[Any, Any], path: Path
+) -> frozenset[tuple[str, str]] | None:
+    """Read the kinds that a policy applies to. None is all kinds."""
     raw, here = spec.get("kinds"), (*path, "kinds")
     if raw is None:
-        return
-    if envelope.workload_types is not None:
-        fix = "keep workloadTypes or kinds, not both"
-        report.error(here, "types-and-kinds", "kinds beside workloadTypes", fix)
+        return None
     listed = report.sequence(raw, here, "a list of {group, kind}")
     if isinstance(raw, list) and not raw:
         report.error(here, "empty-list", "[]", "name at least one, or leave kinds out")
     found = [read_kind(report, each, (*here, index)) for index, each in enumerate(listed)]
-    envelope.kinds = frozenset(each for each in found if each is not None)
+    return frozenset(each for each in found if each is not None)
 
 
 def read_kind(report: Report, raw: Any, path: Path) -> tuple[str, str] | None:
-    """One {group, kind}; the core group is empty."""
+    """Read one {group, kind}. The core group is empty."""
     if not isinstance(raw, dict):
         report.wrong_type(path, raw, "{group: …, kind: …}")
         return None
@@ -227,13 +233,28 @@ def read_kind(report: Report, raw: Any, path: Path) -> tuple[str, str] | None:
     return (text_at(report, raw, "group", path), kind)
 
 
-def read_treatment(report: Report, envelope: Envelope, spec: Mapping[Any, Any], path: Path) -> None:
-    """How the policy is enforced, and what people are told."""
-    envelope.enforcement = choice_at(report, spec, "enforcement", path, ENFORCEMENTS)
-    envelope.existing = choice_at(report, spec, "existing", path, EXISTING)
-    envelope.containers = choice_at(report, spec, "containers", path, CONTAINERS)
-    envelope.message = text_at(report, spec, "message", path)
-    envelope.docs_url = text_at(report, spec, "docsURL", path)
-    if envelope.docs_url and not envelope.docs_url.startswith(("https://", "http://")):
+def read_address(report: Report, spec: Mapping[Any, Any], path: Path) -> str:
+    """Read the URL of a page about the policy."""
+    address = text_at(report, spec, "docsURL", path)
+    if address and not address.startswith(("https://", "http://")):
         fix = "write an address that begins with https://"
-        report.error((*path, "docsURL"), "bad-url", shown(envelope.docs_url), fix)
+        report.error((*path, "docsURL"), "bad-url", show_value(address), fix)
+    return address
+
+
+def read_namespaces(report: Report, spec: Mapping[Any, Any], path: Path) -> frozenset[str]:
+    """Read the excluded namespaces."""
+    return texts_at(report, spec, "excludeNamespaces", path) or frozenset()
+
+
+OTHERS: Final[Mapping[Any, Reader]] = {
+    "docsURL": read_address,
+    "excludeNamespaces": read_namespaces,
+    "kinds": read_kinds,
+    "namespaceSelector": lambda report, spec, path: read_selector(
+        report, spec.get("namespaceSelector"), (*path, "namespaceSelector")
+    ),
+}
+"""Functions for members that are neither enums, strings nor lists of names."""
+COMMON: Final = make_readers(PolicySpec)
+OF_CLUSTER: Final = make_readers(ClusterPolicySpec)

@@ -1,15 +1,17 @@
-"""Reads the forms of a policy that are no custom resource: a bare body, and what the API takes."""
+"""Reads the forms of a policy that are not custom resources: a bare body, and the API's form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from webhook.policy.envelope import Context, Envelope, body_of
 from webhook.policy.members import choice_at, text_at
 from webhook.policy.names import closest, unknown
-from webhook.policy.policy import SCOPES, Selector
-from webhook.policy.report import Report, shown
+from webhook.policy.policy import SCOPES
+from webhook.policy.policy_spec import Selector
+from webhook.policy.report import Report, show_value
 from webhook.policy.selectors import NAME_LABEL
 
 META_MEMBERS = ("name", "scope", "projectId", "departmentId", "clusterId")
@@ -18,7 +20,7 @@ API_IGNORED = ("effective", "effectiveUpdatedAt")
 
 
 def read_bare(report: Report, data: Mapping[Any, Any], context: Context) -> Envelope:
-    """A body as it stands: everything else comes from the context."""
+    """Read a body without envelope. Everything else comes from the context."""
     envelope = Envelope(name=name_of(report), scope=context.default_scope)
     envelope.body = body_of(report, data, (), ())
     bind_to_type(envelope, context)
@@ -31,13 +33,14 @@ def read_bare(report: Report, data: Mapping[Any, Any], context: Context) -> Enve
 
 
 def bind_to_type(envelope: Envelope, context: Context) -> None:
-    """Documents without a type of their own are for the type that the context says."""
+    """Set the workload type of the context, for documents that cannot set one."""
     if context.workload_type is not None:
-        envelope.workload_types = frozenset({context.workload_type})
+        types = frozenset({context.workload_type})
+        envelope.spec = replace(envelope.spec, workload_types=types)
 
 
 def name_of(report: Report) -> str:
-    """A bare document is named after its file."""
+    """Return the name of a bare document: its file, and its index in the file."""
     document = report.document
     base = document.origin.rstrip("/").rpartition("/")[2]
     stem = base.rpartition(".")[0] or base or "policy"
@@ -45,7 +48,7 @@ def name_of(report: Report) -> str:
 
 
 def read_api(report: Report, data: Mapping[Any, Any], context: Context) -> Envelope:
-    """The {meta, policy} form of the API; what only responses have is ignored."""
+    """Read the {meta, policy} form of the API. Members that only responses have are ignored."""
     envelope = Envelope()
     for key in data:
         if key not in ("meta", "policy", *API_IGNORED):
@@ -71,7 +74,7 @@ def read_api(report: Report, data: Mapping[Any, Any], context: Context) -> Envel
 def read_scope_id(
     report: Report, envelope: Envelope, meta: Mapping[Any, Any], context: Context
 ) -> None:
-    """What a project's or department's id stands for in this cluster."""
+    """Read a project's or department's id, and set the namespaces that the settings map it to."""
     if envelope.scope not in ("project", "department"):
         return
     member = f"{envelope.scope}Id"
@@ -85,7 +88,7 @@ def read_scope_id(
     if not names or (envelope.scope == "project" and len(names) > 1):
         wanted = "one namespace" if envelope.scope == "project" else "namespaces"
         fix = f"map the id {identity} to {wanted} in the settings (scopeNames)"
-        report.error(("meta", member), "unmapped-scope-id", shown(identity), fix)
+        report.error(("meta", member), "unmapped-scope-id", show_value(identity), fix)
     elif envelope.scope == "project":
         envelope.namespace = names[0]
     else:

@@ -1,4 +1,4 @@
-"""What the tables say about each leaf: its type, its legal rules, and the names that lead to it."""
+"""The leaves of the field table: their types, legal rules, and names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from webhook.policy import names as spelling
 from webhook.policy import values
-from webhook.policy.names import Names
+from webhook.policy.names import Names, names
 from webhook.policy.report import NOT_SHOWN
 from webhook.policy.row import Field, Items
 from webhook.policy.table import TABLE
@@ -17,7 +16,7 @@ from webhook.policy.values import Codec
 
 @dataclass(frozen=True, slots=True)
 class LeafType:
-    """A field, or an attribute of an itemized field, as far as reading documents needs it."""
+    """A field, or an attribute of an itemized field, as the readers of documents need it."""
 
     path: str
     value: str
@@ -29,17 +28,17 @@ class LeafType:
     legal: frozenset[str] = frozenset()
 
     @property
-    def wanted(self) -> str:
-        """What an author is asked to write."""
+    def expected_form(self) -> str:
+        """What the author should write, for messages."""
         return f"one of {', '.join(self.enum)}" if self.enum else values.TABLE[self.value].wanted
 
     def show(self, value: Any) -> str:
-        """A comparable value for people, unless nobody may see it."""
+        """Show a comparable value in a message, unless it is secret."""
         return NOT_SHOWN if self.secret else self.codec.show(value)
 
     @property
     def is_array(self) -> bool:
-        """Whether options speak of elements."""
+        """Whether options apply to the elements of the value."""
         return self.value == "array"
 
     @property
@@ -50,7 +49,7 @@ class LeafType:
 
 @lru_cache(maxsize=1024)
 def leaf_type(path: str) -> LeafType:
-    """The leaf of that canonical path."""
+    """Return the leaf with this canonical path."""
     row, codec, legal = TABLE.owner(path), TABLE.leaf_codec(path), TABLE.leaf_rules(path)
     if path in TABLE.fields:
         return LeafType(path, row.value, codec, row, row.enum, row.spellings, row.secret, legal)
@@ -61,31 +60,31 @@ def leaf_type(path: str) -> LeafType:
 
 
 def items_of(row: Field) -> Items:
-    """What makes an itemized row itemized."""
+    """Return the items of a row that is known to be itemized."""
     assert row.items is not None
     return row.items
 
 
-FIELD_NAMES: Names = spelling.names(
+FIELD_NAMES: Names = names(
     TABLE.fields, {alias: name for alias, name in TABLE.aliases.items() if name in TABLE.fields}
 )
-LEAF_NAMES: Names = spelling.names((*TABLE.fields, *TABLE.attributes), TABLE.aliases)
+LEAF_NAMES: Names = names((*TABLE.fields, *TABLE.attributes), TABLE.aliases)
 
 
 @lru_cache(maxsize=64)
 def field_names(types: frozenset[str] | None) -> Names:
-    """The names of fields in a policy that is for these workload types; None is for all kinds."""
-    return typed(FIELD_NAMES, types)
+    """Return the names of fields in a policy for these workload types. None is all kinds."""
+    return rename_for_types(FIELD_NAMES, types)
 
 
 @lru_cache(maxsize=64)
 def leaf_names(types: frozenset[str] | None) -> Names:
-    """The names of all leaves in a policy that is for these workload types."""
-    return typed(LEAF_NAMES, types)
+    """Return the names of all leaves in a policy for these workload types."""
+    return rename_for_types(LEAF_NAMES, types)
 
 
-def typed(known: Names, types: frozenset[str] | None) -> Names:
-    """The same names where some mean another field, since the policy is for that one's types."""
+def rename_for_types(known: Names, types: frozenset[str] | None) -> Names:
+    """Return the names, changed for aliases that mean another field in these types."""
     meant = {
         alias.lower(): row.path
         for row in TABLE.fields.values()
@@ -97,9 +96,9 @@ def typed(known: Names, types: frozenset[str] | None) -> Names:
 
 @lru_cache(maxsize=256)
 def attribute_names(path: str) -> Names:
-    """The names of the attributes of an itemized field."""
+    """Return the names of the attributes of an itemized field."""
     prefix = f"{path}."
-    return spelling.names(
+    return names(
         [each.name for each in items_of(TABLE.fields[path]).attributes],
         {
             alias.removeprefix(prefix): name.removeprefix(prefix)

@@ -1,4 +1,4 @@
-"""Reads the plain members of an envelope: texts, words of a closed set, lists of names."""
+"""Reads the plain members of an envelope: strings, values of an enum, lists of names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from webhook.objects.path import Path
 from webhook.policy.names import closest
-from webhook.policy.report import Report, shown
+from webhook.policy.report import Report, show_value
 
 
 def text_at(report: Report, mapping: Mapping[Any, Any], key: str, path: Path) -> str:
-    """A text member; numbers keep their notation, absent and null are empty."""
+    """Read a string member. Numbers keep their notation; absent and null are empty."""
     raw, here = mapping.get(key), (*path, key)
     text = report.document.text(here)
     if raw is None or isinstance(raw, str):
@@ -25,7 +25,7 @@ def text_at(report: Report, mapping: Mapping[Any, Any], key: str, path: Path) ->
 def choice_at(
     report: Report, mapping: Mapping[Any, Any], key: str, path: Path, words: tuple[str, ...]
 ) -> str:
-    """A member that is one of `words`; the first of them when it is absent or something else."""
+    """Read a member that is one of `words`. Absent or anything else returns the first of them."""
     raw = mapping.get(key)
     if raw is None:
         return words[0]
@@ -33,14 +33,14 @@ def choice_at(
         return str(raw)
     meant = closest(raw, words) if isinstance(raw, str) else ""
     fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(words)}"
-    report.error((*path, key), "value-outside-enum", shown(raw), fix)
+    report.error((*path, key), "value-outside-enum", show_value(raw), fix)
     return words[0]
 
 
 def texts_at(
     report: Report, mapping: Mapping[Any, Any], key: str, path: Path, words: tuple[str, ...] = ()
 ) -> frozenset[str] | None:
-    """A member that is a list of texts, each one of `words` if given; None when absent."""
+    """Read a list of strings, each one of `words` if given. Absent returns None."""
     raw, here = mapping.get(key), (*path, key)
     if raw is None:
         return None
@@ -54,7 +54,7 @@ def texts_at(
         elif words and each not in words:
             meant = closest(each, words)
             fix = f"did you mean {meant}?" if meant else f"write one of {', '.join(words)}"
-            report.error((*here, index), "value-outside-enum", shown(each), fix)
+            report.error((*here, index), "value-outside-enum", show_value(each), fix)
         else:
             found.add(each)
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Matches the names of a document with the canonical ones, whatever their letter case or age."""
+"""Matches the names of a document with the canonical ones: other letter case, and older names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from webhook.policy.report import Report, label
 
 LONGEST_NAME = 64
 MEANT = {"path": "mountPath"}
-"""Names that mean another one than the most similar, where their own is not known."""
+"""Names whose suggestion is not the most similar name."""
 MOST_SUGGESTIONS = 50
-"""Looking for similar names costs time: documents with more faults get no suggestions for them."""
+"""Searching for similar names takes time: after this many problems there are no suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A leaf that the document names: canonical name, place, raw value, and whether spelled so."""
+    """A leaf in the document: canonical name, path, raw value, and whether the spelling is exact."""
 
     name: str
     path: Path
@@ -30,7 +30,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A tree of dotted names by lower-case spelling: leaves, their aliases, the sections above."""
+    """A tree of dotted names by lower-case spelling: leaves, aliases, sections."""
 
     leaves: Mapping[str, str]
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Names:
     children: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def resolve(self, section: str, key: Any) -> tuple[str | None, str | None]:
-        """The canonical leaf or else the section that `key` names below `section`."""
+        """Return the canonical leaf or else the section that `key` names below `section`."""
         if not isinstance(key, str) or "." in key:
             return None, None
         spelled = join(section, key).lower()
@@ -46,7 +46,7 @@ class Names:
         return leaf, None if leaf else self.sections.get(spelled)
 
     def suggest(self, section: str, key: Any) -> str:
-        """The known name that the author most likely meant; empty when none is near."""
+        """Return the known name that the author most likely meant, "" if none is similar."""
         if not isinstance(key, str) or len(key) > LONGEST_NAME:
             return ""
         here = closest(key, self.children.get(section.lower(), ()))
@@ -59,12 +59,12 @@ class Names:
 
 
 def join(section: str, key: str) -> str:
-    """The dotted name of `key` below `section`."""
+    """Return the dotted name of `key` below `section`."""
     return f"{section}.{key}" if section else key
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """The most similar known word, letter case aside; empty when none is near."""
+    """Return the most similar known word, ignoring letter case, "" if none is similar."""
     if len(word) > LONGEST_NAME:
         return ""
     spelled = {each.lower(): each for each in known}
@@ -97,7 +97,7 @@ def names(leaves: Iterable[str], aliases: Mapping[str, str]) -> Names:
 
 
 def unknown(report: Report, path: Path, key: Any, meant: str, hint: str = "") -> None:
-    """The problem of a name that does not exist, with the name that was probably meant."""
+    """Report a name that does not exist, with the name that was probably meant."""
     fix = f"did you mean {meant}?" if meant else hint or "remove it"
     if rule := rule_word(key):
         fix = f"{rule} is a rule: write it in rules, below a field or an attribute"
@@ -105,42 +105,42 @@ def unknown(report: Report, path: Path, key: Any, meant: str, hint: str = "") ->
 
 
 def walk(known: Names, tree: Mapping[Any, Any], path: Path, report: Report) -> list[Found]:
-    """Every leaf below `tree` that is not null; unknown names and other spellings are reported."""
+    """Return every leaf in `tree` that is not null. Unknown names and spellings are reported."""
     found: list[Found] = []
     open_sections: list[tuple[str, Mapping[Any, Any], Path]] = [("", tree, path)]
     while open_sections:
-        section, mapping, place = open_sections.pop()
+        section, mapping, parent = open_sections.pop()
         for key, raw in mapping.items():
             leaf, below = known.resolve(section, key)
-            here = (*place, key)
+            here = (*parent, key)
             if leaf is not None:
                 exact = leaf == join(section, key)
                 if not exact and raw is not None:
-                    respelled(report, here, join(section, key), leaf)
+                    warn_of_spelling(report, here, join(section, key), leaf)
                 if raw is not None:
                     found.append(Found(leaf, here, raw, exact))
             elif below is not None:
                 if below != join(section, key):
-                    respelled(report, here, join(section, key), below)
+                    warn_of_spelling(report, here, join(section, key), below)
                 open_sections.append((below, report.mapping(raw, here), here))
             else:
                 if isinstance(key, str) and "." in key and known.leaves.get(key.lower()):
                     nested = known.leaves[key.lower()].replace(".", ": {", 1)
-                    unknown(report, place, key, "", f"write it nested, as {nested}: …}}")
+                    unknown(report, parent, key, "", f"write it nested, as {nested}: …}}")
                     continue
                 few = len(report.problems) < MOST_SUGGESTIONS
-                unknown(report, place, key, known.suggest(section, key) if few else "")
+                unknown(report, parent, key, known.suggest(section, key) if few else "")
     return found
 
 
-def respelled(report: Report, path: Path, spelled: str, canonical: str) -> None:
-    """The warning of a name that is known by another spelling."""
+def warn_of_spelling(report: Report, path: Path, spelled: str, canonical: str) -> None:
+    """Warn of a name in another spelling."""
     reason = "letter-case" if spelled.lower() == canonical.lower() else "alias"
     report.warn(path, reason, label(spelled), f"write {canonical}")
 
 
-def picked(found: Iterable[Found], report: Report) -> list[Found]:
-    """One finding per name: the canonical spelling wins, else the first; the rest is reported."""
+def pick_spellings(found: Iterable[Found], report: Report) -> list[Found]:
+    """Return one entry per name: the canonical spelling, else the first. Others are reported."""
     chosen: dict[str, Found] = {}
     for each in sorted(found, key=lambda one: not one.exact):
         if each.name in chosen:
@@ -161,14 +161,14 @@ RULE_WORDS = {name.lower(): name for name in rules.TABLE} | {"defaulfrom": "defa
 
 
 def rule_word(key: Any) -> str | None:
-    """The rule that a key names: canEdit also as canedit, can-edit or can_edit."""
+    """Return the rule that a key names. canEdit is also canedit, can-edit and can_edit."""
     if not isinstance(key, str):
         return None
     return RULE_WORDS.get(key.lower().replace("-", "").replace("_", ""))
 
 
 def word(key: Any, known: Iterable[str]) -> str | None:
-    """The word among `known` that a key is, letter case aside."""
+    """Return the word in `known` that equals a key, ignoring letter case."""
     if not isinstance(key, str):
         return None
     return next((each for each in known if each.lower() == key.lower()), None)
@@ -177,7 +177,7 @@ def word(key: Any, known: Iterable[str]) -> str | None:
 def members(
     report: Report, mapping: Mapping[Any, Any], path: Path, known: Iterable[str]
 ) -> dict[str, Found]:
-    """The members of a small structure such as instances and attributes, letter case aside."""
+    """Return the members of a small structure such as instances and attributes."""
     wanted = tuple(known)
     found: list[Found] = []
     for key, raw in mapping.items():
@@ -186,6 +186,6 @@ def members(
             unknown(report, path, key, closest(str(key), wanted), f"write {' or '.join(wanted)}")
         elif raw is not None:
             if name != key:
-                respelled(report, (*path, key), key, name)
+                warn_of_spelling(report, (*path, key), key, name)
             found.append(Found(name, (*path, key), raw, name == key))
-    return {each.name: each for each in picked(found, report)}
+    return {each.name: each for each in pick_spellings(found, report)}

@@ -1,4 +1,4 @@
-"""TABLE of leaves that name objects of the cluster, and what Kubernetes takes as a name."""
+"""TABLE of leaves whose values are names of objects, and the syntax of these names."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMING = frozenset(
         "storage.secretVolume.secret",
     }
 )
-"""The vendor asks for labels without dots; names of objects may have them."""
+"""The vendor requires labels without dots, but names of objects can have dots."""
 
 
 def fault(path: str, value: Any) -> bool:
-    """Whether the value of a leaf would name an object that cannot exist; empty text names none."""
+    """Whether the value of a leaf is an invalid object name. The empty string is accepted."""
     if path not in NAMING or not isinstance(value, str) or not value:
         return False
     return len(value) > LONGEST or not SUBDOMAIN.fullmatch(value)

@@ -1,4 +1,4 @@
-"""TABLE of objects that stand as one value: which members each has, and what they may hold."""
+"""TABLE of objects that a policy sets as one value: their members, and the values these accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "environmentVariables.userCredential": ("name", "key"),
     }
 )
-"""Objects of texts, all of which have to be given."""
+"""Objects whose members are strings. All members are required."""
 AFFINITY = "nodeAffinityRequired"
 COUNTS: Mapping[str, Callable[[int], bool]] = MappingProxyType(
     {
@@ -34,7 +34,7 @@ COUNTS: Mapping[str, Callable[[int], bool]] = MappingProxyType(
 
 
 def check(report: Report, leaf: str, raw: Any, path: Path) -> None:
-    """Tell what an object lacks, and what it has too much."""
+    """Report missing and unknown members of an object."""
     if leaf in MEMBERS and isinstance(raw, dict):
         check_texts(report, raw, path, MEMBERS[leaf])
     elif leaf == AFFINITY and isinstance(raw, dict):
@@ -42,7 +42,7 @@ def check(report: Report, leaf: str, raw: Any, path: Path) -> None:
 
 
 def check_texts(report: Report, raw: Mapping[Any, Any], path: Path, names: tuple[str, ...]) -> None:
-    """An object of texts; what they say is not shown, it may be a credential's name."""
+    """Check an object of strings. Values are not shown, they can name a credential."""
     for key in raw:
         if key not in names:
             unknown(report, path, key, closest(str(key), names), f"write {' and '.join(names)}")
@@ -56,18 +56,18 @@ def check_texts(report: Report, raw: Mapping[Any, Any], path: Path, names: tuple
 
 
 def check_terms(report: Report, terms: Any, path: Path) -> None:
-    """The terms of a node affinity: one at least, each with expressions."""
+    """Check the terms of a node affinity. At least one is required."""
     if isinstance(terms, list) and not terms:
         report.error(path, "empty-list", "[]", "name at least one term")
     for index, term in enumerate(terms if isinstance(terms, list) else ()):
-        for part in ("matchExpressions", "matchFields"):
-            said = term.get(part) if isinstance(term, dict) else None
-            for place, each in enumerate(said if isinstance(said, list) else ()):
-                check_expression(report, each, (*path, index, part, place))
+        for key in ("matchExpressions", "matchFields"):
+            expressions = term.get(key) if isinstance(term, dict) else None
+            for position, each in enumerate(expressions if isinstance(expressions, list) else ()):
+                check_expression(report, each, (*path, index, key, position))
 
 
 def check_expression(report: Report, raw: Any, path: Path) -> None:
-    """One expression: a key, an operator that exists, as many values as it takes."""
+    """Check one expression: its key, its operator, and the number of values for that operator."""
     if not isinstance(raw, dict):
         return
     for key in raw:

@@ -1,4 +1,4 @@
-"""Derives from the field table which defaults must not exceed which others."""
+"""Derives from the field table the pairs of defaults that must be in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhook.policy.table import TABLE
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two fields whose values must be in order, and the reason when they are not."""
+    """Two fields whose values must be in order, and the reason of the problem if they are not."""
 
     low: str
     high: str
@@ -19,7 +19,7 @@ class Pair:
 
 
 def amounts(low: Field, high: Field) -> bool:
-    """Whether two rows are the request and the limit of one amount, by place or by name."""
+    """Whether two rows are the request and the limit of one amount, by path or by name."""
     if low.value != high.value or {low.binding, high.binding} != {Binding.AMOUNT}:
         return False
     by_name = low.path.endswith("Request") and high.path == f"{low.path[:-7]}Limit"
@@ -36,11 +36,11 @@ def bounds(low: Field, high: Field) -> bool:
 
 
 UNBOUNDED_AT_ZERO = frozenset({"autoscaling.maxReplicas", "autoscaling.concurrencyHardLimit"})
-"""Fields where 0 is without bound, so that it is below no maximum."""
+"""Fields in which 0 means no limit, so that it exceeds every maximum."""
 
 
 def derive() -> Iterator[Pair]:
-    """Every pair that the table holds."""
+    """Return every pair of the table."""
     for low in TABLE.fields.values():
         for high in TABLE.fields.values():
             if amounts(low, high):

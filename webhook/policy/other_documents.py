@@ -1,4 +1,4 @@
-"""Recognises documents that are no policy, so that one sentence says what they are and what to do."""
+"""Recognizes documents that are not policies, or are outdated ones, and reports what to do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.policy.envelope import BODY, GROUP, POLICY_KINDS, VERSION
-from webhook.policy.names import closest
-from webhook.policy.report import Report, shown
+from webhook.policy.names import Found, closest
+from webhook.policy.report import Report, show_value
 
 OURS: Final = f"{GROUP}/{VERSION}"
 INTERFACES: Final = "optimization.nvidia.com/v1alpha1"
@@ -34,15 +34,31 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 }
 ANY: Final = f"write {' or '.join(BODY)} at the top, or a {' or '.join(POLICY_KINDS)}"
 
+V1_GROUP = "run.ai/"
+V1_KINDS = frozenset(
+    {
+        "InteractivePolicy",
+        "TrainingPolicy",
+        "DistributedPolicy",
+        "InferencePolicy",
+        "DeploymentPolicy",
+    }
+)
+SECTIONS_OF_2_16 = frozenset({"workspace", "hostPath", "nfs", "pvc", "git", "s3"})
+"""Sections that were directly below `rules`. The names of the other sections still exist."""
+ASSETS_OF_2_16 = "dataSources"
 
-def tell(report: Report, data: Mapping[Any, Any]) -> None:
-    """The one problem of a mapping that is no document of podgate."""
+
+def report_unknown_document(report: Report, data: Mapping[Any, Any]) -> None:
+    """Report a mapping that is not a document of podgate."""
     kind, version = data.get("kind"), data.get("apiVersion")
     group = version.rpartition("/")[0] if isinstance(version, str) else ""
     if isinstance(kind, str) and kind in VERSIONS and group not in OTHER_ENGINES:
-        # The kind is right, and spelled as it should be.
+        # The kind is correct, only the apiVersion is not.
         found = (
-            f"{kind} with apiVersion {shown(version)}" if version else f"{kind} without apiVersion"
+            f"{kind} with apiVersion {show_value(version)}"
+            if version
+            else f"{kind} without apiVersion"
         )
         path = ("apiVersion",) if version else ()
         report.error(path, "wrong-version", found, f"write apiVersion: {VERSIONS[kind]}")
@@ -51,7 +67,7 @@ def tell(report: Report, data: Mapping[Any, Any]) -> None:
 
 
 def found_and_fix(data: Mapping[Any, Any], kind: Any, version: Any, group: str) -> tuple[str, str]:
-    """What a document is, and what to do with it."""
+    """Return what the document is, and what to do with it."""
     if not kind:
         if "apiVersion" in data or "metadata" in data:
             return "an object without kind", f"write kind: {' or '.join(VERSIONS)}"
@@ -59,17 +75,49 @@ def found_and_fix(data: Mapping[Any, Any], kind: Any, version: Any, group: str) 
             return "spec without apiVersion and kind", f"write kind: {' or '.join(VERSIONS)}"
         for key in data:
             if meant := closest(str(key), BODY):
-                return shown(key), f"did you mean {meant}?"
+                return show_value(key), f"did you mean {meant}?"
         return "a mapping of another kind", ANY
     if group in OTHER_ENGINES:
         fix = "remove it; podgate reads its own policies, and the two can run side by side"
-        return f"kind {shown(kind)}, {OTHER_ENGINES[group]}", fix
+        return f"kind {show_value(kind)}, {OTHER_ENGINES[group]}", fix
     if isinstance(kind, str) and kind in ELSEWHERE:
-        return f"kind {shown(kind)}", ELSEWHERE[kind]
+        return f"kind {show_value(kind)}", ELSEWHERE[kind]
     meant = closest(str(kind), VERSIONS) if group in ("", GROUP) else ""
     if meant and version != "v1":
-        return f"kind {shown(kind)}", f"did you mean {meant}?"
+        return f"kind {show_value(kind)}", f"did you mean {meant}?"
     if version:
         fix = "remove it; manifests are arguments of podgate apply and podgate explain"
-        return f"kind {shown(kind)} of {shown(version)}, which is no document of podgate", fix
-    return f"kind {shown(kind)}", ANY
+        return (
+            f"kind {show_value(kind)} of {show_value(version)}, which is no document of podgate",
+            fix,
+        )
+    return f"kind {show_value(kind)}", ANY
+
+
+def is_v1(data: Mapping[Any, Any]) -> bool:
+    """Whether an object is a policy resource of the first generation."""
+    version = data.get("apiVersion")
+    in_group = isinstance(version, str) and version.startswith(V1_GROUP)
+    return in_group and isinstance(kind := data.get("kind"), str) and kind in V1_KINDS
+
+
+def report_v1(report: Report, data: Mapping[Any, Any]) -> None:
+    """Report a policy resource of the first generation."""
+    fix = "convert it with `podgate convert`; it is never admitted as it is"
+    report.error(("kind",), "legacy-v1", show_value(data.get("kind")), fix)
+
+
+def is_2_16(body: Mapping[str, Found]) -> Found | None:
+    """Return the section that shows that a body is of version 2.16, if any."""
+    rules, assets = body.get("rules"), body.get("imposedAssets")
+    if rules is not None and isinstance(rules.raw, dict) and SECTIONS_OF_2_16 & set(rules.raw):
+        return rules
+    if assets is not None and isinstance(assets.raw, dict) and ASSETS_OF_2_16 in assets.raw:
+        return assets
+    return None
+
+
+def report_2_16(report: Report, found: Found) -> None:
+    """Report a body of version 2.16."""
+    fix = "write data sources below storage, with instances and attributes, as policies do today"
+    report.error(found.path, "legacy-2.16", f"{found.name} as in version 2.16", fix)

@@ -1,37 +1,39 @@
-"""A policy as it is held after parsing: canonical names and comparable values, nothing of YAML."""
+"""A policy after parsing: canonical names and comparable values, nothing of YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, get_args
 
-from webhook.documents.problem import Source
+from webhook.documents.problem import Check, Problem, Source
 from webhook.objects.path import Path
+from webhook.policy.policy_spec import PolicySpec, Selector
 
-SCOPES = ("system", "tenant", "cluster", "department", "project")
+Scope = Literal["system", "tenant", "cluster", "department", "project"]
+SCOPES: tuple[str, ...] = get_args(Scope)
 ROLES = ("master", "worker", "leader")
 COMPONENTS = "components"
 EVERYWHERE = ""
-"""The level of a leaf that stands outside master, worker, leader and components.<name>."""
+"""The level of a leaf outside master, worker, leader and components.<name>."""
 
-Place = tuple[str, str, str, str]
-"""What was said: kind (default, item, rule, ...), level, leaf, item key or rule name."""
+Entry = tuple[str, str, str, str]
+"""An entry of a policy: kind (default, item, rule, ...), level, leaf, item key or rule name."""
 
 
 def role_level(role: str) -> str:
-    """The level of a leaf below `master:`, `worker:` or `leader:`."""
+    """Return the level of a leaf below `master:`, `worker:` or `leader:`."""
     return f"role:{role}"
 
 
 def component_level(name: str) -> str:
-    """The level of a leaf below `components.<name>:`."""
+    """Return the level of a leaf below `components.<name>:`."""
     return f"component:{name}"
 
 
 def level_path(level: str) -> Path:
-    """Where a level stands below defaults and rules."""
+    """Return the path of a level below defaults and rules."""
     kind, _, name = level.partition(":")
     if level == EVERYWHERE:
         return ()
@@ -40,7 +42,7 @@ def level_path(level: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """A default value: `value` comparable, `raw` as the author wrote it (it keeps notation)."""
+    """A default value: `value` is comparable, `raw` keeps the author's notation."""
 
     value: Any
     raw: Any
@@ -58,7 +60,7 @@ class DefaultFrom:
 class DefaultItem:
     """One default or imposed item: attributes by canonical name, each comparable and raw.
 
-    An `excluded` one is no item: it removes that of the same key of broader scopes.
+    An `excluded` item only removes the item with the same key of broader scopes.
     """
 
     key: str
@@ -83,58 +85,54 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """A label selector: every requirement (key, operator, values) must hold."""
-
-    requirements: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Kubernetes' meaning of matchLabels and matchExpressions."""
-        for key, operator, wanted in self.requirements:
-            if operator == "In" and labels.get(key) not in wanted:
-                return False
-            if operator == "NotIn" and key in labels and labels[key] in wanted:
-                return False
-            if operator == "Exists" and key not in labels:
-                return False
-            if operator == "DoesNotExist" and key in labels:
-                return False
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """One accepted policy document; `places` gives path, line and column of what it says."""
+class Policy(PolicySpec):
+    """One accepted policy document. `positions` has path, line and column of each entry."""
 
     name: str
     scope: str
     body: Body
     namespace: str = ""
-    enforcement: str = "Enforce"
-    tolerates_existing: bool = True
-    containers: str = "all"
-    message: str = ""
-    docs_url: str = ""
-    workload_types: frozenset[str] | None = None
-    kinds: frozenset[tuple[str, str]] | None = None
     namespace_selector: Selector | None = None
-    exclude_namespaces: frozenset[str] = frozenset()
     created: str = ""
     origin: str = ""
     digest: str = ""
-    places: Mapping[Place, tuple[str, int, int]] = field(
+    positions: Mapping[Entry, tuple[str, int, int]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
     @property
     def source(self) -> Source:
-        """How decisions name this policy."""
+        """Return the source of decisions by this policy."""
         return Source(
             self.name, self.scope, self.namespace, self.enforcement, self.message, self.docs_url
         )
 
+    def position_of(self, entry: Entry) -> tuple[str, int, int]:
+        """Return path, line and column of an entry at its level or, if absent there, EVERYWHERE."""
+        kind, level, leaf, word = entry
+        for each in (level, EVERYWHERE):
+            if (kind, each, leaf, word) in self.positions:
+                return self.positions[kind, each, leaf, word]
+        return (leaf, 0, 0)
+
+    def problem(
+        self,
+        check: Check[Any],
+        entry: Entry,
+        found: str,
+        fix: str,
+        reason: str = "",
+        severity: str = "",
+    ) -> Problem:
+        """Return a check's problem at an entry, by default with its first id and its severity."""
+        reason = reason or next(iter(check.ids))
+        assert reason in check.ids, reason
+        path, line, column = self.position_of(entry)
+        severity = severity or check.severity
+        return Problem(self.origin, path, found, fix, reason, line, column, severity)
+
     def governs_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether objects of this namespace are in reach."""
+        """Whether the policy applies to objects of this namespace."""
         if self.namespace and self.namespace != name:
             return False
         if name in self.exclude_namespaces:
@@ -142,7 +140,7 @@ class Policy:
         return self.namespace_selector is None or self.namespace_selector.matches(labels)
 
     def governs_kind(self, group: str, kind: str, workload_type: str) -> bool:
-        """Whether this kind, of this policy workload type ("" for none), is in reach."""
+        """Whether the policy applies to this kind, with this workload type ("" for none)."""
         if self.kinds is not None:
             return (group, kind) in self.kinds
         return self.workload_types is None or workload_type in self.workload_types
@@ -150,7 +148,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A data source that policies may impose: it becomes a locked item of `field`."""
+    """A data source that policies can impose. It becomes a locked item of `field`."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""TABLE of natural ranges: which numbers a field can hold at all, whatever rules a policy has."""
+"""TABLE of natural ranges: the numbers that a field can have, whatever the rules of a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from webhook.objects.quantity import NANO
 from webhook.policy import values
 from webhook.policy.leaves import LeafType
 
-NUMERIC = frozenset({"integer", "number", "quantity"})
 IN_NANO = frozenset({"number", "quantity"})
 HIGHEST_ID = 2**31 - 1
 HOUR = 3600
@@ -19,19 +18,23 @@ HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`holds` judges a value in whole units of the field; `wanted` says what to write."""
+    """`contains` checks a value in whole units of the field. `wanted` is what to write.
 
-    holds: Callable[[Fraction], bool]
+    `highest` is the largest value that the field can have, None without a limit.
+    """
+
+    contains: Callable[[Fraction], bool]
     wanted: str
+    highest: int | None = None
 
 
 def between(low: int, high: int) -> Range:
-    """Whole numbers and fractions from `low` to `high`, both allowed."""
-    return Range(lambda value: low <= value <= high, f"a number from {low} to {high}")
+    """Return the range from `low` to `high`, both included, with fractions."""
+    return Range(lambda value: low <= value <= high, f"a number from {low} to {high}", high)
 
 
-def part_or_whole(value: Fraction) -> bool:
-    """A part of one device, or a number of whole ones."""
+def is_fraction_or_whole(value: Fraction) -> bool:
+    """Whether a value is a fraction of one device, or a number of whole devices."""
     return value > 0 and (value <= 1 or value.denominator == 1)
 
 
@@ -63,10 +66,10 @@ TABLE: dict[str, Range] = {
     "security.runAsUid": USER_ID,
     "security.runAsGid": USER_ID,
     "compute.gpuPortionRequest": Range(
-        part_or_whole, "a number above 0 and at most 1, or a whole one"
+        is_fraction_or_whole, "a number above 0 and at most 1, or a whole one"
     ),
     "compute.gpuPortionLimit": Range(
-        lambda value: 0 < value <= 1, "a number above 0 and at most 1"
+        lambda value: 0 < value <= 1, "a number above 0 and at most 1", highest=1
     ),
     "compute.gpuMemoryRequest": ABOVE_ZERO,
     "compute.gpuMemoryLimit": ABOVE_ZERO,
@@ -80,19 +83,37 @@ TABLE: dict[str, Range] = {
     "autoscaling.scaleDownDelaySeconds": between(0, HOUR),
     "autoscaling.scaleWindowSeconds": between(0, HOUR),
 }
-"""Other numbers, ports, seconds and amounts among them, are never negative."""
+"""All other numbers must not be negative."""
 
 
 def is_numeric(leaf: LeafType) -> bool:
-    """Whether values of a leaf are numbers, amounts typed as text included."""
-    return leaf.value in NUMERIC or leaf.codec is values.AMOUNT_TEXT
+    """Whether values of a leaf are numbers, including amounts typed as strings."""
+    return leaf.value in values.NUMERIC or leaf.codec is values.AMOUNT_TEXT
 
 
 def fault(leaf: LeafType, value: Any) -> str:
-    """What is to be written where a comparable value is none that the leaf can hold; else empty."""
-    if not is_numeric(leaf) or isinstance(value, bool) or not isinstance(value, int | Fraction):
+    """Return what to write instead of a comparable value outside the leaf's range, else ""."""
+    if not is_number(leaf, value):
         return ""
-    in_nano = leaf.value in IN_NANO or leaf.codec is values.AMOUNT_TEXT
-    plain = Fraction(value) / NANO if in_nano else Fraction(value)
     natural = TABLE.get(leaf.path, NOT_NEGATIVE)
-    return "" if natural.holds(plain) else natural.wanted
+    return "" if natural.contains(in_units(leaf, value)) else natural.wanted
+
+
+def bound_beyond(leaf: LeafType, bound: Any) -> str:
+    """Return what to write instead of a bound below or above all values of a leaf, else ""."""
+    if not is_number(leaf, bound):
+        return ""
+    natural, plain = TABLE.get(leaf.path, NOT_NEGATIVE), in_units(leaf, bound)
+    is_above = natural.highest is not None and plain > natural.highest
+    return natural.wanted if plain < 0 or is_above else ""
+
+
+def is_number(leaf: LeafType, value: Any) -> bool:
+    """Whether a value of a leaf is a number; an unlimited amount is none."""
+    return is_numeric(leaf) and not isinstance(value, bool) and isinstance(value, int | Fraction)
+
+
+def in_units(leaf: LeafType, value: int | Fraction) -> Fraction:
+    """Return a comparable value in whole units of its leaf."""
+    in_nano = leaf.value in IN_NANO or leaf.codec is values.AMOUNT_TEXT
+    return Fraction(value) / NANO if in_nano else Fraction(value)

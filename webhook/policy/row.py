@@ -1,35 +1,36 @@
-"""A row of the field table: what one policy field is, where it lands, and what may be said of it."""
+"""A row of the field table: a policy field, its path in the object, and the rules it accepts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, get_args
 
 from webhook.objects.path import ABSENT, Path
 from webhook.policy import values
+from webhook.policy.rules import rules_for
 from webhook.policy.values import Codec
 
-ALL_TYPES = (
+WorkloadType = Literal[
     "workspace",
     "training",
     "distributed",
     "inference",
     "distributedInference",
     "nimService",
-)
+]
+ALL_TYPES: tuple[WorkloadType, ...] = get_args(WorkloadType)
 BATCH_TYPES = ("workspace", "training", "distributed")
 NATIVE_TYPES = (*BATCH_TYPES, "inference")
 DISTRIBUTED = ("distributed",)
 INFERENCE = ("inference",)
 GROUPS = ("distributedInference",)
 NIM = ("nimService",)
-SERVING_TYPES = (*INFERENCE, *GROUPS, *NIM)
 BROADEST_FIRST = frozenset({"compute", "security", "devices", "total", "scale", "scheduling"})
 
 
 class Binding(Enum):
-    """What a field binds to; the classes of the field catalogue."""
+    """What a field applies to: the classes of the field catalogue."""
 
     MAIN = "B1"
     SAFETY = "B2"
@@ -41,7 +42,7 @@ class Binding(Enum):
     ATTRIBUTE = "attr"
 
 
-# How a field is read and written; each word is a binding of `workload/bindings`.
+# How a field is read and written: the names of handlers, which webhook/fields/registry.py lists.
 CONTAINER, POD, POD_SET, ITEMS = "container", "pod", "pod-set", "items"
 AMOUNT, GPU, GPU_FORM = "amount", "gpu", "gpu-form"
 PROBE, HOME, SHARED_MEMORY, HOST_PORTS = "probe", "home", "shared-memory", "host-ports"
@@ -55,10 +56,10 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of an item; `at` names its place for the store that reads the item.
+    """One attribute of an item. `at` is its path for the store that reads the item.
 
-    `native` is False for what no native object carries; `codec` and `extra_rules` are for amounts
-    that are typed as text.
+    `native` is False if no native object carries it. `codec` and `extra_rules` are for amounts
+    that are typed as strings.
     """
 
     name: str
@@ -76,19 +77,19 @@ class Attribute:
 
     @property
     def legal_rules(self) -> frozenset[str]:
-        """The rule names that may stand at this leaf."""
+        """The rules that this leaf accepts."""
         if not self.takes_rules:
             return frozenset()
-        return values.TABLE[self.value].rules | self.extra_rules
+        return rules_for(self.value) | self.extra_rules
 
     def reading(self) -> Codec:
-        """How values of this attribute are read, compared, written and shown."""
+        """Return the codec that reads, compares, writes and shows values of this attribute."""
         return self.codec or values.TABLE[self.value].codec
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What makes a field itemized: its key, fallback identities in order, attributes and store."""
+    """The items of an itemized field: key, fallback identities in order, attributes and store."""
 
     key: str
     fallbacks: tuple[tuple[str, ...], ...]
@@ -97,20 +98,20 @@ class Items:
     attribute_defaults: bool = True
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of that canonical name."""
+        """Return the attribute with this canonical name."""
         return next((each for each in self.attributes if each.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One row. `at` is relative to what `shape` says: a container, the pod spec, its metadata.
+    """One row. `shape` decides what `at` is relative to: a container, the pod spec, its metadata.
 
-    `pod_at` is the place in the pod spec that a container place overlays; `writes` says where a
-    default goes: main, absent-main, every, pod, never. `absent` is what a missing value means; `required`
-    asks for it in writing where the row is `explicit`.
-    `types` limits fields without a place in a pod to workload types; `typed_aliases` are spellings
-    that mean this field only where a policy is for its types alone. `safety` marks fields that are
-    enforced on children where a kind has no place for them.
+    `pod_at` is the path in the pod spec that the container's path overrides. `writes` is where a
+    default is written: main, absent-main, every, pod, never. `absent` is the meaning of a missing
+    value; if the row is `explicit`, the rule `required` asks for it in writing.
+    `types` limits fields that pods do not have to some workload types. `typed_aliases` mean this
+    field only if the policy applies to these types alone. `safety` marks fields that are enforced
+    on child objects if a kind has no path for them.
     """
 
     path: str
@@ -139,7 +140,7 @@ class Field:
 
     @property
     def section(self) -> str:
-        """The first segment of a grouped field, else root: it decides the scope order of rules."""
+        """The first segment of a grouped field, else root. It decides the scope order of rules."""
         return self.path.partition(".")[0] if "." in self.path else "root"
 
     @property
@@ -149,10 +150,10 @@ class Field:
 
     @property
     def legal_rules(self) -> frozenset[str]:
-        """The rule names that may stand at this leaf."""
-        rules = values.TABLE[self.value].rules if self.rules is None else self.rules
+        """The rules that this leaf accepts."""
+        rules = rules_for(self.value) if self.rules is None else self.rules
         return rules | self.extra_rules
 
     def reading(self) -> Codec:
-        """How values of this field are read, compared, written and shown."""
+        """Return the codec that reads, compares, writes and shows values of this field."""
         return self.codec or values.TABLE[self.value].codec

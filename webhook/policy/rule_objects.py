@@ -1,4 +1,4 @@
-"""Reads the rules object of one leaf: which rules, and their arguments in comparable form."""
+"""Reads the rules object of one leaf: its rules, with their arguments in comparable form."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from webhook.objects.path import Path
 from webhook.policy import default_from, rules, values
 from webhook.policy.body import Draft
 from webhook.policy.leaves import LeafType, items_of, leaf_names
-from webhook.policy.names import Found, closest, members, picked, respelled, rule_word
-from webhook.policy.report import shown
-from webhook.policy.rules import Step
+from webhook.policy.names import (
+    Found,
+    closest,
+    members,
+    pick_spellings,
+    rule_word,
+    warn_of_spelling,
+)
+from webhook.policy.report import show_value
 from webhook.policy.scalars import read_value
 
 USUAL = ("max", "options", "canAdd", "canEdit")
-"""Rules that people mean most often when they write a value where rules belong."""
-FLAG = values.ValueType("boolean", frozenset(), values.BOOLEAN, "true or false")
+"""The most likely rules if an author writes a value instead of rules."""
+FLAG = values.TABLE["boolean"]
 
 
 def read_rules(
     draft: Draft, level: str, leaf: LeafType, raw: Any, path: Path, legal: frozenset[str]
 ) -> None:
-    """Note every rule of the object at `path`; `legal` are the rules that may stand there."""
+    """Add every rule of the object at `path`. `legal` are the rules that it accepts."""
     if raw is not None and not isinstance(raw, dict):
         usual = next((each for each in USUAL if each in legal), "canEdit")
         draft.report.wrong_type(path, raw, f"rules such as {{{usual}: …}}")
@@ -33,35 +39,35 @@ def read_rules(
 def rule_words(
     draft: Draft, leaf: LeafType, mapping: Mapping[Any, Any], path: Path, legal: frozenset[str]
 ) -> list[Found]:
-    """The rules that an object names; unknown ones and those for other types are reported."""
+    """Return the rules of an object. Unknown ones and those for other types are reported."""
     found: list[Found] = []
     for key, raw in mapping.items():
         name, here = rule_word(key), (*path, key)
         if raw is None and name is not None:
             continue
         if name is None:
-            tell_unknown_rule(draft, leaf, key, path)
+            report_unknown_rule(draft, leaf, key, path)
         elif name not in legal:
-            tell_misplaced_rule(draft, leaf, name, here, legal)
+            report_misplaced_rule(draft, leaf, name, here, legal)
         else:
             if name != key:
-                respelled(draft.report, here, key, name)
+                warn_of_spelling(draft.report, here, key, name)
             found.append(Found(name, here, raw, name == key))
-    return picked(found, draft.report)
+    return pick_spellings(found, draft.report)
 
 
-def tell_unknown_rule(draft: Draft, leaf: LeafType, key: Any, path: Path) -> None:
-    """A word that is no rule."""
+def report_unknown_rule(draft: Draft, leaf: LeafType, key: Any, path: Path) -> None:
+    """Report a key that is not a rule."""
     meant = closest(str(key), rules.TABLE)
     taken = ", ".join(sorted(leaf.legal))
     fix = f"did you mean {meant}?" if meant else f"{leaf.path} takes {taken or 'no rules'}"
-    draft.report.error((*path, key), "unknown-rule", shown(key), fix)
+    draft.report.error((*path, key), "unknown-rule", show_value(key), fix)
 
 
-def tell_misplaced_rule(
+def report_misplaced_rule(
     draft: Draft, leaf: LeafType, name: str, path: Path, legal: frozenset[str]
 ) -> None:
-    """A rule that this leaf does not take, with the place or the rules it does take."""
+    """Report a rule that this leaf does not accept, with the path or the rules that are correct."""
     if leaf.row.items is not None:
         beside = leaf.is_attribute or legal == ITEM_RULES
         reason = "rule-not-for-type" if beside else "rules-on-itemized"
@@ -73,7 +79,7 @@ def tell_misplaced_rule(
 
 
 def fix_on_items(leaf: LeafType, name: str) -> str:
-    """Where an itemized field takes a rule, or which rules its attribute or its items take."""
+    """Return where an itemized field accepts a rule, or the rules that its attribute accepts."""
     row = leaf.row.path
     if leaf.is_attribute and leaf.legal and name not in ITEM_RULES:
         return f"use {', '.join(sorted(leaf.legal))}"
@@ -82,31 +88,32 @@ def fix_on_items(leaf: LeafType, name: str) -> str:
     takers = [each.name for each in items_of(leaf.row).attributes if name in each.legal_rules]
     if takers and not leaf.is_attribute:
         return f"write it at {row}.attributes.{' or '.join(takers)}"
-    if name == "required":
+    if rules.TABLE[name].requires_value:
         return f"to require an item, give it in defaults, and name it in {row}.instances.locked"
     return f"{row} takes {' and '.join(sorted(ITEM_RULES))}, at {row}.instances"
 
 
-ITEM_RULES = values.TABLE["itemized"].rules
+ITEM_RULES = rules.rules_for("itemized")
 
 
 def note_rules(draft: Draft, level: str, leaf: LeafType, found: list[Found]) -> None:
-    """Read the arguments; a step knows the min beside it."""
+    """Read the arguments, and complete each from the others."""
     arguments: dict[str, Any] = {}
     for each in found:
         reader = READERS[rules.TABLE[each.name].argument]
         argument = reader(draft, level, leaf, each)
         if argument is not None:
             arguments[each.name] = argument
-            draft.places["rule", level, leaf.path, each.name] = each.path
-    if "step" in arguments:
-        arguments["step"] = Step(arguments["step"], arguments.get("min", 0))
-    if arguments:
-        draft.rules.setdefault(level, {}).setdefault(leaf.path, {}).update(arguments)
+            draft.paths["rule", level, leaf.path, each.name] = each.path
+    complete = {
+        name: rules.TABLE[name].complete(each, arguments) for name, each in arguments.items()
+    }
+    if complete:
+        draft.rules.setdefault(level, {}).setdefault(leaf.path, {}).update(complete)
 
 
 def read_flag(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """true or false."""
+    """Read true or false."""
     text = draft.report.document.text(found.path)
     misread = text is not None and text.lower() not in ("true", "false")
     if not misread:
@@ -119,22 +126,22 @@ def read_flag(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
 
 
 def read_bound(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """A value of the leaf's type."""
+    """Read a value of the leaf's type."""
     value = read_value(draft.report, leaf, found.raw, found.path, "bound")
     return None if value is None else value.value
 
 
 def read_step(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """A distance above zero in the leaf's units."""
+    """Read a distance above zero in the leaf's units."""
     distance = read_bound(draft, level, leaf, found)
     if distance is None or distance > 0:
         return distance
-    draft.report.error(found.path, "bad-step", shown(found.raw), "write a number above 0")
+    draft.report.error(found.path, "bad-step", show_value(found.raw), "write a number above 0")
     return None
 
 
 def read_keys(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """The keys of items, each once."""
+    """Read the keys of items, each once."""
     report = draft.report
     if not isinstance(found.raw, list):
         report.wrong_type(found.path, found.raw, "a list of item keys such as [a, b]")
@@ -148,13 +155,13 @@ def read_keys(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
             report.wrong_type(here, raw, "the key of an item")
             continue
         if key in keys:
-            report.warn(here, "locked-twice", shown(key), "remove it")
+            report.warn(here, "locked-twice", show_value(key), "remove it")
         keys.add(key)
     return frozenset(keys)
 
 
 def read_options(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """A set of values, written bare or as {value, displayed}."""
+    """Read a set of values, written bare or as {value, displayed}."""
     report = draft.report
     if not isinstance(found.raw, list):
         report.wrong_type(found.path, found.raw, "a list such as [{value: a}, {value: b}]")
@@ -170,19 +177,19 @@ def read_options(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
             allowed.add(option)
         if isinstance(option, str) and "*" in option and not leaf.secret:
             fix = "list the values themselves: options are compared exactly"
-            report.warn((*found.path, index), "literal-star", shown(option), fix)
+            report.warn((*found.path, index), "literal-star", show_value(option), fix)
     return frozenset(allowed) or None
 
 
 def read_option(draft: Draft, leaf: LeafType, raw: Any, path: Path) -> Any:
-    """One allowed value; of array fields one allowed element."""
+    """Read one allowed value, or one allowed element of an array field."""
     report = draft.report
     if isinstance(raw, dict):
-        parts = members(report, raw, path, ("value", "displayed"))
-        if "value" not in parts:
+        given = members(report, raw, path, ("value", "displayed"))
+        if "value" not in given:
             report.error(path, "missing-value", "an option without value", "write value: …")
             return None
-        raw, path = parts["value"].raw, parts["value"].path
+        raw, path = given["value"].raw, given["value"].path
     if not leaf.is_array:
         default = read_value(report, leaf, raw, path, "option")
         return None if default is None else default.value
@@ -195,7 +202,7 @@ def read_option(draft: Draft, leaf: LeafType, raw: Any, path: Path) -> Any:
 
 
 def read_source(draft: Draft, level: str, leaf: LeafType, found: Found) -> Any:
-    """The field and factor of a computed default."""
+    """Read the field and factor of a computed default."""
     names = leaf_names(draft.types)
     return default_from.read(draft.report, level, leaf, found.raw, found.path, names)
 

@@ -1,4 +1,4 @@
-"""Reads one value of a policy: its comparable form, its notation, and every fault it can have."""
+"""Reads one value of a policy: its comparable form, its notation, and its problems."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from webhook.policy import object_shapes, values
 from webhook.policy.leaves import LeafType
 from webhook.policy.names import closest
 from webhook.policy.policy import Default
-from webhook.policy.report import NOT_SHOWN, Report, shown
+from webhook.policy.report import NOT_SHOWN, Report, show_value
 
 DEEPEST_OBJECT = 32
 FEW_BYTES = 1024
 COUNTED = "compute.extendedResources"
 """Amounts of devices, not of bytes."""
 OCTAL = re.compile(r"[+-]?0[0-9_]+")
-"""Readers of YAML disagree on it: 0644 is 644 for some, 420 for others."""
+"""YAML parsers disagree on these: 0644 is 644 for some, 420 for others."""
 
 
 def read_value(report: Report, leaf: LeafType, raw: Any, path: Path, use: str) -> Default | None:
-    """The value at `path` as `leaf` wants it; None, with the problem told, when it is not one.
+    """Read the value at `path` for `leaf`. An invalid value is reported, and returns None.
 
-    `use` is "default", "option" or "bound" and decides which reason a word outside the enum gets.
+    `use` is "default", "option" or "bound". It decides the reason of a value outside the enum.
     """
     text = report.document.text(path)
     if isinstance(raw, list):
@@ -35,8 +35,8 @@ def read_value(report: Report, leaf: LeafType, raw: Any, path: Path, use: str) -
         value = leaf.codec.parse(raw, text)
     except ValueError as error:
         suggestion = error.suggestion if isinstance(error, quantity.QuantityError) else ""
-        found = NOT_SHOWN if leaf.secret else shown(raw, text)
-        wanted = str(error) if leaf.value == "string" else leaf.wanted
+        found = NOT_SHOWN if leaf.secret else show_value(raw, text)
+        wanted = str(error) if leaf.value == "string" else leaf.expected_form
         report.error(path, "wrong-type", found, f"write {suggestion or wanted}")
         return None
     if not inside_enum(report, leaf, value, path, use):
@@ -51,22 +51,22 @@ def read_value(report: Report, leaf: LeafType, raw: Any, path: Path, use: str) -
 
 
 def with_source_text(report: Report, raw: list[Any], path: Path) -> list[Any]:
-    """A list whose scalars are the texts an author wrote (0644, on), where YAML changed them."""
+    """Return a list with the source text of scalars that YAML converted (0644, on)."""
     texts = (report.document.text((*path, index)) for index in range(len(raw)))
     return [each if text is None else text for each, text in zip(raw, texts, strict=True)]
 
 
 def respelled_value(report: Report, leaf: LeafType, raw: Any, path: Path) -> Any:
-    """The canonical spelling of a value that the field knows by another one."""
+    """Return a value in its canonical spelling. Another known spelling is a warning."""
     canonical = dict(leaf.spellings).get(raw) if isinstance(raw, str) else None
     if canonical is None:
         return raw
-    report.warn(path, "value-spelling", shown(raw), f"write {canonical}")
+    report.warn(path, "value-spelling", show_value(raw), f"write {canonical}")
     return canonical
 
 
 def refuse_misread(leaf: LeafType, raw: Any, text: str | None) -> None:
-    """Raise ValueError where YAML made something of the text that its author cannot have meant."""
+    """Raise ValueError if YAML converted the text to a value that the author cannot mean."""
     if leaf.value == "boolean" and text is not None and text.lower() not in ("true", "false"):
         raise ValueError("true or false")
     if (
@@ -80,7 +80,7 @@ def refuse_misread(leaf: LeafType, raw: Any, text: str | None) -> None:
 
 
 def too_deep(raw: Any) -> bool:
-    """Whether an object is nested deeper than any that Kubernetes knows."""
+    """Whether an object is nested deeper than any object of Kubernetes."""
     level, depth = [raw], 0
     while level and depth <= DEEPEST_OBJECT:
         below = [each for each in level if isinstance(each, dict | list)]
@@ -92,7 +92,7 @@ def too_deep(raw: Any) -> bool:
 
 
 def inside_enum(report: Report, leaf: LeafType, value: Any, path: Path, use: str) -> bool:
-    """Whether a value keeps to the closed set of its leaf, if there is one."""
+    """Whether a value is in the enum of its leaf, if there is one."""
     if not leaf.enum or use == "bound":
         return True
     words = list(value) if leaf.is_array else [value]
@@ -101,13 +101,13 @@ def inside_enum(report: Report, leaf: LeafType, value: Any, path: Path, use: str
         meant = closest(each, leaf.enum) if isinstance(each, str) else ""
         allowed = f"write one of {', '.join(leaf.enum)}"
         fix = f"did you mean {meant}?" if meant else allowed
-        found = NOT_SHOWN if leaf.secret else shown(each)
+        found = NOT_SHOWN if leaf.secret else show_value(each)
         report.error(path, f"{use}-outside-enum", found, fix)
     return not outside
 
 
 def warn_of_milli(report: Report, leaf: LeafType, value: Any, notation: Any, path: Path) -> None:
-    """Thousandths of a byte are legal and never meant; a few bytes neither."""
+    """Warn of thousandths of a byte and of a few bytes: both are legal, but never meant."""
     few = isinstance(value, int) and 0 < value < FEW_BYTES * quantity.NANO
     if leaf.value == "quantity" and few and str(notation).isdigit():
         fix = f"write {notation}Gi or {notation}Mi if that is meant"

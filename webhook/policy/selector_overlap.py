@@ -1,4 +1,4 @@
-"""Tells whether the reaches of two policies can, or surely do, have something in common."""
+"""Compares the selectors of two policies: whether they can, or certainly do, overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webhook.policy.selectors import NAME_LABEL, disjoint, implies
 
 
 class Overlap(IntEnum):
-    """Whether some workload is governed by both."""
+    """Whether both policies apply to some workload."""
 
     NONE = 0
     POSSIBLE = 1
@@ -17,13 +17,13 @@ class Overlap(IntEnum):
 
 
 def overlap(one: Policy, other: Policy) -> Overlap:
-    """The common reach of two policies, over namespaces and kinds."""
-    kinds = of_kinds(one, other)
-    return kinds if kinds is Overlap.NONE else min(kinds, of_namespaces(one, other))
+    """Compare two policies by namespaces and kinds."""
+    kinds = overlap_of_kinds(one, other)
+    return kinds if kinds is Overlap.NONE else min(kinds, overlap_of_namespaces(one, other))
 
 
-def of_kinds(one: Policy, other: Policy) -> Overlap:
-    """Common kinds; whether a kind belongs to a workload type is not known here."""
+def overlap_of_kinds(one: Policy, other: Policy) -> Overlap:
+    """Compare the kinds of two policies. The workload type of a kind is not known here."""
     if one.kinds is not None and other.kinds is not None:
         return Overlap.CERTAIN if one.kinds & other.kinds else Overlap.NONE
     if one.workload_types is not None and other.workload_types is not None:
@@ -32,13 +32,13 @@ def of_kinds(one: Policy, other: Policy) -> Overlap:
     return Overlap.POSSIBLE if len(limited) > 1 else Overlap.CERTAIN
 
 
-def of_namespaces(one: Policy, other: Policy) -> Overlap:
-    """Common namespaces, by name where both say one, else by their selectors."""
+def overlap_of_namespaces(one: Policy, other: Policy) -> Overlap:
+    """Compare the namespaces of two policies, by name if both have one, else by selector."""
     if one.namespace and other.namespace:
         return Overlap.CERTAIN if one.namespace == other.namespace else Overlap.NONE
     if one.namespace or other.namespace:
         inner, outer = (one, other) if one.namespace else (other, one)
-        return reaches(outer, inner.namespace)
+        return overlap_with_namespace(outer, inner.namespace)
     if disjoint(one.namespace_selector, other.namespace_selector):
         return Overlap.NONE
     nested = implies(one.namespace_selector, other.namespace_selector) or implies(
@@ -47,8 +47,8 @@ def of_namespaces(one: Policy, other: Policy) -> Overlap:
     return Overlap.CERTAIN if nested else Overlap.POSSIBLE
 
 
-def reaches(policy: Policy, namespace: str) -> Overlap:
-    """Whether a policy governs the namespace of that name, whose other labels are not known."""
+def overlap_with_namespace(policy: Policy, namespace: str) -> Overlap:
+    """Whether a policy governs the namespace with this name. Its other labels are not known."""
     if (policy.namespace and policy.namespace != namespace) or (
         namespace in policy.exclude_namespaces
     ):
@@ -63,6 +63,6 @@ def reaches(policy: Policy, namespace: str) -> Overlap:
 
 
 def selects_by_name(policy: Policy) -> bool:
-    """Whether names alone tell which namespaces a policy governs."""
+    """Whether a policy selects its namespaces by name only."""
     selector = policy.namespace_selector
     return selector is None or all(key == NAME_LABEL for key, _, _ in selector.requirements)

@@ -1,4 +1,4 @@
-"""Reads label selectors, and tells which pairs of them can or must select something in common."""
+"""Reads label selectors, and compares pairs of them: disjoint, or one contained in the other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from webhook.objects.path import Path
 from webhook.policy.names import closest, unknown
-from webhook.policy.policy import Selector
-from webhook.policy.report import Report, shown
+from webhook.policy.policy_spec import Selector
+from webhook.policy.report import Report, show_value
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
@@ -15,7 +15,7 @@ Requirement = tuple[str, str, tuple[str, ...]]
 
 
 def read_selector(report: Report, raw: Any, path: Path) -> Selector | None:
-    """The selector at `path`; None when there is none or it is empty."""
+    """Read the selector at `path`. Absent and empty return None."""
     if raw is None:
         return None
     mapping = report.mapping(raw, path)
@@ -35,19 +35,19 @@ def read_selector(report: Report, raw: Any, path: Path) -> Selector | None:
 
 
 def match_labels(report: Report, raw: Any, path: Path) -> list[Requirement]:
-    """`matchLabels`: each label must have that value."""
+    """Read `matchLabels`: each label must have that value."""
     found: list[Requirement] = []
     for key, value in report.mapping(raw, path).items():
         text = report.document.text((*path, key))
         if not isinstance(value, str) and text is None:
-            report.error((*path, key), "bad-selector", shown(value), "write text, in quotes")
+            report.error((*path, key), "bad-selector", show_value(value), "write text, in quotes")
         else:
             found.append((str(key), "In", (str(value if text is None else text),)))
     return found
 
 
 def expression(report: Report, raw: Any, path: Path) -> Requirement | None:
-    """One requirement of `matchExpressions`."""
+    """Read one requirement of `matchExpressions`."""
     mapping = report.mapping(raw, path)
     for key in mapping:
         if key not in ("key", "operator", "values"):
@@ -58,7 +58,7 @@ def expression(report: Report, raw: Any, path: Path) -> Requirement | None:
         return None
     if not isinstance(operator, str) or operator not in OPERATORS:
         fix = f"write one of {', '.join(OPERATORS)}"
-        report.error((*path, "operator"), "bad-selector", shown(operator), fix)
+        report.error((*path, "operator"), "bad-selector", show_value(operator), fix)
         return None
     listed = report.sequence(values, (*path, "values"))
     if bool(listed) != OPERATORS[operator] or not all(isinstance(each, str) for each in listed):
@@ -69,7 +69,7 @@ def expression(report: Report, raw: Any, path: Path) -> Requirement | None:
 
 
 def requirements_of(selector: Selector | None) -> frozenset[Requirement]:
-    """The requirements as a set, none for no selector."""
+    """Return the requirements as a set, empty for no selector."""
     return frozenset(selector.requirements) if selector else frozenset()
 
 
@@ -96,5 +96,5 @@ def contradict(first: Requirement, second: Requirement) -> bool:
 
 
 def implies(one: Selector | None, other: Selector | None) -> bool:
-    """Whether everything that `one` selects is surely selected by `other`."""
+    """Whether `other` certainly selects everything that `one` selects."""
     return requirements_of(other) <= requirements_of(one)

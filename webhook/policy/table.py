@@ -19,30 +19,30 @@ class Catalogue:
     aliases: dict[str, str] = field(default_factory=dict)
 
     def leaf_rules(self, path: str) -> frozenset[str]:
-        """The rules that may stand at a leaf: a field, or `<field>.<attribute>`."""
+        """Return the rules that a leaf accepts: a field, or `<field>.<attribute>`."""
         if path in self.fields:
             return self.fields[path].legal_rules
         return self.attributes[path][1].legal_rules
 
     def leaf_codec(self, path: str) -> Codec:
-        """How the values of a leaf are read and compared."""
+        """Return the codec that reads and compares the values of a leaf."""
         if path in self.fields:
             return self.fields[path].reading()
         return self.attributes[path][1].reading()
 
     def owner(self, path: str) -> Field:
-        """The row that a leaf belongs to."""
+        """Return the row that a leaf belongs to."""
         return self.fields[path] if path in self.fields else self.attributes[path][0]
 
 
 def attribute_leaves(row: Field) -> Iterator[tuple[str, Attribute]]:
-    """Each attribute of an itemized row with its leaf path, such as storage.nfs.server."""
+    """Return each attribute of an itemized row with its leaf path, such as storage.nfs.server."""
     for attribute in row.items.attributes if row.items else ():
         yield f"{row.path}.{attribute.name}", attribute
 
 
 def build(rows: tuple[Field, ...]) -> Catalogue:
-    """Index the rows; a path or alias given twice is a fault of the table."""
+    """Index the rows. Raises ValueError for a path or alias that is in the table twice."""
     catalogue = Catalogue()
     for row in rows:
         if row.path in catalogue.fields:

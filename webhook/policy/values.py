@@ -1,4 +1,4 @@
-"""TABLE of value types: how a policy value is read, compared and shown, and which rules it takes."""
+"""TABLE of value types: how a policy value is read, compared and shown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 
 from webhook.objects import quantity
 
-SCALAR_RULES = frozenset({"required", "canEdit", "blocked"})
-NUMBER_RULES = SCALAR_RULES | {"min", "max", "step", "defaultFrom"}
+ITEMIZED = frozenset({"itemized"})
+NUMBERS = frozenset({"integer", "number"})
+NUMERIC = NUMBERS | {"quantity"}
+SCALARS = NUMERIC | {"boolean", "string", "array", "object"}
 
 Number = int | Fraction
 
@@ -34,10 +36,9 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """One row: the type's legal rules, its codec, and what an author is asked to write."""
+    """One row: the type's codec, and what the author should write, for messages."""
 
     name: str
-    rules: frozenset[str]
     codec: Codec
     wanted: str
 
@@ -171,7 +172,7 @@ def read_group_ids(raw: Any) -> frozenset[int]:
 
 
 def canonical_terms(raw: Any) -> Any:
-    """Node selector terms in an order of their own: what is said counts, not where."""
+    """Sort node selector terms. Their order has no meaning."""
     terms = raw.get("nodeSelectorTerms") if isinstance(raw, dict) else None
     if not isinstance(terms, list) or set(raw) != {"nodeSelectorTerms"}:
         raise ValueError("{nodeSelectorTerms: [{matchExpressions: [{key, operator, values}]}]}")
@@ -214,12 +215,12 @@ def parse_protocol(raw: Any, text: str | None) -> str:
 
 
 def read_protocol(raw: Any) -> str:
-    """The name of a port: h2c stands for grpc, anything else for http."""
+    """The name of a port: h2c means grpc, anything else http."""
     return "grpc" if read_text(raw) == "h2c" else "http"
 
 
 def parse_command(raw: Any, text: str | None) -> tuple[str, ...]:
-    """One command line split as a POSIX shell would, or a list of tokens as it stands."""
+    """Split a command line like a POSIX shell. A list of tokens is returned unchanged."""
     if isinstance(raw, list):
         return parse_array(raw, None)
     try:
@@ -236,7 +237,7 @@ def parse_object(raw: Any, text: str | None) -> Any:
 
 
 def show_text(value: Any) -> str:
-    """Text in quotes, JSON escapes for what a terminal must not see."""
+    """Return text in quotes, with JSON escapes for control characters."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -328,18 +329,17 @@ PORT_PROTOCOL = Codec(
 TABLE: dict[str, ValueType] = {
     row.name: row
     for row in (
-        ValueType("boolean", SCALAR_RULES, BOOLEAN, "true or false"),
-        ValueType("string", SCALAR_RULES | {"options"}, STRING, "text"),
-        ValueType("integer", NUMBER_RULES, INTEGER, "a whole number such as 4"),
-        ValueType("number", NUMBER_RULES, NUMBER, "a decimal number such as 0.5"),
+        ValueType("boolean", BOOLEAN, "true or false"),
+        ValueType("string", STRING, "text"),
+        ValueType("integer", INTEGER, "a whole number such as 4"),
+        ValueType("number", NUMBER, "a decimal number such as 0.5"),
         ValueType(
             "quantity",
-            SCALAR_RULES | {"min", "max", "defaultFrom"},
             QUANTITY,
             "a quantity such as 500M or 4Gi",
         ),
-        ValueType("array", SCALAR_RULES | {"options"}, ARRAY, "a list such as [a, b]"),
-        ValueType("object", SCALAR_RULES - {"blocked"}, OBJECT, "an object"),
-        ValueType("itemized", frozenset({"canAdd", "locked"}), OBJECT, "instances and attributes"),
+        ValueType("array", ARRAY, "a list such as [a, b]"),
+        ValueType("object", OBJECT, "an object"),
+        ValueType("itemized", OBJECT, "instances and attributes"),
     )
 }

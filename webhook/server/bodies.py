@@ -1,4 +1,4 @@
-"""Bodies of reviews: read up to a limit each, and to a limit of all that a process holds at a time."""
+"""Reads bodies of reviews, within a limit for each body and a limit for all bodies that a process holds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 2.0
 LIGHT = 8 * 1024 * 1024
-"""Bodies that decode to less wait for nobody: there are no more at a time than threads for them."""
+"""Bodies that decode to less do not queue: the number of threads limits them already."""
 
 
 @dataclass(eq=False, slots=True)
 class Body:
-    """What is held of one body, and once it is `decoded`; `limit` is when to stop reading it."""
+    """The bytes held of one body, and of its `decoded` form; reading stops at `limit`."""
 
     size: int = 0
     decoded: int = 0
@@ -30,10 +30,10 @@ class Body:
 
 @dataclass(slots=True)
 class Room:
-    """Bytes of bodies that a process holds, those of reviews that are evaluated included.
+    """Bytes of bodies that a process holds, including those of reviews under evaluation.
 
-    When there is no room for more, the body that has been unfinished for longest gives way: an API
-    server sends a body at once, so that who holds many of them for long is no API server.
+    When there is no room for more, the body that has been incomplete for longest is dropped. An API
+    server sends a body at once, so a client that holds many bodies for long is not one.
     """
 
     most: int
@@ -41,7 +41,7 @@ class Room:
     unfinished: dict[Body, None] = field(default_factory=dict)
 
     def take(self, body: Body, count: int) -> bool:
-        """Hold more bytes of a body; False where there is no room for them."""
+        """Hold more bytes of a body; return False if there is no room for them."""
         while self.used + count > self.most:
             oldest = next(iter(self.unfinished), body)
             if oldest is body:
@@ -55,7 +55,7 @@ class Room:
         return True
 
     def release(self, body: Body) -> None:
-        """Hold nothing of a body any more."""
+        """Release all bytes of a body."""
         self.unfinished.pop(body, None)
         self.used -= body.size
         body.size = 0
@@ -63,7 +63,7 @@ class Room:
 
 @dataclass(slots=True)
 class DecodedRoom:
-    """Bytes that decoded bodies take in a process, evaluation included; heavy ones wait in line."""
+    """Bytes that decoded bodies take in a process, evaluation included; large ones wait in a queue."""
 
     most: int
     used: int = 0
@@ -88,7 +88,7 @@ class DecodedRoom:
         self.admit()
 
     def admit(self) -> None:
-        """Let those in line go on for whom there is room, in their order."""
+        """Admit queued bodies in their order, as long as there is room."""
         while self.line:
             size, turn = self.line[0]
             if not turn.cancelled():
@@ -102,9 +102,9 @@ class DecodedRoom:
 async def read(
     receive: Receive, room: Room, held: Body, limit: int, seconds: float
 ) -> bytes | ReviewFault | None:
-    """A whole body, held in `room` until its owner releases it.
+    """Read a whole body, held in `room` until its owner releases it.
 
-    A fault when it is too large, too slow, or when there is no room; None when the caller left.
+    Return a fault if it is too large, too slow, or if there is no room; None if the client left.
     """
     message = await receive()
     if message["type"] != "http.request":
@@ -130,7 +130,7 @@ async def read(
 async def read_on(
     receive: Receive, room: Room, held: Body, body: bytearray, limit: int
 ) -> bytes | ReviewFault | None:
-    """The rest of a body that did not come at once, never more than `limit` bytes of it."""
+    """Read the rest of a body that arrives in several chunks, at most `limit` bytes of it."""
     more, added = True, len(body)
     while True:
         if len(body) > limit:
@@ -154,7 +154,7 @@ async def read_on(
 
 
 async def discard(receive: Receive) -> None:
-    """Read past what is left of a body, for a while: a client mid-sentence misses the answer."""
+    """Read and drop the rest of a body for a while: a client that still sends misses the answer."""
     seen = 0
     try:
         async with asyncio.timeout(DISCARD_SECONDS):

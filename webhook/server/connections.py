@@ -1,4 +1,4 @@
-"""Connections of clients: how long a request's head may be, and when a connection ends."""
+"""Connections of clients: limits the head of a request, and decides when a connection ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BAD, FORBIDDEN, BUSY, TARGET, HEAD = (
 
 
 class RefusedError(Exception):
-    """A request that is answered before anything of it but its head is looked at."""
+    """A request that is answered as soon as its head was read."""
 
     def __init__(self, status: HTTPStatus, message: str, cause: str = "malformed") -> None:
         """`status` and `message` are the answer; `cause` is counted."""
@@ -80,9 +80,9 @@ class Connection(HttpToolsProtocol):
         self.check_client()
 
     def check_client(self) -> None:
-        """Trust a client that showed a certificate, and refuse one whose name is not let in.
+        """Trust a client with a certificate, and refuse one whose name is not listed.
 
-        Where a certificate is asked for, nobody comes here without one of the client CA.
+        If the server requires certificates, each client that gets here has one of the client CA.
         """
         shown = self.transport.get_extra_info("peercert")
         if not shown:
@@ -93,7 +93,7 @@ class Connection(HttpToolsProtocol):
         self.gate.move(self.peer, Stage.GOOD)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """No timer outlives the connection."""
+        """Stop the timers of the connection."""
         super().connection_lost(exc)
         self.gate.leave(self.peer)
         self._unset_keepalive_if_required()
@@ -102,7 +102,7 @@ class Connection(HttpToolsProtocol):
             self.end_timer.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Parse, and refuse what exceeds a limit or is not HTTP."""
+        """Parse data; refuse what exceeds a limit or is not HTTP."""
         if self.is_refused:
             self.lingered += len(data)
             if self.lingered > LINGER_BYTES:
@@ -125,13 +125,13 @@ class Connection(HttpToolsProtocol):
             self.head_timer = self.loop.call_at(until, self.end_late)
 
     def eof_received(self) -> None:
-        """A refused client that has nothing more to send has had its answer."""
+        """Let a refused client that has nothing more to send disconnect."""
         if self.is_refused:
             self.end()
 
     def on_message_begin(self) -> None:
-        """Note when the request arrived. A client has to wait for one answer before the next
-        request: what it sent beyond that would have to be kept meanwhile.
+        """Note when the request arrived, and pause a client that sends the next request too early:
+        podgate would have to keep what it sent.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             raise RefusedError(BAD, "wait for the answer before the next request")
@@ -142,14 +142,14 @@ class Connection(HttpToolsProtocol):
         self.head_bytes = self.body_bytes = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the request target."""
+        """Append a chunk of the request target."""
         if len(self.url) + len(url) > TARGET_BYTES:
-            told = f"the request target is longer than {TARGET_BYTES} bytes"
-            raise RefusedError(TARGET, told, "too-long")
+            message = f"the request target is longer than {TARGET_BYTES} bytes"
+            raise RefusedError(TARGET, message, "too-long")
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, or a trailer, which nobody reads but which counts."""
+        """Count a header or a trailer; nobody reads trailers."""
         self.head_bytes += len(name) + len(value)
         if len(name) + len(value) > HEADER_BYTES:
             raise RefusedError(HEAD, f"a header is longer than {HEADER_BYTES} bytes", "too-long")
@@ -169,19 +169,19 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Count a chunk of the body."""
         self.overhead -= len(body)
         self.body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The next request counts anew."""
+        """Reset the counts for the next request."""
         super().on_message_complete()
         self.in_message = False
         self.overhead = 0
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless the rest of this one could go on for ever."""
+        """Wait for the next request, unless the rest of this one could continue without end."""
         super().on_response_complete()
         good = cast("dict[str, Any]", self.scope).get(GOOD)
         self.gate.move(self.peer, Stage.GOOD if good else Stage.SERVED)
@@ -196,9 +196,9 @@ class Connection(HttpToolsProtocol):
             self.head_timer = None
 
     def refuse(self, error: RefusedError) -> None:
-        """Answer in the place of the application, and take no more from this client.
+        """Answer instead of the application, and read no more from this client.
 
-        Where the answer to an earlier request is due, that is the last one.
+        If an answer to an earlier request is due, that answer is the last one.
         """
         cycle, earlier = self.cycle, not self.in_message
         self.gate.refused(error.cause)
@@ -217,18 +217,18 @@ class Connection(HttpToolsProtocol):
         self.linger()
 
     def linger(self) -> None:
-        """Close soon: a client that is still sending would miss an answer otherwise."""
+        """Close after a moment: a client that is still sending would miss an answer otherwise."""
         self.is_refused = True
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(LINGER_SECONDS, self.end)
 
     def is_idle(self) -> bool:
-        """Whether no answer is under way that somebody could still get."""
+        """Whether no client waits for an answer on this connection."""
         cycle = self.cycle
         return self.in_message or cycle is None or bool(cycle.response_complete)
 
     def give_way(self) -> None:
-        """End at once."""
+        """Close at once, to make room for another connection."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
         self.transport.abort()
@@ -243,7 +243,7 @@ class Connection(HttpToolsProtocol):
         self.end()
 
     def end(self) -> None:
-        """Close; a client that does not read what is left for it loses that after a while."""
+        """Close; drop unsent data after a while if the client does not read it."""
         if not self.transport.is_closing():
             self.transport.close()
         if self.end_timer is None:
@@ -262,7 +262,7 @@ def connection(
 
 
 def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
-    """The common names and the alternative names (DNS, URI, e-mail) of a client certificate."""
+    """The common names and subject alternative names (DNS, URI, e-mail) of a client certificate."""
     subject = (pair for part in certificate.get("subject", ()) for pair in part)
     common = (value for key, value in subject if key == "commonName")
     other = (
@@ -274,13 +274,13 @@ def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
 
 
 def too_many_headers() -> RefusedError:
-    """The refusal of a head or of trailers without end."""
-    told = f"the headers are more than {HEAD_FIELDS} or longer than {HEAD_BYTES} bytes"
-    return RefusedError(HEAD, told, "too-long")
+    """The refusal of a request with too many or too long headers."""
+    message = f"the headers are more than {HEAD_FIELDS} or longer than {HEAD_BYTES} bytes"
+    return RefusedError(HEAD, message, "too-long")
 
 
 def refusal(error: RefusedError) -> bytes:
-    """A whole answer that ends its connection."""
+    """A complete answer that ends its connection."""
     body = orjson.dumps({"error": str(error)})
     head = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body)
     again = b"retry-after: 1\r\n" if error.status is BUSY else b""

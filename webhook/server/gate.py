@@ -1,4 +1,4 @@
-"""Which connections a worker takes, and which give way when there are too many."""
+"""Which connections a worker accepts, and which it closes when there are too many."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Stage(enum.Enum):
-    """How far a connection has come; the first two count for the limit of an address."""
+    """The progress of a connection; the limit of an address counts the first two stages."""
 
     SILENT = "it has sent no whole head of a request"
     SENDING = "its first request is under way"
@@ -39,7 +39,7 @@ class Held(Protocol):
         """Whether no request is being answered."""
 
     def give_way(self) -> None:
-        """End at once."""
+        """Close at once, to make room for another connection."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,11 +52,11 @@ class Peer:
     opening: asyncio.Task[None] | None = None
 
     def gives_way(self) -> bool:
-        """Whether ending it takes no answer from anybody."""
+        """Whether the connection can be closed without losing an answer."""
         return self.connection is None or self.connection.is_idle()
 
     def end(self) -> None:
-        """End it at once."""
+        """Close it at once."""
         if self.connection is not None:
             self.connection.give_way()
         elif self.opening is not None:
@@ -70,10 +70,11 @@ Peers = dict[Peer, None]
 class Gate:
     """The connections of one server: at most `most`, and `most_of_address` new ones of an address.
 
-    New are those without a finished request. When there are too many, the oldest connection without
-    a request gives way, then the oldest that had an answer but carried no good review. One that
-    carried a good review never does: `is_full` then says to answer others with 503. `refused` is
-    told the cause of each connection that is ended, `opened` of each that begins (1) or ends (-1).
+    A connection is new until its first request is complete. When there are too many, the gate
+    closes the oldest connection without a request, then the oldest one that had an answer but never
+    carried a successful review. A connection that carried one is never closed: instead `is_full`
+    makes the server answer others with 503. `refused` gets the cause of each closed connection;
+    `opened` gets 1 when a connection begins and -1 when it ends.
     """
 
     most: int
@@ -88,11 +89,11 @@ class Gate:
         return sum(map(len, self.stages.values()))
 
     def is_full(self) -> bool:
-        """Whether requests of those who carried no good review have to be answered with 503."""
+        """Whether requests on connections without a successful review must be answered with 503."""
         return len(self) > self.most
 
     def admit(self, address: str) -> Peer | None:
-        """A place for a new connection, where need be that of another one; None for no place."""
+        """Admit a new connection, closing another one if necessary; return None if there is no room."""
         if len(self.addresses.get(address, ())) >= self.most_of_address and not self.make_room(
             "address", address
         ):
@@ -109,7 +110,9 @@ class Gate:
         return peer
 
     def make_room(self, cause: str, address: str = "") -> bool:
-        """End one connection (of an address) that carried nothing good; whether there was one."""
+        """Close one connection (of an address) that never carried a successful review; return
+        whether there was one.
+        """
         for stage in (Stage.SILENT, Stage.SERVED, Stage.SENDING):
             for peer in self.addresses.get(address, {}) if address else self.stages[stage]:
                 if peer.stage is stage and peer.gives_way():
@@ -120,7 +123,7 @@ class Gate:
         return False
 
     def move(self, peer: Peer, stage: Stage) -> None:
-        """Note how far a connection has come; what was good stays so."""
+        """Note the progress of a connection; a successful one stays successful."""
         if peer not in self.stages[peer.stage] or peer.stage in (stage, Stage.GOOD):
             return
         del self.stages[peer.stage][peer]
@@ -130,7 +133,7 @@ class Gate:
             self.forget_address(peer)
 
     def leave(self, peer: Peer) -> None:
-        """A connection has ended, or is about to."""
+        """Forget a connection that ended or is about to end."""
         if self.stages[peer.stage].pop(peer, self) is None:
             self.forget_address(peer)
             self.opened(-1)
@@ -145,9 +148,10 @@ class Gate:
 
 @dataclass(slots=True)
 class Acceptor:
-    """Accepts connections from a listening socket; `made` gives the protocol of each.
+    """Accepts connections from a listening socket; `made` creates the protocol of each.
 
-    The limits apply before any byte of TLS is read, and a handshake may be ended like anything else.
+    The limits apply before the first byte of TLS is read; a handshake can be closed like any
+    connection.
     """
 
     listener: socket.socket
@@ -167,7 +171,7 @@ class Acceptor:
             self.loop.add_reader(self.listener.fileno(), self.accept)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting."""
         if not self.is_closed and self.again is None:
             self.loop.remove_reader(self.listener.fileno())
         if self.again is not None:
@@ -175,12 +179,12 @@ class Acceptor:
         self.is_closed = True
 
     async def wait_closed(self) -> None:
-        """End the handshakes that have not ended."""
+        """Close the handshakes that are still open."""
         for each in list(self.tasks):
             each.cancel()
 
     def accept(self) -> None:
-        """Take what is waiting, a few at a time so that answers get their turn."""
+        """Accept waiting connections, a few at a time so that answers get their turn."""
         for _ in range(AT_ONCE):
             try:
                 made, address = self.listener.accept()
@@ -200,7 +204,7 @@ class Acceptor:
             peer.opening.add_done_callback(self.tasks.discard)
 
     def pause(self, error: OSError) -> None:
-        """Try again soon: the listener stays readable, and would take all time until then."""
+        """Pause, then try again: the listener stays readable and would take all CPU time until then."""
         log.warning("cannot accept connections: %s", error.strerror)
         self.loop.remove_reader(self.listener.fileno())
         self.again = self.loop.call_later(PAUSE, self.start)

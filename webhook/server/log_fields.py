@@ -1,12 +1,12 @@
-"""What is told of a review: its outcome, the facts of a log line, a span. Names and places, no value."""
+"""Log fields and trace spans of a review: its outcome, names and paths, but no values."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from webhook.decision import messages as wording
+from webhook.decision.messages import MOST_VIOLATIONS, place
 from webhook.evaluation.outcome import NOT_EVALUATED, Allowed, Denied, Violation, why_not_evaluated
-from webhook.server.app import Observation
+from webhook.server.call import Observation
 from webhook.service.traces import Span
 
 
@@ -16,7 +16,7 @@ def outcome_of(seen: Observation) -> str:
         return "error"
     match seen.decision:
         case Allowed():
-            if not seen.decision.judged:
+            if not seen.decision.is_evaluated:
                 return NOT_EVALUATED
             return "patched" if seen.decision.patch else "allowed"
         case Denied():
@@ -25,18 +25,20 @@ def outcome_of(seen: Observation) -> str:
             return seen.fault
 
 
-def refused(seen: Observation) -> tuple[Violation, ...]:
+def violations_of(seen: Observation) -> tuple[Violation, ...]:
     """The violations of a refusal."""
     return seen.decision.violations if isinstance(seen.decision, Denied) else ()
 
 
 def not_evaluated(seen: Observation) -> str:
-    """The reason why the object was not evaluated, "" where it was."""
+    """The reason why the object was not evaluated, "" if it was."""
     return why_not_evaluated(seen.decision) if seen.decision else ""
 
 
 def facts_of(seen: Observation) -> dict[str, Any]:
-    """What a log line says of a review: who asked for what, which rules broke where, no value."""
+    """The log fields of a review: the requester, the object, and the broken rules with their paths;
+    no values.
+    """
     facts: dict[str, Any] = {"uid": seen.uid, "stage": seen.stage.value}
     if reason := seen.fault or not_evaluated(seen):
         facts["reason"] = reason
@@ -50,14 +52,14 @@ def facts_of(seen: Observation) -> dict[str, Any]:
             "user": request.user,
             "dry_run": request.dry_run,
         }
-    rules = [rule_of(each) for each in refused(seen)[: wording.MOST_VIOLATIONS]]
+    rules = [rule_of(each) for each in violations_of(seen)[:MOST_VIOLATIONS]]
     audit = seen.decision.audit if seen.decision else ()
-    noted = [rule_of(each) for each in audit[: wording.MOST_VIOLATIONS]]
+    noted = [rule_of(each) for each in audit[:MOST_VIOLATIONS]]
     return facts | ({"rules": rules} if rules else {}) | ({"audit": noted} if noted else {})
 
 
 def span_of(seen: Observation, outcome: str) -> Span:
-    """A review as a span: what a log line says of it, without the user and the places."""
+    """The trace span of a review: the log fields without the user and the paths."""
     facts: dict[str, str | float | bool | tuple[str, ...]] = {
         "podgate.uid": seen.uid,
         "podgate.outcome": outcome,
@@ -70,10 +72,10 @@ def span_of(seen: Observation, outcome: str) -> Span:
         facts["podgate.dry_run"] = request.dry_run
     if reason := not_evaluated(seen):
         facts["podgate.not_evaluated"] = reason
-    broken = (*refused(seen), *(decision.audit if decision else ()))
+    broken = (*violations_of(seen), *(decision.audit if decision else ()))
     policies = dict.fromkeys(each.source.policy for each in broken if each.source)
     if policies:
-        facts["podgate.policies"] = tuple(policies)[: wording.MOST_VIOLATIONS]
+        facts["podgate.policies"] = tuple(policies)[:MOST_VIOLATIONS]
     for phase, seconds in seen.phases._asdict().items():
         facts[f"podgate.seconds.{phase}"] = seconds
     failed = seen.error is not None or bool(seen.fault)
@@ -83,4 +85,4 @@ def span_of(seen: Observation, outcome: str) -> Span:
 def rule_of(violation: Violation) -> dict[str, str]:
     """One broken rule for a log line."""
     policy = violation.source.policy if violation.source else ""
-    return {"policy": policy, "rule": violation.rule, "path": wording.place(violation.path)}
+    return {"policy": policy, "rule": violation.rule, "path": place(violation.path)}

@@ -14,24 +14,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from webhook.server.app import State
+from webhook.server.call import State
 
 TEXT_OF_METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
-    """/livez, /readyz, /statusz and, when given, /metrics; anything else is told in JSON."""
+    """/livez, /readyz, /statusz and, if given, /metrics; errors are JSON."""
 
     async def livez(request: Request) -> Response:
-        return said(200, {"status": "alive"})
+        return json_response(200, {"status": "alive"})
 
     async def readyz(request: Request) -> Response:
         reasons = state.reasons()
         status = "not ready" if reasons else "ready"
-        told = {"status": status, "reasons": reasons, "catalog": state.generation}
+        body = {"status": status, "reasons": reasons, "catalog": state.generation}
         if math.isfinite(state.leaf_ends):
-            told["certificate_days"] = round(state.days_left(), 1)
-        return said(503 if reasons else 200, told)
+            body["certificate_days"] = round(state.days_left(), 1)
+        return json_response(503 if reasons else 200, body)
 
     async def counters(request: Request) -> Response:
         assert metrics is not None
@@ -40,21 +40,21 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
 
     async def wrong(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        told = {
+        messages = {
             404: f"there is nothing at {request.url.path[:80]}",
             405: f"{request.method} is not for {request.url.path[:80]}",
         }
-        text = told.get(error.status_code, error.detail)
-        return said(error.status_code, {"error": text}, dict(error.headers or {}))
+        text = messages.get(error.status_code, error.detail)
+        return json_response(error.status_code, {"error": text}, dict(error.headers or {}))
 
     async def failed(request: Request, error: Exception) -> Response:
-        return said(500, {"error": "this failed, see podgate's log"})
+        return json_response(500, {"error": "this failed, see podgate's log"})
 
     async def statusz(request: Request) -> Response:
-        acknowledged = getattr(state.judge, "acknowledged", list)
-        workers = await asyncio.to_thread(acknowledged)
-        told = {"catalog": state.generation, "workers": workers, "leaf": state.leaf}
-        return said(200, told)
+        judge = state.judge
+        workers = (await asyncio.to_thread(judge.status)).workers if judge is not None else ()
+        body = {"catalog": state.generation, "workers": list(workers), "leaf": state.leaf}
+        return json_response(200, body)
 
     routes = [Route("/livez", livez), Route("/readyz", readyz), Route("/statusz", statusz)]
     if metrics is not None:
@@ -62,6 +62,6 @@ def probes(state: State, metrics: Callable[[], bytes] | None) -> Starlette:
     return Starlette(routes=routes, exception_handlers={HTTPException: wrong, Exception: failed})
 
 
-def said(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
+def json_response(status: int, content: Any, headers: dict[str, str] | None = None) -> Response:
     """A small JSON answer of a probe."""
     return Response(orjson.dumps(content), status, headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Counts, per process, which user keeps taking away what podgate writes into which object."""
+"""Counts, per process, which user keeps removing values that podgate writes into an object."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.request import Request
 
 OFTEN: Final = 3
-"""So many times the same is a habit."""
+"""Number of such updates after which podgate reports them."""
 SAME_REQUEST: Final = 1.0
-"""Seconds in which a second such update of an object is the same request: the API server asks again
-after other webhooks, and sends another uid then."""
+"""Seconds in which a second such update of an object counts as the same request: the API server calls
+podgate again after other webhooks, with another uid."""
 FORGOTTEN: Final = 3600.0
 KEPT: Final = 1024
 TOLD: Final = 50
@@ -36,7 +36,7 @@ class Rewritten(NamedTuple):
 
 @dataclass(slots=True)
 class Habit:
-    """How often it happened, when last, and the policies whose values are taken away."""
+    """How often and when last it happened, and the policies whose values were removed."""
 
     count: int
     last: float
@@ -46,7 +46,7 @@ class Habit:
 
 @dataclass(slots=True)
 class Rewriting:
-    """What one process has seen; bounded, the oldest goes first. Safe to use from any thread."""
+    """What one process has counted. Bounded: the oldest entry is dropped first. Thread-safe."""
 
     clock: Callable[[], float] = time.monotonic
     seen: OrderedDict[Rewritten, Habit] = field(default_factory=OrderedDict)
@@ -54,7 +54,7 @@ class Rewriting:
     changed: bool = False
 
     def note(self, request: Request, decision: Allowed) -> int:
-        """Count one such update; how often it has happened, 0 for the same request again."""
+        """Count one such update; return the count so far, 0 if the same request was counted before."""
         now = self.clock()
         texts = (request.group, request.kind, request.namespace, request.name, request.user)
         key = Rewritten(*(each[:LONGEST] for each in texts))
@@ -69,7 +69,7 @@ class Rewriting:
             if again:
                 return 0
             known.count += 1
-            known.policies = frozenset(map(named, sources))
+            known.policies = frozenset(map(policy_name, sources))
             known.fields = frozenset(each.field for each in decision.changes)
             while len(self.seen) > KEPT:
                 self.seen.popitem(last=False)
@@ -77,7 +77,7 @@ class Rewriting:
             return known.count
 
     def rows(self) -> list[dict[str, Any]]:
-        """What is going on, the most frequent first, for the controller to sum up."""
+        """The counts, highest first; the controller adds those of all processes."""
         now = self.clock()
         with self.lock:
             for key in [key for key, each in self.seen.items() if now - each.last > FORGOTTEN]:
@@ -95,6 +95,6 @@ class Rewriting:
             ]
 
 
-def named(source: Source) -> tuple[str, str]:
+def policy_name(source: Source) -> tuple[str, str]:
     """Namespace and name of a policy."""
     return source.namespace, source.policy

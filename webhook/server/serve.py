@@ -1,53 +1,51 @@
-"""The server: joins settings, certificate, catalog, HTTP and workers, and ends them in order."""
+"""The server: starts settings, certificate, catalog, HTTP and workers, and stops them in order."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
 import uvloop
 
+from webhook.admission.judge import Judge, JudgeStatus
+from webhook.cluster.credentials import NO_ACCESS
 from webhook.cluster.events import OwnerEvents, rewriting_event
 from webhook.cluster.lookups import Lookups
-from webhook.cluster.namespaces import (
-    NO_ACCESS,
-    AccessError,
-    Kubeconfig,
-    Namespaces,
-    credentials_of,
-)
-from webhook.decision import messages as wording
+from webhook.cluster.namespaces import Namespaces
+from webhook.cluster.reader_connection import ReaderConnection
+from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
 from webhook.evaluation.outcome import UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Denied
-from webhook.evaluation.request import Request
-from webhook.evaluation.rewriting import is_rewriting
-from webhook.libjq import evaluator as jq
-from webhook.server.app import App, Judge, Limits, Observation, Reviews, State
-from webhook.server.connections import Connection, connection
-from webhook.server.gate import RECEIVED_BYTES, Acceptor, Gate, Peer
-from webhook.server.log_fields import facts_of, not_evaluated, outcome_of, refused, span_of
+from webhook.evaluation.request import Request, is_rewriting
+from webhook.libjq.evaluator import counting
+from webhook.server.app import App, Reviews
+from webhook.server.call import Limits, Observation, State
+from webhook.server.connections import connection
+from webhook.server.gate import Gate
+from webhook.server.listeners import Listeners, Server, show_address
+from webhook.server.log_fields import facts_of, not_evaluated, outcome_of, span_of, violations_of
 from webhook.server.probes import probes
 from webhook.server.rewriting import OFTEN, Rewriting
-from webhook.server.workers import Pool, Seat, cpu_count
-from webhook.service import metrics as counts
-from webhook.service import telemetry, traces
+from webhook.server.workers import Pool, WorkerSlot, cpu_count
+from webhook.service import metrics, telemetry, traces
 from webhook.service.metrics import Metrics
-from webhook.service.settings import Settings, address
+from webhook.service.settings import Settings
 from webhook.service.tls import Certificate, Files, TlsError
 from webhook.service.traces import Traces
+from webhook.sources.namespaces import WatchedLabels
+from webhook.sources.reading_process import check_kubeconfig
+from webhook.sources.snapshot import Snapshot
 
 log = logging.getLogger("podgate")
 
@@ -58,7 +56,7 @@ WATCH_SECONDS = 2.0
 RETRY_SECONDS = 15.0
 WAIT_SECONDS = 0.2
 GRACE_SECONDS = 10
-# Files are looked at every two seconds, so that nobody has to ask for that. Workers inherit it.
+# Files are checked every two seconds, so no signal triggers a reload. Workers inherit this.
 UNDEFINED = (UNKNOWN_KIND, UNKNOWN_VERSION)
 IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 COLLECTION = (50_000, 20, 100)
@@ -66,28 +64,31 @@ COLLECTED_EVERY = 20
 
 
 class LoadError(Exception):
-    """The documents of a catalog are wrong: every problem, for their authors."""
+    """The documents of a catalog have errors; `problems` lists them all for their authors."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
-        """`problems` are told line by line."""
+        """Each problem is printed on its own line."""
         super().__init__(f"{len(problems)} problems")
         self.problems = problems
 
 
 def never() -> bool:
-    """A catalog that nobody changes."""
+    """Return False: this catalog never changes."""
     return False
 
 
-def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
+def serve(
+    settings: Settings,
+    load: Load,
+    changed: Changed = never,
+    snapshot: Snapshot | None = None,
+) -> int:
     """Serve reviews until SIGTERM or SIGINT; the exit code: 0, 1 (failed), 2 (bad settings).
 
-    `load` reads all documents and gives a judge; it raises LoadError for bad ones. It is called
-    once in every worker and again, in a thread, whenever `changed` (asked every two seconds) says
-    so; while it fails the last good judge stays. A judge is called from several threads. It may
-    have an attribute `policies`, the number of policies in it, which is told at the start, and a
-    method `lacks_labels(request)`: it must not wait, so the server looks up the namespace's labels
-    for it; where `selects_namespaces` is true and nobody can be asked, that is told too.
+    `load` reads all documents and returns a judge; it raises LoadError for documents with errors.
+    Each worker calls it once, and again in a thread whenever `changed`, called every two seconds,
+    returns True. If it fails, the last good judge stays. `snapshot` is the Pod's folder, in which a
+    process that reads the cluster answers the workers; None where there is no API server to ask.
     """
     telemetry.start_logging(settings.log_level, settings.log_format)
     if threading.current_thread() is threading.main_thread():
@@ -98,16 +99,17 @@ def serve(settings: Settings, load: Load, changed: Changed = never) -> int:
         return refuse(problems)
     if settings.traces and (lacking := traces.lacking()):
         return refuse((Problem("flags", "--traces", lacking, traces.REMEDY, "setting"),))
+    if settings.kubeconfig is not None and (wrong := check_kubeconfig(settings.kubeconfig)):
+        log.error("cannot start: %s", wrong)
+        return 2
     try:
         certificate = None if settings.plain_http else certificate_of(settings)
-        if settings.kubeconfig is not None:
-            Kubeconfig(settings.kubeconfig).read()
         listeners = Listeners.of(settings)
-    except (TlsError, AccessError, OSError) as error:
+    except (TlsError, OSError) as error:
         log.error("cannot start: %s", error)  # noqa: TRY400 - expected, its stack says nothing
         return 1 if isinstance(error, OSError) else 2
     try:
-        return run(settings, listeners, certificate, load, changed)
+        return run(settings, listeners, certificate, load, changed, snapshot)
     finally:
         listeners.close()
 
@@ -118,24 +120,26 @@ def run(
     certificate: Certificate | None,
     load: Load,
     changed: Changed,
+    snapshot: Snapshot | None,
 ) -> int:
-    """Serve in this process, or in as many workers as the settings or the CPUs say."""
+    """Serve in this process, or in as many workers as the settings or the CPUs require."""
     count = settings.workers or cpu_count()
+    given = settings, listeners, certificate, load, changed, snapshot
     if count == 1:
-        return Process(settings, listeners, certificate, load, changed).run()
-    folder = counts.share()
+        return Process(*given).run()
+    folder = metrics.share()
     try:
-        work = worker_of(settings, listeners, certificate, load, changed)
-        patience = settings.drain + GRACE_SECONDS + 5
-        return Pool(count, work, ended=counts.forget, patience=patience).run()
+        work = worker_of(*given)
+        stop_timeout = settings.drain + GRACE_SECONDS + 5
+        return Pool(count, work, on_end=metrics.forget, stop_timeout=stop_timeout).run()
     finally:
-        counts.unshare(folder)
+        metrics.unshare(folder)
 
 
 def refuse(problems: tuple[Problem, ...]) -> int:
-    """Tell what is wrong with the settings on stderr, a line each; gives exit code 2."""
+    """Print the problems of the settings on stderr, one per line; return exit code 2."""
     for problem in problems:
-        sys.stderr.write(f"{wording.problem_text(problem)}\n")
+        sys.stderr.write(f"{problem_text(problem)}\n")
     return 2
 
 
@@ -145,99 +149,27 @@ def worker_of(
     certificate: Certificate | None,
     load: Load,
     changed: Changed,
-) -> Callable[[Seat], int]:
-    """What each worker process runs: the same as a single process, with a heartbeat."""
+    snapshot: Snapshot | None,
+) -> Callable[[WorkerSlot], int]:
+    """Return what each worker process runs: the same as a single process, with a heartbeat."""
 
-    def work(seat: Seat) -> int:
+    def work(slot: WorkerSlot) -> int:
         supervisor = os.getppid()
-        process = Process(settings, listeners, certificate, load, changed, seat.number, seat.beat)
-        process.loaded, process.others_loaded = seat.note_loaded, seat.others_loaded
+        process = Process(settings, listeners, certificate, load, changed, snapshot)
+        process.number, process.beat = slot.number, slot.beat
+        process.loaded, process.others_loaded = slot.note_loaded, slot.others_loaded
         process.orphaned = lambda: os.getppid() != supervisor
         return process.run()
 
     return work
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
-    """The bound sockets, shared by all workers: a taken port is known before anything starts."""
-
-    reviews: socket.socket
-    metrics: socket.socket | None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Listeners:
-        """Bind; OSError says which address could not be had."""
-        apart = settings.metrics_listen not in ("", "same")
-        reviews = bound(settings.listen)
-        try:
-            return cls(reviews, bound(settings.metrics_listen) if apart else None)
-        except OSError:
-            reviews.close()
-            raise
-
-    def close(self) -> None:
-        """Let go of the addresses."""
-        self.reviews.close()
-        if self.metrics is not None:
-            self.metrics.close()
-
-
-def bound(text: str) -> socket.socket:
-    """A listening socket at an address."""
-    host, port = address(text)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        made = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise OSError(f"{text}: {reason}") from error
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_BYTES)
-    return made
-
-
-def named(listener: socket.socket) -> str:
-    """An address as it was bound, for people."""
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def certificate_of(settings: Settings) -> Certificate:
-    """The certificate of the settings; TlsError when it cannot be served."""
+    """The certificate of the settings; raises TlsError if it cannot be served."""
     assert settings.tls_cert is not None
     assert settings.tls_key is not None
     names = settings.tls_cert, settings.tls_key, settings.client_ca
     return Certificate(Files(*names, settings.tls_min_version))
-
-
-class Server(uvicorn.Server):
-    """A uvicorn server that accepts through a gate.
-
-    It leaves signals to the process, which runs two of them.
-    """
-
-    gate: Gate
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept."""
-        config, loop = self.config, asyncio.get_running_loop()
-
-        def made(peer: Peer) -> asyncio.Protocol:
-            protocol = cast("type[Connection]", config.http_protocol_class)
-            made = protocol(config, self.server_state, {}, loop)
-            made.peer = peer
-            return made
-
-        acceptors = [Acceptor(each, self.gate, made, config.ssl) for each in sockets or ()]
-        for acceptor in acceptors:
-            acceptor.start()
-        self.servers = cast("list[Any]", acceptors)
-        self.started = True
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
 
 
 @dataclass(slots=True)
@@ -249,6 +181,7 @@ class Process:
     certificate: Certificate | None
     load: Load
     changed: Changed = never
+    snapshot: Snapshot | None = None
     number: int = 0
     beat: Callable[[], None] = lambda: None
     orphaned: Callable[[], bool] = never
@@ -262,23 +195,26 @@ class Process:
     servers: list[Server] = field(default_factory=list)
     namespaces: Namespaces = field(init=False)
     lookups: Lookups = field(init=False)
-    events: OwnerEvents = field(init=False)
+    owner_events: OwnerEvents = field(init=False)
     rewriting: Rewriting = field(default_factory=Rewriting)
     traces: Traces | None = None
 
     def __post_init__(self) -> None:
-        """Find out who can be asked for namespaces and given events; nothing is asked yet."""
-        credentials = credentials_of(self.settings.kubeconfig, os.environ)
-        self.namespaces = Namespaces(credentials, self.metrics.looked_up)
-        self.lookups = Lookups(credentials, self.metrics.object_read)
-        jq.counting.told = self.metrics.jq_called
-        told = credentials if self.settings.owner_events else None
-        self.events = OwnerEvents(told, self.metrics.owner_told)
+        """Prepare the readers of namespaces and objects, and the sender of events; no request is sent yet."""
+        reader, labels = None, None
+        if self.snapshot is not None:
+            reader = ReaderConnection(self.snapshot.socket)
+            labels = WatchedLabels(self.snapshot).find
+        self.namespaces = Namespaces(reader, self.metrics.count_namespace_lookup, watched=labels)
+        self.lookups = Lookups(reader, self.metrics.count_object_lookup)
+        counting.on_outcome = self.metrics.count_jq_call
+        sender = reader if self.settings.owner_events else None
+        self.owner_events = OwnerEvents(sender, self.metrics.count_owner_event)
         if self.settings.traces:
             self.traces = Traces.to(self.settings.traces)
 
     def run(self) -> int:
-        """Serve until told to stop."""
+        """Serve until a signal or `stop`."""
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             code = runner.run(self.main())
         if self.traces is not None:
@@ -286,12 +222,12 @@ class Process:
         return code
 
     def stop(self) -> None:
-        """Ask for a graceful end, from any thread; asked twice, it is not graceful."""
+        """Request a graceful stop, from any thread; a second call stops at once."""
         assert self.loop is not None
         self.loop.call_soon_threadsafe(self.stop_here)
 
     def stop_here(self) -> None:
-        """The same, on the loop."""
+        """Request a stop, on the event loop."""
         assert self.stopping is not None
         if self.stopping.is_set():
             for server in self.servers:
@@ -299,12 +235,12 @@ class Process:
         self.stopping.set()
 
     async def main(self) -> int:
-        """Probes first, then the catalog, then reviews; at the end the other way round.
+        """Start probes, then load the catalog, then serve reviews; stop in the reverse order.
 
-        Where other workers have a catalog, this one answers nobody before it has one too.
+        If other workers have a catalog, this worker accepts no connection before it has one too.
         """
         self.loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
-        self.events.loop = self.loop
+        self.owner_events.loop = self.loop
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 self.loop.add_signal_handler(number, self.stop_here)
@@ -332,12 +268,12 @@ class Process:
         return 0
 
     async def probe(self, plain: Server | None) -> None:
-        """Answer probes and scrapes, where they have a port of their own."""
+        """Serve probes and scrapes, if they have their own port."""
         if plain is not None and self.listeners.metrics is not None:
             await plain.serve([self.listeners.metrics])
 
     def build(self) -> tuple[Server, Server | None]:
-        """The server of reviews, and the one of metrics and probes where it has its own port."""
+        """Return the server of reviews, and the server of metrics and probes if that has its own port."""
         own, same = self.settings.metrics_listen, self.settings.metrics_listen == "same"
         limits = Limits(
             self.settings.body_limit,
@@ -356,7 +292,10 @@ class Process:
         texts = self.metrics.text
         app = App(reviews, probes(self.state, texts if same else None))
         gate = self.gate()
-        gate.refused, gate.opened = self.metrics.connection_refused, self.metrics.connected
+        gate.refused, gate.opened = (
+            self.metrics.count_closed_connection,
+            self.metrics.count_connections,
+        )
         servers = [self.server(app, self.certificate, gate)]
         if own and not same:
             servers.append(self.server(probes(self.state, texts), None, self.gate()))
@@ -383,7 +322,7 @@ class Process:
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            log_level=logging.WARNING,  # its own words on starting and ending are told already
+            log_level=logging.WARNING,  # the server logs starts and stops itself
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -397,29 +336,28 @@ class Process:
         return made
 
     def announce(self) -> None:
-        """The one line that says what was started, told by the first worker."""
+        """Log in the first worker that the server started, with its addresses."""
         self.started.set()
         if self.number:
             return
-        count = getattr(self.state.judge, "policies", None)
-        listeners = self.listeners
+        judge, listeners = self.state.judge, self.listeners
         scheme = "https" if self.certificate else "http"
-        apart = f", metrics http://{named(listeners.metrics)}" if listeners.metrics else ""
+        apart = f", metrics http://{show_address(listeners.metrics)}" if listeners.metrics else ""
         days = (
             f", certificate for {self.certificate.days_left():.0f} days" if self.certificate else ""
         )
         log.info(
             "podgate serves %s://%s%s: %s policies, workers %d%s",
             scheme,
-            named(listeners.reviews),
+            show_address(listeners.reviews),
             apart,
-            "no" if self.state.judge is None else "?" if count is None else count,
+            "no" if judge is None else judge.status().policies,
             self.settings.workers or cpu_count(),
             days,
         )
 
     async def live(self) -> None:
-        """Beat once a second; a worker whose supervisor is gone ends."""
+        """Send a heartbeat each second; stop a worker whose supervisor is gone."""
         while True:
             self.beat()
             if self.orphaned():
@@ -429,7 +367,7 @@ class Process:
             await asyncio.sleep(1.0)
 
     async def watch(self) -> None:
-        """Look for new certificates and documents; a catalog that never loaded is tried again."""
+        """Check for new certificates and documents; retry a catalog that never loaded."""
         idle = 0.0
         while True:
             await asyncio.sleep(WATCH_SECONDS)
@@ -445,60 +383,61 @@ class Process:
                 log.exception("looking for changes failed")
 
     def look_at_certificate(self) -> None:
-        """Exchange the certificate when its files changed."""
+        """Load the certificate again if its files changed."""
         if self.certificate is None:
             return
         failures = self.certificate.failures
         if self.certificate.refresh():
-            self.metrics.succeeded("certificate")
+            self.metrics.note_reload("certificate")
         if self.certificate.failures > failures:
-            self.metrics.failed("certificate")
+            self.metrics.count_failed_reload("certificate")
         self.note(self.certificate)
 
     def note(self, certificate: Certificate) -> None:
-        """Let metrics and readiness know the certificate that is served."""
+        """Update metrics and readiness with the served certificate."""
         self.metrics.certificate(certificate.not_after)
         self.state.leaf = certificate.fingerprint
         self.state.leaf_ends = certificate.not_after.timestamp()
 
     def look_at_snapshot(self) -> None:
-        """Note when the documents of the cluster were last known to be the newest."""
-        heard = getattr(self.state.judge, "heard", None)
-        moment = heard() if heard is not None else None
-        if moment:
-            self.metrics.heard_at(moment)
-        tell = getattr(self.state.judge, "tell_rewriting", None)
-        if tell is not None and self.rewriting.changed:
-            tell(self.rewriting.rows())
+        """Note when the cluster's documents were last known to be up to date."""
+        status = self.state.judge.status() if self.state.judge is not None else JudgeStatus()
+        if status.newest_at:
+            self.metrics.note_heard(status.newest_at)
+        if self.rewriting.changed and self.snapshot is not None:
+            self.snapshot.report_rewriting(os.getpid(), self.rewriting.rows())
 
     def reload(self) -> None:
-        """Load a catalog and put it to use; whatever fails, the last good one stays in use."""
+        """Load a catalog and use it; if that fails, the last good one stays in use."""
         try:
             judge = self.load()
         except LoadError as error:
             for problem in error.problems:
-                log.error("%s", wording.problem_text(problem))  # noqa: TRY400 - for its author
-            self.kept(f"{len(error.problems)} problems in the documents, see the log")
+                log.error("%s", problem_text(problem))  # noqa: TRY400 - for its author
+            self.note_failed_load(f"{len(error.problems)} problems in the documents, see the log")
             return
         except Exception as error:
             log.exception("loading the documents failed: %s", type(error).__name__)
-            self.kept(f"loading the documents failed ({type(error).__name__}), see the log")
+            self.note_failed_load(
+                f"loading the documents failed ({type(error).__name__}), see the log"
+            )
             return
         self.use(judge)
 
-    def kept(self, why: str) -> None:
-        """A load failed."""
-        self.metrics.failed("catalog")
+    def note_failed_load(self, why: str) -> None:
+        """Note that a load failed."""
+        self.metrics.count_failed_reload("catalog")
         self.state.trouble = f"no catalog is loaded: {why}"
         if self.state.judge is not None:
             log.error("catalog %d stays in use: %s", self.state.generation, why)
 
     def use(self, judge: Judge) -> None:
-        """Swap the judge in, and keep the collector from going through it for a long while.
+        """Use a judge, and freeze its objects so that garbage collection skips them.
 
-        A catalog has no cycles, so the old one goes at once, and only what is new since the last
-        swap is looked at. What else was frozen and has died in cycles, such as connections, is found
-        at every COLLECTED_EVERY-th swap: going through everything holds up reviews for 0.1 s.
+        A catalog has no cycles, so the old one is freed at once, and the collector visits only
+        objects that are new since the last swap. Frozen garbage in cycles, such as closed
+        connections, is collected at every COLLECTED_EVERY-th swap, because a full collection holds
+        up reviews for 0.1 s.
         """
         self.state.judge = judge
         self.loaded()
@@ -508,22 +447,24 @@ class Process:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECTION)
-        self.metrics.swapped(self.state.generation)
-        self.metrics.succeeded("catalog")
+        self.metrics.note_catalog(self.state.generation)
+        self.metrics.note_reload("catalog")
         if self.certificate is not None:
             self.note(self.certificate)
-        counts = getattr(judge, "documents", {})
+        status = judge.status()
+        counts = status.documents
         self.metrics.documents(counts)
-        told = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
+        totals = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
         if counts or self.state.generation > 1:
-            log.info("catalog %d is in use%s", self.state.generation, f": {told}" if told else "")
-        selects = getattr(judge, "selects_namespaces", False)
-        if selects and self.namespaces.credentials is None and not self.number:
+            log.info(
+                "catalog %d is in use%s", self.state.generation, f": {totals}" if totals else ""
+            )
+        if status.selects_namespaces and self.namespaces.server is None and not self.number:
             log.warning("policies select namespaces by their labels, but %s", NO_ACCESS)
             log.warning("until then reviews that depend on such labels are answered with an error")
 
     async def drain(self, reviews: Server) -> None:
-        """Be unready and close each connection after its answer for a while, then end for good."""
+        """Become unready and close each connection after its answer for a while, then stop."""
         log.info("draining for %.0f s", self.settings.drain)
         self.state.draining = True
         until = time.monotonic() + self.settings.drain
@@ -532,20 +473,20 @@ class Process:
         reviews.should_exit = True
 
     def watch_rewriting(self, request: Request, decision: Allowed) -> None:
-        """Count an update that only takes away what podgate wrote; tell of a habit once an hour."""
+        """Count an update that only removes values that podgate wrote; post an event at most once an hour."""
         if not is_rewriting(request, decision):
             return
         count = self.rewriting.note(request, decision)
         if count:
-            self.metrics.update_rewritten(request.kind)
+            self.metrics.count_rewriting_update(request.kind)
         if count >= OFTEN:
             fields = {each.field for each in decision.changes}
-            self.events.send(rewriting_event(request, fields, datetime.now(UTC)))
+            self.owner_events.send(rewriting_event(request, fields, datetime.now(UTC)))
 
     def observe(self, seen: Observation) -> None:
-        """Count and log one review, from outside the decision."""
+        """Count and log one review; this is not part of the decision."""
         request, outcome = seen.request, outcome_of(seen)
-        self.metrics.answered(
+        self.metrics.count_review(
             seen.stage.value,
             request.kind if request else "",
             request.operation if request else "",
@@ -555,26 +496,26 @@ class Process:
             seen.phases.wait,
         )
         if self.traces is not None:
-            self.traces.tell(span_of(seen, outcome), seen.seconds)
+            self.traces.record(span_of(seen, outcome), seen.seconds)
         decision, reason = seen.decision, not_evaluated(seen)
         if reason:
-            self.metrics.not_evaluated(seen.stage.value, reason)
+            self.metrics.count_unevaluated(seen.stage.value, reason)
         if request is not None and isinstance(decision, Allowed):
             self.watch_rewriting(request, decision)
         if request is not None and isinstance(decision, Denied):
-            self.events.tell(request, decision)
-            if decision.tell is not None and not request.dry_run:
-                self.metrics.child_refused(decision.tell.kind)
+            self.owner_events.report(request, decision)
+            if decision.report_to is not None and not request.dry_run:
+                self.metrics.count_rejected_child(decision.report_to.kind)
         for each in decision.excused if decision else ():
             policy = each.violation.source.policy if each.violation.source else ""
-            self.metrics.excused(each.exception, policy, each.violation.rule)
-        for broken in (*(decision.audit if decision else ()), *refused(seen)):
-            self.metrics.broken(broken.source.policy if broken.source else "", broken.rule)
+            self.metrics.count_exempted(each.exception, policy, each.violation.rule)
+        for broken in (*(decision.audit if decision else ()), *violations_of(seen)):
+            self.metrics.count_violation(broken.source.policy if broken.source else "", broken.rule)
         log_review(seen, outcome)
 
 
 def log_review(seen: Observation, outcome: str) -> None:
-    """Log a review that was not simply allowed, with its reason; no value of the object."""
+    """Log a review unless it was simply allowed, with its reason and without values of the object."""
     message, error = outcome, seen.error
     if error is not None:
         level, message = logging.ERROR, "evaluation failed"

@@ -1,4 +1,4 @@
-"""Worker processes: forks them, watches their heartbeat, replaces what ends, stops them all."""
+"""Worker processes: starts them, watches their heartbeat, replaces those that end, and stops them all."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ BEAT = struct.Struct("d")
 LOADED, STRIDE = BEAT.size, 2 * BEAT.size
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 WATCHED = {*STOPPING, signal.SIGCHLD}
-SILENCE = 30.0  # seconds after which a worker is replaced, whatever it does
-STANDSTILL = 6.0  # seconds after which one is that also takes no CPU time
-ASLEEP = 5.0  # seconds between two looks after which this process was the one that stood still
+SILENCE = 30.0  # seconds without a heartbeat after which a worker is always replaced
+STANDSTILL = (
+    6.0  # seconds without a heartbeat and without CPU time after which a worker is replaced
+)
+ASLEEP = 5.0  # seconds between two checks after which this process itself was suspended
 SHORT_LIFE = 10.0
 SHORT_LIVES = 5
 
@@ -35,7 +37,7 @@ def cpu_count(group: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def quota_of(group: Path) -> float:
-    """CPUs of the control group's quota (version 2, then 1), rounded as it is; 0 without one."""
+    """CPUs of the control group's quota (version 2, then 1), not rounded; 0 without a quota."""
     with contextlib.suppress(OSError, ValueError):
         quota, period = (group / "cpu.max").read_text().split()
         return 0.0 if quota == "max" else int(quota) / int(period)
@@ -48,20 +50,20 @@ def quota_of(group: Path) -> float:
 
 @dataclass(slots=True)
 class Heartbeats:
-    """Of each worker a moment, and whether it has a catalog, in memory that all processes share."""
+    """The last heartbeat of each worker, and whether it has a catalog, in shared memory."""
 
     memory: mmap.mmap
 
     @classmethod
     def of(cls, count: int) -> Heartbeats:
-        """Room for `count` workers."""
+        """Create shared memory for `count` workers."""
         return cls(mmap.mmap(-1, max(1, count) * STRIDE))
 
     def beat(self, worker: int) -> None:
-        """Say that a worker's event loop still turns."""
+        """Note that a worker's event loop runs."""
         BEAT.pack_into(self.memory, worker * STRIDE, time.monotonic())
 
-    def silent(self, worker: int) -> float:
+    def seconds_silent(self, worker: int) -> float:
         """Seconds since the last beat."""
         moment: float = BEAT.unpack_from(self.memory, worker * STRIDE)[0]
         return time.monotonic() - moment
@@ -77,14 +79,14 @@ class Heartbeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """What a worker knows of its place among the others."""
+class WorkerSlot:
+    """What a worker process gets from the pool: its number and the shared heartbeats."""
 
     number: int
     beats: Heartbeats
 
     def beat(self) -> None:
-        """Say that the event loop still turns."""
+        """Note that the event loop runs."""
         self.beats.beat(self.number)
 
     def note_loaded(self) -> None:
@@ -107,7 +109,7 @@ def work_of(process: int) -> tuple[int, bool]:
 
 @dataclass(slots=True)
 class Worker:
-    """One place for a process: which one fills it, since when, and how often it ended early."""
+    """One worker: its process ID, when it started, and how often it ended early."""
 
     number: int
     process: int = 0
@@ -119,23 +121,24 @@ class Worker:
 
 @dataclass(slots=True)
 class Pool:
-    """`count` processes that each run `work(seat)` and end with what it returns.
+    """`count` processes that each run `work(slot)` and end with its result as exit code.
 
-    Fork is right here: it comes before any thread, loop or catalog, and lets `work` be a closure.
-    `ended` is told the process id of each worker that is gone. `patience` bounds a graceful end.
+    Fork is safe here: it happens before any thread, loop or catalog exists, and `work` may be a
+    closure. `on_end` gets the process ID of each worker that ended. `stop_timeout` limits a
+    graceful stop, in seconds.
     """
 
     count: int
-    work: Callable[[Seat], int]
-    ended: Callable[[int], None] = lambda process: None
-    patience: float = 30.0
+    work: Callable[[WorkerSlot], int]
+    on_end: Callable[[int], None] = lambda process: None
+    stop_timeout: float = 30.0
     silence: float = SILENCE
     standstill: float = STANDSTILL
     workers: list[Worker] = field(default_factory=list)
     beats: Heartbeats = field(init=False)
 
     def run(self) -> int:
-        """Until SIGTERM or SIGINT; the exit code is 1 when workers keep ending early."""
+        """Run until SIGTERM or SIGINT; the exit code is 1 if workers keep ending early."""
         self.beats = Heartbeats.of(self.count)
         self.workers = [Worker(number) for number in range(self.count)]
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
@@ -161,49 +164,49 @@ class Pool:
         code = 70
         try:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
-            code = self.work(Seat(worker.number, self.beats))
+            code = self.work(WorkerSlot(worker.number, self.beats))
         except BaseException:
             log.exception("worker %d failed", worker.number)
         finally:
             os._exit(code)
 
     def watch(self) -> int:
-        """Replace workers that end or fall silent, until told to stop."""
+        """Replace workers that end or hang, until a signal stops the pool."""
         looked = time.monotonic()
         while True:
-            told = signal.sigtimedwait(WATCHED, 1.0)
-            if told is not None and told.si_signo in STOPPING:
+            received = signal.sigtimedwait(WATCHED, 1.0)
+            if received is not None and received.si_signo in STOPPING:
                 return 0
             now, before = time.monotonic(), looked
             looked = now
             for worker in self.workers:
                 if now - before > ASLEEP:
-                    # All of the Pod stood still, and its workers have had no time to beat yet.
+                    # The whole Pod was suspended, so its workers had no time for a heartbeat yet.
                     self.beats.beat(worker.number)
                     worker.worked = now
                 elif self.is_hung(worker, now):
                     log.error("worker %d does not answer and is replaced", worker.number)
                     os.kill(worker.process, signal.SIGKILL)
                     self.beats.beat(worker.number)
-                if self.gone(worker) and not self.replace(worker):
+                if self.has_ended(worker) and not self.replace(worker):
                     return 1
 
     def is_hung(self, worker: Worker, now: float) -> bool:
         """Whether a worker is silent for too long, or silent and neither works nor waits for a CPU.
 
-        Where the machine is busy a worker may not come to beat, and is left alone for longer.
+        On a busy machine a worker may miss heartbeats, so it gets more time.
         """
-        silent = self.beats.silent(worker.number)
-        if silent <= self.standstill:
+        seconds_silent = self.beats.seconds_silent(worker.number)
+        if seconds_silent <= self.standstill:
             worker.worked = now
             return False
         ticks, is_running = work_of(worker.process)
         if is_running or ticks != worker.ticks:
             worker.ticks, worker.worked = ticks, now
-        return silent > self.silence or now - worker.worked > self.standstill / 2
+        return seconds_silent > self.silence or now - worker.worked > self.standstill / 2
 
-    def gone(self, worker: Worker) -> bool:
-        """Whether a worker's process has ended; tells what it leaves behind."""
+    def has_ended(self, worker: Worker) -> bool:
+        """Whether a worker's process has ended; logs its exit code."""
         if not worker.process:
             return True
         process, status = os.waitpid(worker.process, os.WNOHANG)
@@ -218,11 +221,11 @@ class Pool:
             process,
             code,
         )
-        self.ended(process)
+        self.on_end(process)
         return True
 
     def replace(self, worker: Worker) -> bool:
-        """Start a worker again; False when it ended early too often to go on."""
+        """Start a worker again; False if it ended early too often."""
         early = time.monotonic() - worker.since < SHORT_LIFE
         worker.short_lives = worker.short_lives + 1 if early else 0
         if worker.short_lives >= SHORT_LIVES:
@@ -232,24 +235,24 @@ class Pool:
         return True
 
     def stop(self) -> int:
-        """End all gracefully, then by force; 1 when force was needed."""
-        self.tell(signal.SIGTERM)
-        until = time.monotonic() + self.patience
-        while [worker for worker in self.workers if not self.gone(worker)]:
+        """Stop all workers, first with SIGTERM, then with SIGKILL; 1 if SIGKILL was necessary."""
+        self.send_signal(signal.SIGTERM)
+        until = time.monotonic() + self.stop_timeout
+        while [worker for worker in self.workers if not self.has_ended(worker)]:
             left = until - time.monotonic()
             if left <= 0:
                 break
             again = signal.sigtimedwait(WATCHED, min(left, 1.0))
             if again is not None and again.si_signo in STOPPING:
-                self.tell(signal.SIGTERM)
-        late = [worker for worker in self.workers if worker.process and not self.gone(worker)]
+                self.send_signal(signal.SIGTERM)
+        late = [worker for worker in self.workers if worker.process and not self.has_ended(worker)]
         for worker in late:
             os.kill(worker.process, signal.SIGKILL)
             os.waitpid(worker.process, 0)
         return 1 if late else 0
 
-    def tell(self, number: signal.Signals) -> None:
-        """Send a signal to every worker that lives."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to every running worker."""
         for worker in self.workers:
             if worker.process:
                 os.kill(worker.process, number)

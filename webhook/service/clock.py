@@ -1,4 +1,4 @@
-"""The moment of a request, as Kubernetes writes one; decisions get it as an argument."""
+"""The time of a request, in the format of Kubernetes; decisions get it as an argument."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import time
 
 
 def moment() -> str:
-    """Now, in UTC and whole seconds: of two such texts the later one is the greater."""
+    """Now, in UTC and whole seconds; the texts sort by time."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,4 +1,4 @@
-"""The numbers of the controller: who leads, what it wrote, what became of documents."""
+"""The metrics of the controller: leadership, writes, and states of documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from webhook.service import metric_rows as rows
+from webhook.service import metric_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +55,36 @@ class ControllerMetrics:
         registry = CollectorRegistry()
         return cls(
             registry,
-            leader=rows.LEADER.gauge(registry),
-            proven=rows.PROVEN.gauge(registry),
-            closed=rows.CLOSED.gauge(registry),
-            off=rows.OFF.gauge(registry),
-            contested=rows.CONTESTED.gauge(registry),
-            narrowed=rows.NARROWED.gauge(registry),
-            twice=rows.TWICE.gauge(registry),
-            written=rows.WRITTEN.counter(registry),
-            documents=rows.DOCUMENTS.gauge(registry),
-            undefined=rows.UNDEFINED.gauge(registry),
-            processes=rows.PROCESSES.gauge(registry),
-            rounds=rows.ROUNDS.gauge(registry),
-            heard=rows.HEARD.gauge(registry),
-            not_after=rows.NOT_AFTER.gauge(registry),
-            api_errors=rows.API_ERRORS.counter(registry),
-            faults=rows.FAULTS.counter(registry),
-            scans=rows.SCAN.histogram(registry),
-            scanned=rows.SCANNED.gauge(registry),
-            reports=rows.REPORTS.gauge(registry),
-            findings=rows.FINDINGS.gauge(registry),
-            claims=rows.CLAIMS.gauge(registry),
+            leader=metric_rows.LEADER.gauge(registry),
+            proven=metric_rows.PROVEN.gauge(registry),
+            closed=metric_rows.CLOSED.gauge(registry),
+            off=metric_rows.OFF.gauge(registry),
+            contested=metric_rows.CONTESTED.gauge(registry),
+            narrowed=metric_rows.NARROWED.gauge(registry),
+            twice=metric_rows.TWICE.gauge(registry),
+            written=metric_rows.WRITTEN.counter(registry),
+            documents=metric_rows.DOCUMENTS.gauge(registry),
+            undefined=metric_rows.UNDEFINED.gauge(registry),
+            processes=metric_rows.PROCESSES.gauge(registry),
+            rounds=metric_rows.ROUNDS.gauge(registry),
+            heard=metric_rows.HEARD.gauge(registry),
+            not_after=metric_rows.NOT_AFTER.gauge(registry),
+            api_errors=metric_rows.API_ERRORS.counter(registry),
+            faults=metric_rows.FAULTS.counter(registry),
+            scans=metric_rows.SCAN.histogram(registry),
+            scanned=metric_rows.SCANNED.gauge(registry),
+            reports=metric_rows.REPORTS.gauge(registry),
+            findings=metric_rows.FINDINGS.gauge(registry),
+            claims=metric_rows.CLAIMS.gauge(registry),
         )
 
     def leads(self, leads: bool) -> None:
-        """Whether this controller leads; one that does not says nothing of what the leader sees."""
+        """Set whether this controller leads; one that does not clears the metrics of the leader."""
         self.leader.set(leads)
         if not leads:
             self.processes.set(0)
             self.twice.set(0)
-            told = (
+            gauges = (
                 self.closed,
                 self.off,
                 self.contested,
@@ -93,69 +93,69 @@ class ControllerMetrics:
                 self.undefined,
                 self.not_after,
             )
-            for each in (*told, self.reports, self.findings, self.claims):
+            for each in (*gauges, self.reports, self.findings, self.claims):
                 each.clear()
 
     def hooks(self, configuration: str, *, closed: bool, off: bool) -> None:
-        """How one configuration stands, as `kind/name`."""
+        """Set the state of one configuration, given as `kind/name`."""
         self.closed.labels(configuration).set(closed)
         self.off.labels(configuration).set(off)
 
-    def contested_are(self, configurations: Iterable[str], contested: Collection[str]) -> None:
-        """Whether somebody else keeps changing each configuration."""
+    def set_contested(self, configurations: Iterable[str], contested: Collection[str]) -> None:
+        """Set for each configuration whether somebody else keeps changing it."""
         for each in configurations:
             self.contested.labels(each).set(each in contested)
 
-    def wrote(self, configuration: str, cause: str) -> None:
+    def count_write(self, configuration: str, cause: str) -> None:
         """A configuration was `created`, `changed`, or taken back from `drift`."""
         self.written.labels(configuration, cause).inc()
 
-    def documents_are(self, kinds_and_states: Iterable[tuple[str, str]]) -> None:
-        """The kind and state of every document there is; others are gone."""
+    def set_documents(self, kinds_and_states: Iterable[tuple[str, str]]) -> None:
+        """Set the number of documents by kind and state; removes those of former states."""
         self.documents.clear()
         for (kind, state), number in Counts(kinds_and_states).items():
             self.documents.labels(kind, state).set(number)
 
-    def undefined_are(self, converted: Iterable[bool]) -> None:
-        """Of every served version without a definition, whether it is converted to one with it."""
+    def set_undefined(self, converted: Iterable[bool]) -> None:
+        """Count the served versions without a definition, by whether they are converted to one with it."""
         found = Counts(converted)
         self.undefined.labels("converted").set(found[True])
         self.undefined.labels("not-evaluated").set(found[False])
 
     def certificates(self, ends: Mapping[str, datetime]) -> None:
-        """When each part ends: `leaf`, `ca`, `bundle`; a part that is absent is not known."""
+        """Set when `leaf`, `ca` and `bundle` expire; a missing one is unknown."""
         self.not_after.clear()
         for part, end in ends.items():
             self.not_after.labels(part).set(end.timestamp())
 
-    def round_done(self, processes: int) -> None:
-        """A round is finished, which so many processes were asked for."""
+    def note_round(self, processes: int) -> None:
+        """Note the end of a round, and how many processes reported."""
         self.rounds.set(time.time())
         self.processes.set(processes)
 
-    def refused(self, task: str, code: int) -> None:
-        """The API server refused something, or did not answer (0)."""
+    def count_refusal(self, task: str, code: int) -> None:
+        """Count a request that the API server refused, or did not answer (0)."""
         self.api_errors.labels(task, str(code)).inc()
 
-    def faulty(self, task: str) -> None:
-        """A bug of ours ended a round."""
+    def count_fault(self, task: str) -> None:
+        """Count a round that a bug ended."""
         self.faults.labels(task).inc()
 
-    def reports_go_to(self, api: str) -> None:
-        """Which API takes reports, "" for none."""
-        for each in rows.REPORTS.labels["api"]:
+    def set_report_api(self, api: str) -> None:
+        """Set the API of reports, "" for none."""
+        for each in metric_rows.REPORTS.labels["api"]:
             self.reports.labels(each).set(each == (api or "none"))
 
-    def claims_are(self, states: Mapping[str, int]) -> None:
-        """How many claims that policies want are in each state."""
-        for each in rows.CLAIMS.labels["state"]:
+    def set_claims(self, states: Mapping[str, int]) -> None:
+        """Set the number of claims that policies want, by state."""
+        for each in metric_rows.CLAIMS.labels["state"]:
             self.claims.labels(each).set(states.get(each, 0))
 
-    def looked_over(self, seconds: float, results: Mapping[str, int]) -> None:
-        """A look at everything took so long; numbers of objects by result."""
+    def note_scan(self, seconds: float, results: Mapping[str, int]) -> None:
+        """Note the duration of a scan and its numbers of objects by result."""
         self.scans.observe(seconds)
         self.scanned.set(time.time())
-        for result in rows.SCAN_RESULTS:
+        for result in metric_rows.SCAN_RESULTS:
             self.findings.labels(result).set(results.get(result, 0))
 
     def text(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Every metric as a row of a table: name, type, meaning, and what its labels may be."""
+"""Every metric as a row of a table: name, type, meaning, and the values of its labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 SCAN_BUCKETS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 Kind = Literal["counter", "gauge", "histogram"]
 Values = tuple[str, ...] | str
-"""What a label may be: all its values, or a sentence where they depend on the installation."""
+"""The values of a label, or a sentence if they depend on the installation."""
 
 CONFIGURATIONS = (
     "mutatingwebhookconfiguration/podgate",
@@ -29,7 +29,7 @@ POLICIES = "the policy's name; `other` beyond the first 1000, empty where no pol
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric; the name is the one that is scraped, so that a counter's ends in `_total`."""
+    """One metric; the name is the one that Prometheus scrapes, so that of a counter ends in `_total`."""
 
     name: str
     kind: Kind
@@ -39,9 +39,8 @@ class Row:
     of_workers: Literal["livemin", "livemax", "livesum"] = "livemin"
 
     def counter(self, registry: CollectorRegistry) -> Counter:
-        """The metric of a row that is a counter; a series that may be known is there from the start,
-
-        at zero, as Prometheus sees no increase in a series that begins with 1.
+        """The counter of a row. Known series start at 0, because Prometheus sees no increase in a
+        series that begins with 1.
         """
         assert self.kind == "counter"
         made = Counter(self.name, self.meaning, tuple(self.labels), registry=registry)
@@ -52,7 +51,7 @@ class Row:
         return made
 
     def gauge(self, registry: CollectorRegistry) -> Gauge:
-        """The metric of a gauge, which shows one value for all living workers."""
+        """The gauge of a row, with one value for all running workers."""
         assert self.kind == "gauge"
         labels = tuple(self.labels)
         return Gauge(
@@ -120,7 +119,7 @@ VIOLATIONS = Row(
 EXCEPTIONS = Row(
     "podgate_exceptions_used_total",
     "counter",
-    "Number of broken rules that a PolicyException excused.",
+    "Number of broken rules that a PolicyException exempted.",
     {
         "exception": "its name; `other` beyond the first 1000",
         "policy": POLICIES,
@@ -136,7 +135,7 @@ CHILDREN = Row(
 EVENTS = Row(
     "podgate_owner_events_total",
     "counter",
-    "Number of events on workloads whose controller was refused an object, by outcome.",
+    "Number of events on workloads after podgate rejected an object of their controller, by outcome.",
     {"outcome": ("posted", "known", "dropped", "failed")},
 )
 REWRITTEN = Row(

@@ -1,7 +1,7 @@
-"""The numbers of the webhook: counted in every worker, shown together whoever is scraped.
+"""The metrics of the webhook: each worker counts, and any of them can be scraped.
 
-With several workers each writes its numbers to files that all share (prometheus_client's
-multiprocess mode) and whoever is scraped adds them up; with one they are plain numbers in memory.
+With several workers each writes its numbers to shared files (prometheus_client's multiprocess mode) and the
+scraped worker adds them up. A single worker keeps them in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from prometheus_client import (
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from webhook.service import metric_rows as rows
+from webhook.service import metric_rows
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 MOST_KINDS, MOST_NAMES = 200, 1000
@@ -45,23 +45,23 @@ log = logging.getLogger("podgate.metrics")
 
 
 class Allocated(MmapedDict):
-    """A worker's numbers in a file whose blocks are there before it is mapped.
+    """A worker's numbers in a file whose blocks are allocated before it is mapped.
 
-    To write to a mapped page that a full volume has no block for ends the process (SIGBUS). Where
-    there is no room the numbers are in memory, and nobody sees them.
+    Writing to a mapped page without a block on a full volume would end the process (SIGBUS).
+    Without room the numbers stay in memory, and nobody sees them.
     """
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:
-        """Allocate a new file; one that cannot be leaves nothing behind."""
-        if not read_mode and not allocated(filename, INITIAL):
+        """Allocate a new file; remove it if that fails."""
+        if not read_mode and not allocate(filename, INITIAL):
             log.warning("there is no room for counters in %s: they are not shown", filename)
             filename = f"/proc/self/fd/{os.memfd_create('podgate-counters', os.MFD_CLOEXEC)}"
         super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
 
     def _init_value(self, key: str) -> None:
-        """Allocate more before the file grows; without room go on in memory."""
+        """Allocate more before the file grows; without room continue in memory."""
         needed = self._used + 4 * len(key) + 64
-        if needed > self._capacity and not allocated(self._fname, self._capacity * 2):
+        if needed > self._capacity and not allocate(self._fname, self._capacity * 2):
             log.warning(
                 "there is no room for more counters in %s: no new ones are shown", self._fname
             )
@@ -72,8 +72,8 @@ class Allocated(MmapedDict):
         super()._init_value(key)  # type: ignore[no-untyped-call]
 
 
-def allocated(filename: str, size: int) -> bool:
-    """Give a file all blocks of a size; False where there is no room, and no empty file then."""
+def allocate(filename: str, size: int) -> bool:
+    """Give a file all blocks of a size; return False and remove it if there is no room."""
     if filename == MEMORY:
         return False
     try:
@@ -88,9 +88,9 @@ def allocated(filename: str, size: int) -> bool:
 
 
 def share() -> Path | None:
-    """Make the folder that workers share, before metrics are made and workers are forked.
+    """Create the folder that workers share, before metrics are created and workers are forked.
 
-    It is on the volume for temporary files. None where that has no room: each worker then shows
+    It is on the volume for temporary files. Return None if there is no room: each worker then shows
     its own numbers.
     """
     try:
@@ -105,7 +105,7 @@ def share() -> Path | None:
 
 
 def unshare(folder: Path | None) -> None:
-    """Remove the shared folder; metrics made later are plain numbers again."""
+    """Remove the shared folder; later metrics are kept in memory again."""
     os.environ.pop(SHARED, None)
     values.ValueClass = values.MutexValue
     if folder is not None:
@@ -113,14 +113,14 @@ def unshare(folder: Path | None) -> None:
 
 
 def forget(process: int) -> None:
-    """A worker ended: its gauges go, its counts stay."""
+    """Forget the gauges of a worker that ended; its counters stay."""
     if os.environ.get(SHARED):
         mark_process_dead(process)  # type: ignore[no-untyped-call]
 
 
 @dataclass(slots=True)
 class Bounded:
-    """The first `most` names; others share one, so that nobody can make metrics grow."""
+    """The first `most` names; all others share one, so that clients cannot make metrics grow for ever."""
 
     most: int
     names: set[str] = field(default_factory=set)
@@ -137,7 +137,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Every metric; `registry` is what one process knows of itself."""
+    """Every metric; `registry` has the numbers of one process."""
 
     registry: CollectorRegistry
     requests: Counter
@@ -174,31 +174,31 @@ class Metrics:
         registry = CollectorRegistry()
         return cls(
             registry,
-            requests=rows.REQUESTS.counter(registry),
-            unevaluated=rows.NOT_EVALUATED.counter(registry),
-            seconds=rows.DURATION.histogram(registry),
-            waits=rows.WAIT.histogram(registry),
-            violations=rows.VIOLATIONS.counter(registry),
-            exceptions=rows.EXCEPTIONS.counter(registry),
-            children=rows.CHILDREN.counter(registry),
-            owner_events=rows.EVENTS.counter(registry),
-            rewritten=rows.REWRITTEN.counter(registry),
-            generation=rows.GENERATION.gauge(registry),
-            loaded=rows.LOADED.gauge(registry),
-            failures=rows.FAILURES.counter(registry),
-            failing=rows.FAILING.gauge(registry),
-            heard=rows.HEARD.gauge(registry),
-            not_after=rows.NOT_AFTER.gauge(registry),
-            lookups=rows.LOOKUPS.counter(registry),
-            object_lookups=rows.OBJECT_LOOKUPS.counter(registry),
-            jq_calls=rows.JQ_CALLS.counter(registry),
-            jq_deaths=rows.JQ_DEATHS.counter(registry),
-            connections=rows.CONNECTIONS.gauge(registry),
-            refused=rows.REFUSED.counter(registry),
-            in_force=rows.IN_FORCE.gauge(registry),
+            requests=metric_rows.REQUESTS.counter(registry),
+            unevaluated=metric_rows.NOT_EVALUATED.counter(registry),
+            seconds=metric_rows.DURATION.histogram(registry),
+            waits=metric_rows.WAIT.histogram(registry),
+            violations=metric_rows.VIOLATIONS.counter(registry),
+            exceptions=metric_rows.EXCEPTIONS.counter(registry),
+            children=metric_rows.CHILDREN.counter(registry),
+            owner_events=metric_rows.EVENTS.counter(registry),
+            rewritten=metric_rows.REWRITTEN.counter(registry),
+            generation=metric_rows.GENERATION.gauge(registry),
+            loaded=metric_rows.LOADED.gauge(registry),
+            failures=metric_rows.FAILURES.counter(registry),
+            failing=metric_rows.FAILING.gauge(registry),
+            heard=metric_rows.HEARD.gauge(registry),
+            not_after=metric_rows.NOT_AFTER.gauge(registry),
+            lookups=metric_rows.LOOKUPS.counter(registry),
+            object_lookups=metric_rows.OBJECT_LOOKUPS.counter(registry),
+            jq_calls=metric_rows.JQ_CALLS.counter(registry),
+            jq_deaths=metric_rows.JQ_DEATHS.counter(registry),
+            connections=metric_rows.CONNECTIONS.gauge(registry),
+            refused=metric_rows.REFUSED.counter(registry),
+            in_force=metric_rows.IN_FORCE.gauge(registry),
         )
 
-    def answered(
+    def count_review(
         self,
         stage: str,
         kind: str,
@@ -209,7 +209,7 @@ class Metrics:
         waited: float,
     ) -> None:
         """Count one review; kinds beyond the first MOST_KINDS share one name. Times are seconds."""
-        key = (stage, self.bounded(kind), operation, outcome, "true" if dry_run else "false")
+        key = (stage, self.bound_kind(kind), operation, outcome, "true" if dry_run else "false")
         known = self.known.get(key)
         if known is None:
             if operation not in OPERATIONS:
@@ -221,12 +221,12 @@ class Metrics:
         taken.observe(seconds)
         before.observe(waited)
 
-    def not_evaluated(self, stage: str, reason: str) -> None:
+    def count_unevaluated(self, stage: str, reason: str) -> None:
         """Count one review whose object was not evaluated."""
         self.unevaluated.labels(stage, reason).inc()
 
-    def bounded(self, kind: str) -> str:
-        """`kind`, or OTHER: whoever may call us must not be able to make metrics grow."""
+    def bound_kind(self, kind: str) -> str:
+        """Return `kind`, or OTHER: clients must not be able to make metrics grow without limit."""
         if kind in self.kinds:
             return kind
         if len(self.kinds) >= MOST_KINDS or not kind.isidentifier() or len(kind) > 63:
@@ -234,78 +234,78 @@ class Metrics:
         self.kinds.add(kind)
         return kind
 
-    def broken(self, policy: str, rule: str) -> None:
+    def count_violation(self, policy: str, rule: str) -> None:
         """Count one broken rule."""
         self.violations.labels(self.policies(policy), rule).inc()
 
-    def excused(self, exception: str, policy: str, rule: str) -> None:
-        """Count one broken rule that an exception excused."""
+    def count_exempted(self, exception: str, policy: str, rule: str) -> None:
+        """Count one broken rule that an exception exempted."""
         self.exceptions.labels(self.excusing(exception), self.policies(policy), rule).inc()
 
-    def child_refused(self, owner: str) -> None:
-        """A controller was refused what it makes of a workload of this kind."""
-        self.children.labels(self.bounded(owner)).inc()
+    def count_rejected_child(self, owner: str) -> None:
+        """Count a rejected object that a controller created for a workload of this kind."""
+        self.children.labels(self.bound_kind(owner)).inc()
 
-    def swapped(self, generation: int) -> None:
-        """A catalog is in use."""
+    def note_catalog(self, generation: int) -> None:
+        """Note that a new catalog is in use."""
         self.generation.set(generation)
         self.loaded.set(time.time())
 
     def certificate(self, not_after: datetime) -> None:
-        """A certificate is served."""
+        """Note the expiry of the served certificate."""
         self.not_after.labels("leaf").set(not_after.timestamp())
 
-    def heard_at(self, moment: float) -> None:
-        """The documents of the cluster were known to be the newest at a moment of Unix time."""
+    def note_heard(self, moment: float) -> None:
+        """Note when, in Unix time, the cluster's documents were last known to be current."""
         self.heard.set(moment)
 
-    def failed(self, what: str) -> None:
-        """A reload failed: `catalog` or `certificate`."""
+    def count_failed_reload(self, what: str) -> None:
+        """Count a failed reload of `catalog` or `certificate`."""
         self.failures.labels(what).inc()
         self.failing.labels(what).set(1)
 
-    def succeeded(self, what: str) -> None:
-        """The newest `catalog` or `certificate` is in use."""
+    def note_reload(self, what: str) -> None:
+        """Note that the newest `catalog` or `certificate` is in use."""
         self.failing.labels(what).set(0)
 
-    def looked_up(self, outcome: str) -> None:
-        """A namespace was looked up: `found`, `not-found`, `denied`, `timeout` or `failed`."""
+    def count_namespace_lookup(self, outcome: str) -> None:
+        """Count a lookup of a namespace: `found`, `not-found`, `denied`, `timeout` or `failed`."""
         self.lookups.labels(outcome).inc()
 
-    def object_read(self, outcome: str) -> None:
-        """An object was read: `found`, `not-found`, `forbidden`, `timeout` or `failed`."""
+    def count_object_lookup(self, outcome: str) -> None:
+        """Count a read of an object: `found`, `not-found`, `forbidden`, `timeout` or `failed`."""
         self.object_lookups.labels(outcome).inc()
 
-    def owner_told(self, outcome: str) -> None:
-        """An owner was to be told of a refusal: `told`, `known`, `dropped` or `failed`."""
+    def count_owner_event(self, outcome: str) -> None:
+        """Count an event for the owner of a rejected object: `told`, `known`, `dropped` or `failed`."""
         self.owner_events.labels(outcome).inc()
 
-    def update_rewritten(self, kind: str) -> None:
-        """Count one update that only took away what podgate had written."""
-        self.rewritten.labels(self.bounded(kind)).inc()
+    def count_rewriting_update(self, kind: str) -> None:
+        """Count one update that only removed values that podgate had written."""
+        self.rewritten.labels(self.bound_kind(kind)).inc()
 
-    def jq_called(self, outcome: str) -> None:
-        """A call of jq came to this; ENDED where a process was found dead between two calls."""
+    def count_jq_call(self, outcome: str) -> None:
+        """Count the outcome of a call of jq; ENDED means that a process died between two calls."""
         if outcome != ENDED:
             self.jq_calls.labels(outcome).inc()
         if outcome in (ENDED, "died"):
             self.jq_deaths.inc()
 
-    def connected(self, change: int) -> None:
-        """A connection began (1) or ended (-1)."""
+    def count_connections(self, change: int) -> None:
+        """Count a connection that began (1) or ended (-1)."""
         self.connections.inc(change)
 
-    def connection_refused(self, cause: str) -> None:
-        """A connection was ended for a cause."""
+    def count_closed_connection(self, cause: str) -> None:
+        """Count a closed connection by its cause."""
         self.refused.labels(cause).inc()
 
     def documents(self, counts: Mapping[str, int]) -> None:
-        """So many documents of each kind are in force."""
+        """Set the number of documents in force by kind."""
         for kind, count in counts.items():
             self.in_force.labels(kind).set(count)
 
     def text(self) -> bytes:
-        """Everything in Prometheus' text format, of all workers where there are several."""
+        """Everything in Prometheus' text format, for all workers."""
         if os.environ.get(SHARED) is None:
             return generate_latest(self.registry)
         registry = CollectorRegistry()

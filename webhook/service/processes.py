@@ -1,4 +1,4 @@
-"""What the webhook's processes say that they judge by: asked of every Pod on its port for metrics."""
+"""Asks every webhook Pod, on its port for metrics, which documents its workers use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from typing import Any
 import orjson
 
 from webhook.cluster.client import ApiServer
+from webhook.cluster.list_and_watch import read_all
 
 log = logging.getLogger("podgate.processes")
 
 Json = dict[str, Any]
-PATIENCE = 3.0
+REQUEST_TIMEOUT = 3.0
 PORT_NAME = "metrics"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What workers judge by, and the fingerprints of the certificates that are served; "" where
-    nobody says which.
+class WorkerReports:
+    """The documents that workers use, and the fingerprints of the served certificates; "" if a Pod
+    reports none.
     """
 
     workers: tuple[Json, ...] = ()
@@ -39,27 +40,26 @@ class Processes:
     urls: tuple[str, ...] = ()
     service: tuple[str, str] | None = None
 
-    async def __call__(self) -> Said:
-        """What all of them say. A Pod that does not answer counts as one that knows nothing."""
+    async def __call__(self) -> WorkerReports:
+        """Ask all of them. A Pod that does not answer counts as a Pod without documents."""
         places = [*self.urls, *(await self.behind_service())]
         answers = await asyncio.gather(*(asyncio.to_thread(ask, each) for each in places))
         workers = tuple(row for each in answers for row in each.workers)
-        return Said(workers, frozenset().union(*(each.leaves for each in answers)))
+        return WorkerReports(workers, frozenset().union(*(each.leaves for each in answers)))
 
     async def behind_service(self) -> list[str]:
-        """The addresses of the Pods that a Service has, ready or about to be."""
+        """The addresses of the Pods of a Service, ready or not."""
         if self.service is None:
             return []
         namespace, name = self.service
         path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-        slices, _ = await self.server.items(
-            path, labelSelector=f"kubernetes.io/service-name={name}"
-        )
+        chosen = {"labelSelector": f"kubernetes.io/service-name={name}"}
+        slices = await read_all(self.server, path, query=chosen)
         return [url for each in slices for url in urls_of(each)]
 
 
 def urls_of(endpoint_slice: Json) -> Iterable[str]:
-    """The addresses in one EndpointSlice; what terminates is not asked any more."""
+    """The addresses in one EndpointSlice; terminating Pods are omitted."""
     ports = [
         each["port"] for each in endpoint_slice.get("ports") or () if each.get("name") == PORT_NAME
     ]
@@ -71,14 +71,14 @@ def urls_of(endpoint_slice: Json) -> Iterable[str]:
             yield from (f"http://{host}:{port}/statusz" for port in ports)
 
 
-def ask(url: str) -> Said:
-    """What the workers of one Pod say; one that knows nothing where there is no answer."""
+def ask(url: str) -> WorkerReports:
+    """Ask the workers of one Pod; without an answer, return a report without documents."""
     try:
-        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - of our own Pods
+        with urllib.request.urlopen(url, timeout=REQUEST_TIMEOUT) as answer:  # noqa: S310 - of our own Pods
             found = orjson.loads(answer.read())
         workers = found.get("workers") or ()
         rows = tuple(each for each in workers if isinstance(each.get("in_force"), list))
     except (OSError, ValueError, TypeError, AttributeError, http.client.HTTPException) as error:
         log.warning("asking %s failed: %s", url, type(error).__name__)
-        return Said(({"in_force": []},), frozenset({""}))
-    return Said(rows, frozenset({str(found.get("leaf") or "")}))
+        return WorkerReports(({"in_force": []},), frozenset({""}))
+    return WorkerReports(rows, frozenset({str(found.get("leaf") or "")}))

@@ -14,23 +14,26 @@ from pydantic_core import ErrorDetails
 
 from webhook.documents import texts
 from webhook.documents.problem import Problem
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.trusted_controllers import TrustedControllers
 from webhook.evaluation.trusted_mutators import TrustedMutators
 from webhook.interface.injected_items import Injected
 
 PREFIX = "PODGATE_"
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\s\[\]]+):(\d{1,5})")
-# Kubernetes tells pods of Services through variables of its own: a Service named podgate gives
-# PODGATE_PORT=tcp://…, one named podgate-metrics PODGATE_METRICS_PORT. No setting may be so called.
+# Kubernetes sets environment variables for Services in each pod: a Service named podgate results in
+# PODGATE_PORT=tcp://…, one named podgate-metrics in PODGATE_METRICS_PORT. No setting has such a name.
 SERVICE_LINK = re.compile(r"PODGATE_(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
-# Variables of other commands and of the tests, which may be set beside ours.
+# Variables of other commands and of the tests.
 OTHERS = frozenset(
     {
         "PODGATE_CACHE_DIR",
         "PODGATE_CERTS_DIR",
+        "PODGATE_DOWN_SECONDS",
         "PODGATE_FUZZ_PAIRS",
+        "PODGATE_KEEP_REVIEWS",
         "PODGATE_KUBERNETES",
+        "PODGATE_OPERATORS",
         "PODGATE_TRACEBACK",
         "PODGATE_UPDATE_GOLDEN",
     }
@@ -44,12 +47,12 @@ PATHS, NAMES = "paths", "names"
 
 
 def setting(default: Any, wanted: str, *, listed: str = "") -> Any:
-    """One setting: its default, the words that say what to write, and how a list is separated."""
+    """One setting: its default, the description of valid values, and how a list is separated."""
     return Field(default, description=wanted, json_schema_extra={"listed": listed})
 
 
 class Settings(BaseModel):
-    """Everything an installer can choose. A name `x_y` is `--x-y` and PODGATE_X_Y."""
+    """All settings of the server. The option of `x_y` is `--x-y`, its variable is PODGATE_X_Y."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -63,8 +66,8 @@ class Settings(BaseModel):
     client_ca: Path | None = setting(None, "the path of the CA that signs the API server's client")
     client_ca_name: tuple[str, ...] = setting(
         (),
-        "names of client certificates that are let in, separated by commas: exact common names, or"
-        " alternative names (DNS, URI, e-mail); without any, every certificate of the client CA is",
+        "names of the client certificates to accept, separated by commas: exact common names, or"
+        " alternative names (DNS, URI, e-mail); empty accepts every certificate of the client CA",
         listed=NAMES,
     )
     tls_min_version: Literal["1.2", "1.3"] = setting("1.2", "1.2 or 1.3")
@@ -74,30 +77,30 @@ class Settings(BaseModel):
     assets: tuple[Path, ...] = setting((), "paths of assets", listed=PATHS)
     crds: tuple[Path, ...] = setting(
         (),
-        "paths of CRDs, by whose schemas definitions are proven and defaults that servers would"
-        " prune are left out",
+        "paths of CRDs; podgate checks definitions against their schemas, and omits defaults that"
+        " API servers would prune",
         listed=PATHS,
     )
     rule_combination: Literal["guarded", "documented", "strictest"] = setting(
         "guarded", "guarded, documented or strictest"
     )
     cluster: bool = setting(
-        False, "true or false; true to take documents from the cluster too, and to watch them"
+        False, "true or false; true also reads documents from the cluster and watches them"
     )
     own_namespace: str = setting(
         "",
-        "the namespace that podgate runs in, where ConfigMaps with the label podgate.dev/documents"
-        " have documents, and where the controller remembers the last good version of each",
+        "the namespace that podgate runs in: podgate reads documents from its ConfigMaps with the"
+        " label podgate.dev/documents, and the controller stores the last good versions there",
     )
     kubeconfig: Path | None = setting(
         None,
-        "the path of a kubeconfig, to look up the labels of namespaces where policies select by"
-        " them; without one a Pod's service account is used",
+        "the path of a kubeconfig, used to read the labels of namespaces if policies select by"
+        " them; without it podgate uses the Pod's service account",
     )
     owner_events: bool = setting(
         True,
-        "true or false; true posts an event on a workload whose controller was refused a child,"
-        " where the kubeconfig or service account may",
+        "true or false; true posts an event on a workload if podgate rejects an object that its"
+        " controller creates, and if the kubeconfig or service account may create events",
     )
     workers: Annotated[int, Field(ge=0, le=256)] = setting(
         0, "a number of processes up to 256; 0 is one per CPU"
@@ -113,21 +116,21 @@ class Settings(BaseModel):
         1.0, "seconds up to 30 that a review may wait before it is evaluated"
     )
     drain: Annotated[float, Field(ge=0, le=300)] = setting(
-        5.0, "seconds up to 300 to go on answering after SIGTERM"
+        5.0, "seconds up to 300 that podgate continues to answer after SIGTERM"
     )
     concurrency: Annotated[int, Field(ge=8, le=65536)] = setting(
         1024,
-        "a number of connections per worker from 8 to 65536; beyond it the oldest without a request"
-        " gives way",
+        "a number of connections per worker from 8 to 65536; beyond it podgate closes the oldest"
+        " connection without a request",
     )
     connections_per_address: Annotated[int, Field(ge=1, le=65536)] = setting(
         512,
-        "a number of connections per worker from 1 to 65536 that one address may have without a"
-        " finished request",
+        "a number of connections per worker from 1 to 65536 that one address may open before"
+        " their first request is complete",
     )
     bytes_in_flight: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024 * 1024)] = setting(
         64 * 1024 * 1024,
-        "a number of bytes that the bodies of all reviews in a worker may have together",
+        "the maximum total size, in bytes, of all review bodies that a worker holds at a time",
     )
     log_level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "debug, info, warning or error"
@@ -135,8 +138,8 @@ class Settings(BaseModel):
     log_format: Literal["json", "text"] = setting("json", "json or text")
     traces: Literal[""] | Url = setting(
         "",
-        "the URL of an OpenTelemetry collector, such as http://collector:4318, that is sent a span"
-        " of each review by OTLP over HTTP, or nothing",
+        "the URL of an OpenTelemetry collector, such as http://collector:4318, or nothing; podgate"
+        " sends it a span for each review by OTLP over HTTP",
     )
     gpu_devices: tuple[Name, ...] = setting(
         ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*", "amd.com/gpu"),
@@ -154,27 +157,25 @@ class Settings(BaseModel):
     )
     node_pool_labels: tuple[Name, ...] = setting(
         ("kai.scheduler/node-pool", "runai/node-pool"),
-        "label keys of node pools separated by commas, the first of which is written",
+        "label keys of node pools separated by commas; podgate writes the first one",
         listed=NAMES,
     )
     gpu_memory_unit: Literal["MiB", "MB"] = setting(
-        "MiB", "MiB or MB, in which the annotation gpu-memory counts"
+        "MiB", "MiB or MB, the unit of the annotation gpu-memory"
     )
     gpu_limit: Literal["env", "annotation"] = setting(
-        "env", "env or annotation, by which a default upper bound of a part of a GPU is written"
+        "env", "env or annotation: where podgate writes the default limit of a GPU fraction"
     )
     several_devices: bool = setting(
-        False, "true or false; true where the scheduler knows fractions of several GPUs"
+        False, "true or false; true if the scheduler supports fractions of several GPUs"
     )
-    git_image: str = setting(
-        "", "the image of git-sync that defaults of storage.git are written with"
-    )
+    git_image: str = setting("", "the git-sync image that podgate uses for defaults of storage.git")
     git_images: tuple[Name, ...] = setting(
-        (), "further images that are git-sync, separated by commas", listed=NAMES
+        (), "further images to recognise as git-sync, separated by commas", listed=NAMES
     )
     s3_drivers: tuple[Pair, ...] = setting(
         (),
-        "CSI drivers of S3 as driver=attribute, the volume attribute that names the bucket",
+        "CSI drivers of S3 as driver=attribute, where the volume attribute names the bucket",
         listed=NAMES,
     )
     data_volumes: tuple[Pair, ...] = setting(
@@ -185,45 +186,46 @@ class Settings(BaseModel):
     )
     create_claims: bool = setting(
         False,
-        "true or false; true has the controller create the claims that policies mount and that are"
-        " neither existingPvc nor ephemeral",
+        "true or false; with true the controller creates the claims that policies mount, except"
+        " existingPvc and ephemeral ones",
     )
     injected: Path | None = setting(
         None, "the path of a list of containers and items that other webhooks add to pods"
     )
     unreadable_owner: Literal["deny", "warn"] = setting(
         "deny",
-        "deny or warn: what becomes of an object that a controller made and others added to, where"
-        " podgate may not read its owner",
+        "deny or warn: what podgate does with an object that a controller created and other"
+        " webhooks changed, if podgate may not read the owner",
     )
     trusted_mutators: Path | None = setting(
         None,
-        "the path of a list of controllers that may change named fields of workloads, instead of"
+        "the path of a list of controllers that may change named fields of workloads; it replaces"
         " the shipped list",
     )
     trusted_controllers: Path | None = setting(
         None,
-        "the path of a list of controllers, by exact user and kind of owner, beside those that"
-        " profiles name",
+        "the path of a list of controllers, by exact user and kind of owner, in addition to those"
+        " that profiles name",
     )
     exempt: tuple[Name, ...] = setting(
         (),
-        "namespaces that are never governed beside the cluster's own, separated by commas; the same"
-        " as those that were registered",
+        "namespaces that podgate never governs, besides the cluster's own, separated by commas; the"
+        " same list as in the registration",
         listed=NAMES,
     )
     exceptions_namespace: str = setting(
-        "podgate-exceptions", "the only namespace whose PolicyExceptions count"
+        "podgate-exceptions", "the only namespace whose PolicyExceptions take effect"
     )
     features: tuple[Name, ...] = setting(
         (),
-        "features of the cluster that lift a kind's bans, such as kubernetes.podspec-nodeselector",
+        "features of the cluster that allow fields which a kind otherwise rejects, such as"
+        " kubernetes.podspec-nodeselector",
         listed=NAMES,
     )
     prefer_given: tuple[Name, ...] = setting(
         (),
-        "kinds as KIND.GROUP, separated by commas, of which given definitions decide before shipped"
-        " ones",
+        "kinds as KIND.GROUP, separated by commas; for these, your definitions take precedence over"
+        " the shipped ones",
         listed=NAMES,
     )
     kubernetes_minor: Annotated[str, StringConstraints(pattern=r"^1\.[1-9]\d$")] = setting(
@@ -234,9 +236,10 @@ class Settings(BaseModel):
     def from_sources(
         cls, flags: Mapping[str, Any], environ: Mapping[str, str]
     ) -> Settings | tuple[Problem, ...]:
-        """Settings from `flags` by field name (None: not given) and PODGATE_* variables, or all
-        that is wrong with them. Flags win. Lists in variables are separated by `os.pathsep`, lists
-        of names by commas; an empty variable counts as not given.
+        """Settings from `flags` by field name (None: not given) and PODGATE_* variables, or all problems.
+
+        Flags win. Lists in variables are separated by `os.pathsep`, lists of names by commas; an
+        empty variable counts as not given.
         """
         given = {name: value for name, value in flags.items() if not missing(value)}
         found = {name: value for name, value in from_environment(environ) if name not in given}
@@ -249,14 +252,14 @@ class Settings(BaseModel):
         problems = (*strangers, *bad_ports(settings, found))
         return problems or settings
 
-    def vocabulary(
+    def installation_config(
         self,
         injected: Injected | None = None,
         trusted: TrustedMutators | None = None,
         controllers: TrustedControllers | None = None,
-    ) -> Vocabulary:
-        """The words of the installation, as the decision takes them, with the lists it names."""
-        return Vocabulary(
+    ) -> InstallationConfig:
+        """Returns the settings that decisions read, with the lists that they name."""
+        return InstallationConfig(
             gpu_resources=self.gpu_devices,
             gpu_classes=self.gpu_device_classes,
             gpu_memory_unit=self.gpu_memory_unit,
@@ -280,20 +283,24 @@ class Settings(BaseModel):
         )
 
     def unfit_to_serve(self) -> tuple[Problem, ...]:
-        """What a server needs and commands do not: a certificate and its key, or the word that it
-        is meant to go without.
-        """
+        """The settings that a server lacks: a certificate and its key, or `--plain-http`."""
         if self.plain_http:
             fix = "write it without --plain-http"
             found = "a client CA without TLS"
             return (Problem("flags", "--client-ca", found, fix, "setting"),) * bool(self.client_ca)
         if self.client_ca_name and not self.client_ca:
-            fix = f"write {wanted('client_ca')} too"
+            fix = f"write {describe_setting('client_ca')} too"
             found = "names of client certificates, and no CA of theirs"
             return (Problem("flags", "--client-ca-name", found, fix, "setting"),)
         rows = ((flag(name), name) for name in ("tls_cert", "tls_key") if not getattr(self, name))
         return tuple(
-            Problem("flags", shown, "nothing", f"write {wanted(name)} (or --plain-http)", "setting")
+            Problem(
+                "flags",
+                shown,
+                "nothing",
+                f"write {describe_setting(name)} (or --plain-http)",
+                "setting",
+            )
             for shown, name in rows
         )
 
@@ -303,18 +310,18 @@ def pairs(texts: tuple[str, ...]) -> dict[str, str]:
     return dict(each.split("=", 1) for each in texts)
 
 
-def wanted(name: str) -> str:
-    """What to write for a setting."""
+def describe_setting(name: str) -> str:
+    """The description of valid values."""
     return Settings.model_fields[name].description or ""
 
 
 def missing(value: Any) -> bool:
-    """Whether a flag was not given: None, or an empty list as option parsers have it."""
+    """Whether a flag was not given: None, or an empty list from the option parser."""
     return value is None or value in ([], ())
 
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """Each setting that the environment gives, lists split."""
+    """Each setting in the environment, with lists split."""
     for name, row in Settings.model_fields.items():
         text = environ.get(variable(name), "").strip()
         if not text:
@@ -338,7 +345,7 @@ def flag(name: str) -> str:
 
 
 def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
-    """PODGATE_* variables that are no setting of anybody's and not set by Kubernetes itself."""
+    """PODGATE_* variables that are no setting of podgate and not set by Kubernetes itself."""
     known = [variable(name) for name in Settings.model_fields]
     strangers = sorted(
         name
@@ -354,25 +361,26 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[Problem, ...]:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """What may have been meant."""
-    close = difflib.get_close_matches(name, known, 1)
-    return f"write {close[0]}, if that is meant" if close else "leave it out"
+    """Suggest a similar name."""
+    names = [each.removeprefix(PREFIX) for each in known]
+    close = difflib.get_close_matches(name.removeprefix(PREFIX), names, 1)
+    return f"write {PREFIX}{close[0]}, if that is meant" if close else "leave it out"
 
 
 def problem_of(error: ErrorDetails, given: Mapping[str, Any]) -> Problem:
-    """pydantic's finding in our words: the name as written, what was found, what to write."""
+    """A validation error as a problem: the name as written, the value found, and what to write."""
     name = str(error["loc"][0]) if error["loc"] else ""
     row = Settings.model_fields.get(name)
     if row is None:
         fix = nearest(flag(name), [flag(each) for each in Settings.model_fields])
         return Problem("flags", flag(name), "no setting of this name", fix, "unknown")
     source = ("flags", flag(name)) if name in given else ("environment", variable(name))
-    found = texts.shown(error["input"])
-    return Problem(*source, found, f"write {wanted(name)}", "setting")
+    found = texts.show_value(error["input"])
+    return Problem(*source, found, f"write {describe_setting(name)}", "setting")
 
 
 def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]:
-    """Addresses whose port is out of range, which no pattern shows."""
+    """Addresses whose port is out of range, which the pattern accepts."""
     for name in ("listen", "metrics_listen"):
         text = getattr(settings, name)
         if text not in ("", "same") and address(text)[1] > 65535:

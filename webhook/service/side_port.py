@@ -1,4 +1,4 @@
-"""A small port of its own for probes and metrics, in threads, for a process that serves nothing else."""
+"""An HTTP port for probes and metrics, in threads, for a process that serves nothing else."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ import orjson
 Answer = tuple[int, str, bytes]
 JSON = "application/json"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-PATIENCE = 10.0  # seconds that a caller may take
-MOST = 32  # callers at a time, each of whom has a thread; the oldest gives way
+CALL_TIMEOUT = 10.0  # seconds that a client may take
+MOST = 32  # clients at a time, each with its own thread; the oldest is closed first
 
 
 def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) -> Callable[[], None]:
-    """Answer GET of these paths from a bound socket; gives the function that ends it.
+    """Answer GET for these paths on a bound socket; return the function that stops it.
 
-    Threads of its own mean that a loop that is held up is told, rather than not heard of.
+    It has its own threads, so that it still answers if the event loop hangs.
     """
 
     callers: dict[socket.socket, None] = {}
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
-        """One caller."""
+        """One client."""
 
         protocol_version = "HTTP/1.1"
-        timeout = PATIENCE
+        timeout = CALL_TIMEOUT
         server_version, sys_version = "podgate", ""
 
         def do_GET(self) -> None:
             """The page of a path, whatever its query."""
             page = pages.get(self.path.partition("?")[0])
             status, content, body = (
-                page() if page else told(404, {"error": "there is nothing here"})
+                page() if page else json_answer(404, {"error": "there is nothing here"})
             )
             self.send_response(status)
             self.send_header("Content-Type", content)
@@ -47,15 +47,15 @@ def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) ->
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
-            """Nothing: probes come every few seconds."""
+            """Log nothing: probes come every few seconds."""
 
     class Server(ThreadingHTTPServer):
-        """On a socket that is bound already."""
+        """A server on a bound socket."""
 
         daemon_threads = True
 
         def process_request(self, request: Any, client_address: Any) -> None:
-            """Give the caller a thread, where need be that of the one who is there for longest."""
+            """Start a thread for the client; close the oldest client if there are too many."""
             with lock:
                 while len(callers) >= MOST:
                     oldest = next(iter(callers))
@@ -66,13 +66,13 @@ def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) ->
             super().process_request(request, client_address)
 
         def shutdown_request(self, request: Any) -> None:
-            """Forget a caller."""
+            """Forget a client."""
             with lock:
                 callers.pop(request, None)
             super().shutdown_request(request)
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Nothing: a caller that went away is no news."""
+            """Ignore clients that disconnect."""
 
     server = Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
     server.socket.close()
@@ -88,7 +88,7 @@ def start(listener: socket.socket, pages: Mapping[str, Callable[[], Answer]]) ->
     return end
 
 
-def told(status: int, content: Any) -> Answer:
+def json_answer(status: int, content: Any) -> Answer:
     """An answer in JSON."""
     return status, JSON, orjson.dumps(content)
 
@@ -96,12 +96,12 @@ def told(status: int, content: Any) -> Answer:
 def probe(
     reasons: Callable[[], list[str]], well: str, more: Callable[[], dict[str, Any]] = dict
 ) -> Callable[[], Answer]:
-    """A probe: `well` and 200 without reasons against it, else 503 with them; `more` is told too."""
+    """Answer a probe: `well` and 200 without reasons, else 503 with the reasons; `more` is added."""
 
     def page() -> Answer:
         found = reasons()
         status = f"not {well}" if found else well
-        return told(503 if found else 200, {"status": status, "reasons": found, **more()})
+        return json_answer(503 if found else 200, {"status": status, "reasons": found, **more()})
 
     return page
 

@@ -1,4 +1,4 @@
-"""Logs: what the programs tell about their work, and never anything of an object's content."""
+"""Logging of all programs; logs never contain the content of objects."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ FACTS = "facts"
 LONGEST_MESSAGE, LONGEST_FACT, MOST_FACTS = 8_192, 512, 64
 
 
-def bounded(value: Any, longest: int = LONGEST_FACT) -> Any:
-    """A value of a log line without what would fill a disk: who is logged chooses names and texts."""
+def shorten(value: Any, longest: int = LONGEST_FACT) -> Any:
+    """Shorten a value of a log line: clients choose names and texts, which could fill the disk."""
     match value:
         case str():
             return value if len(value) <= longest else f"{value[: longest - 1]}…"
         case dict():
-            return {bounded(key): bounded(each) for key, each in list(value.items())[:MOST_FACTS]}
+            return {shorten(key): shorten(each) for key, each in list(value.items())[:MOST_FACTS]}
         case list() | tuple():
-            return [bounded(each) for each in value[:MOST_FACTS]]
+            return [shorten(each) for each in value[:MOST_FACTS]]
         case bool() | int() | float() | None:
             return value
         case _:
-            return bounded(str(value))
+            return shorten(str(value))
 
 
 def facts_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The further fields of a record."""
-    facts: dict[str, Any] = bounded(getattr(record, FACTS, {}))
+    """The extra fields of a record."""
+    facts: dict[str, Any] = shorten(getattr(record, FACTS, {}))
     return facts
 
 
 def message_of(record: logging.LogRecord) -> str:
     """The message of a record."""
-    return str(bounded(record.getMessage(), LONGEST_MESSAGE))
+    return str(shorten(record.getMessage(), LONGEST_MESSAGE))
 
 
 def stack(error: BaseException) -> list[str]:
-    """Where an error came from, the cause first; never its message, which may quote an object."""
+    """Where an error came from, the cause first; without its message, which may quote an object."""
     lines = stack(error.__cause__) if error.__cause__ is not None else []
     lines.append(type(error).__name__)
     lines.extend(
@@ -68,7 +68,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """One line per record for people; a stack follows on lines of its own."""
+    """One readable line per record; a stack trace follows on its own lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as text, control characters escaped."""

@@ -1,4 +1,4 @@
-"""TLS for the server: one live context whose certificate is exchanged when its files change."""
+"""TLS for the server: one context whose certificate is replaced when its files change."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CONSTRUCTED, PRIMITIVE = 0x30, (0x17, 0x18)
 
 
 class TlsError(Exception):
-    """Why a certificate, key or client CA cannot be used: one sentence for people."""
+    """Why a certificate, key or client CA cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the certificate chain, its key and, for mutual TLS, the clients' CA are."""
+    """The paths of the certificate chain, its key and, for mutual TLS, the clients' CA."""
 
     certificate: Path
     key: Path
@@ -33,12 +33,12 @@ class Files:
     min_version: str = "1.2"
 
     def mark(self) -> Mark:
-        """What tells that a file was written or exchanged, kubelet's symlink swap included."""
+        """A value that changes when a file was written or replaced, including the kubelet's symlink swap."""
         return tuple(mark_of(path) for path in (self.certificate, self.key, self.client_ca) if path)
 
 
 def mark_of(path: Path) -> tuple[int, int, int, int] | None:
-    """Device, inode, time and size behind a path, links followed; None when nothing is there."""
+    """Device, inode, time and size behind a path, links followed; None if nothing is there."""
     try:
         seen = path.stat()
     except OSError:
@@ -53,11 +53,11 @@ def now_utc() -> datetime:
 
 @dataclass(slots=True)
 class Certificate:
-    """The certificate as served. `context` is for the listener and stays the same object.
+    """The served certificate. `context` is for the listener and stays the same object.
 
-    Each pair gets a context of its own, to which every handshake is passed on as it begins. Loading
-    a new pair over the old one would not do: OpenSSL keeps one pair per kind of key beside each
-    other, and never forgets a client CA. `failures` counts pairs that were refused.
+    Each pair has its own context, to which every handshake is passed when it begins. Loading a new
+    pair into the old context does not work: OpenSSL keeps one pair per type of key, and never
+    forgets a client CA. `failures` counts refused pairs.
     """
 
     files: Files
@@ -70,25 +70,25 @@ class Certificate:
     seen: Mark = field(init=False)
 
     def __post_init__(self) -> None:
-        """Load for the first time; TlsError when that cannot be."""
+        """Load for the first time; raises TlsError if that fails."""
         self.seen = self.files.mark()
-        self.current, self.not_after, self.fingerprint = loaded(self.files)
-        self.context = loaded(self.files).context
+        self.current, self.not_after, self.fingerprint = load_context(self.files)
+        self.context = load_context(self.files).context
         self.context.sni_callback = self.pass_on
 
     def pass_on(self, handshake: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        """Let a handshake that begins use the newest pair."""
+        """Pass a new handshake to the newest pair."""
         handshake.context = self.current
 
     def refresh(self) -> bool:
-        """Exchange the pair when its files changed; a bad one is told and the old one stays."""
+        """Load the pair if its files changed; log a bad one and keep the old one."""
         mark = self.files.mark()
         if mark == self.seen:
             return False
         try:
             context, until, fingerprint = self.better()
         except TlsError as error:
-            if mark == self.files.mark():  # else it was caught half-written: look again
+            if mark == self.files.mark():  # the file may be half-written: check again
                 self.seen = mark
                 self.failures += 1
                 log.error("the old certificate stays: %s", error)  # noqa: TRY400
@@ -99,27 +99,27 @@ class Certificate:
         return True
 
     def better(self) -> Loaded:
-        """What the files hold now; TlsError also when that has ended while the old pair has not."""
-        found = loaded(self.files)
+        """Load the files; raise TlsError also if the new pair has expired and the old one has not."""
+        found = load_context(self.files)
         if found.until <= self.now() < self.not_after:
             raise TlsError(f"{self.files.certificate} ended on {found.until:%Y-%m-%d %H:%M} UTC")
         return found
 
     def days_left(self) -> float:
-        """Days until the served certificate ends; negative when it has ended."""
+        """Days until the served certificate expires; negative after that."""
         return (self.not_after - self.now()).total_seconds() / 86_400
 
 
 class Loaded(NamedTuple):
-    """A context, when its certificate ends, and the certificate's SHA-256 in lower-case hex."""
+    """A context, the expiry of its certificate, and the certificate's SHA-256 in lower-case hex."""
 
     context: ssl.SSLContext
     until: datetime
     fingerprint: str
 
 
-def loaded(files: Files) -> Loaded:
-    """A context with what the files hold now; TlsError if they are bad."""
+def load_context(files: Files) -> Loaded:
+    """Load a context from the files; raises TlsError if they are bad."""
     context = server_context(files.min_version, asks_clients=files.client_ca is not None)
     chain, key = content(files.certificate), content(files.key)
     until = not_after(chain, files.certificate)
@@ -135,22 +135,22 @@ def loaded(files: Files) -> Loaded:
 
 
 def fingerprint_of(chain: bytes) -> str:
-    """The SHA-256 of the first certificate of a chain that was found good."""
+    """The SHA-256 of the first certificate of a valid chain."""
     text = chain.decode("ascii", "replace")
     end = "-----END CERTIFICATE-----"
     first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
 
 
-# What Go's client offers of TLS 1.2 without CBC; suites of TLS 1.3 are not chosen by this.
+# Go's client suites for TLS 1.2 without CBC; this does not set suites of TLS 1.3.
 SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 def server_context(min_version: str = "1.2", *, asks_clients: bool) -> ssl.SSLContext:
-    """A server context: HTTP/1.1, no session tickets (each costs and none pays), no CBC suites.
+    """A server context: HTTP/1.1, no session tickets (they cost time and save none), no CBC suites.
 
-    With `asks_clients` a client without a certificate of the client CA is turned away.
+    With `asks_clients` a client without a certificate of the client CA is rejected.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = VERSIONS[min_version]
@@ -164,7 +164,7 @@ def server_context(min_version: str = "1.2", *, asks_clients: bool) -> ssl.SSLCo
 
 
 def trust(context: ssl.SSLContext, path: Path) -> None:
-    """Add the authorities in a file to those that may sign clients."""
+    """Trust the authorities in a file for client certificates."""
     try:
         context.load_verify_locations(cadata=content(path).decode("ascii", "replace"))
     except (ssl.SSLError, ValueError) as error:
@@ -172,17 +172,17 @@ def trust(context: ssl.SSLContext, path: Path) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """OpenSSL's short reason, else what the error says."""
+    """OpenSSL's short reason, else the message of the error."""
     return getattr(error, "reason", None) or str(error)
 
 
 def no_password() -> bytes:
-    """Answers for a key that is encrypted, so that nobody is asked on a terminal."""
+    """Answer for an encrypted key, so that OpenSSL does not prompt on a terminal."""
     raise ValueError("the key is encrypted; give it without a password")
 
 
 def content(path: Path) -> bytes:
-    """The bytes of a small file; TlsError when it cannot be read."""
+    """The bytes of a small file; raises TlsError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -191,7 +191,7 @@ def content(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def as_file(data: bytes) -> Iterator[str]:
-    """`data` behind a path, since OpenSSL takes no bytes; it stays in memory, keys included."""
+    """A path for `data`, since OpenSSL takes no bytes; it stays in memory, keys included."""
     descriptor = os.memfd_create("podgate-tls", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, data)
@@ -201,9 +201,9 @@ def as_file(data: bytes) -> Iterator[str]:
 
 
 def not_after(chain: bytes, path: Path) -> datetime:
-    """When the first certificate of a PEM text ends; TlsError when it cannot be told.
+    """The expiry of the first certificate of a PEM text; raises TlsError if it cannot be read.
 
-    Reading one date by hand spares every worker 17 MB for a library that reads all of X.509.
+    Reading one date by hand saves 17 MB per worker for a library that parses all of X.509.
     """
     begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
     try:

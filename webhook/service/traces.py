@@ -1,7 +1,7 @@
-"""Traces: a span of each review for an OpenTelemetry collector; without it nothing is imported.
+"""Traces: sends a span for each review to an OpenTelemetry collector; imports nothing if they are off.
 
-Where it is sent and how is the SDK's affair beyond the URL: its OTEL_* variables give headers,
-certificates, the sampler and further attributes of the resource.
+podgate sets only the URL. The OTEL_* variables of the SDK set headers, certificates, the sampler and further
+resource attributes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Attributes = Mapping[str, str | float | bool | tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span before it has times; `parent` is a W3C traceparent, empty for a trace of its own."""
+    """One span before it has times; `parent` is a W3C traceparent, empty for a new trace."""
 
     name: str
     attributes: Attributes
@@ -45,7 +45,7 @@ class Span:
 
 
 def lacking() -> str:
-    """What is not installed that traces need; empty when they can be sent."""
+    """The missing packages for traces; empty if they are installed."""
     try:
         found = importlib.util.find_spec(MODULE)
     except ModuleNotFoundError:
@@ -55,14 +55,14 @@ def lacking() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """The way to a collector: spans go in batches, from a thread, and are dropped when it is away."""
+    """The connection to a collector: a thread sends spans in batches, and drops them if it is down."""
 
     provider: TracerProvider
     tracer: Tracer
 
     @classmethod
     def to(cls, url: str) -> Self:
-        """The way to the collector at `url`. To be called in the process that will use it."""
+        """Connect to the collector at `url`. Call it in the process that will use it."""
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -83,8 +83,8 @@ class Traces:
         provider.add_span_processor(BatchSpanProcessor(exporter))
         return cls(provider, provider.get_tracer("podgate", version("podgate")))
 
-    def tell(self, span: Span, seconds: float) -> None:
-        """A span that ends now and took so many seconds."""
+    def record(self, span: Span, seconds: float) -> None:
+        """Record a span that ends now and took so many seconds."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -103,7 +103,7 @@ class Traces:
         made.end(ended)
 
     def close(self) -> None:
-        """Send what is left, but do not wait long for a collector that is away."""
+        """Send what is left, but do not wait long for a collector that is down."""
         ending = threading.Thread(target=self.provider.shutdown, daemon=True)
         ending.start()
         ending.join(CLOSE_SECONDS)

@@ -1,4 +1,4 @@
-"""ConfigMaps of podgate's own namespace whose text holds documents, read as files are."""
+"""ConfigMaps in podgate's own namespace whose texts contain documents, in the format of files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webhook.cluster.client import Collection
+from webhook.cluster.list_and_watch import Collection
 from webhook.documents.enclosed import KIND, Key, Unread, key_of, origin_of
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
@@ -18,19 +18,19 @@ LABEL = "podgate.dev/documents"
 Read = Mapping[Key, SourceDocument | Unread]
 
 
-def labelled(namespace: str) -> Collection:
+def labelled_collection(namespace: str) -> Collection:
     """The ConfigMaps of a namespace that hold documents."""
     return Collection(collection_of(namespace), query={"labelSelector": f"{LABEL}=true"})
 
 
 @dataclass(slots=True)
 class ConfigMaps:
-    """What was read of their texts; one that did not change is not read again."""
+    """Parses their texts; an unchanged ConfigMap is not parsed again."""
 
     texts: dict[Key, tuple[str, Read]] = field(default_factory=dict)
 
-    def opened(self, objects: Mapping[Key, Any]) -> dict[Key, Any]:
-        """These objects, with the documents in ConfigMaps in the place of those."""
+    def unpack(self, objects: Mapping[Key, Any]) -> dict[Key, Any]:
+        """Return the objects, with ConfigMaps replaced by the documents that they contain."""
         found = {key: body for key, body in objects.items() if key[0] != KIND}
         texts: dict[Key, tuple[str, Read]] = {}
         for (kind, namespace, name), body in objects.items():
@@ -50,13 +50,13 @@ class ConfigMaps:
 
 
 def texts_of(body: Mapping[str, Any]) -> dict[str, str]:
-    """The texts of a ConfigMap that are named as files of documents are."""
+    """The texts of a ConfigMap whose keys are names of document files."""
     data = body.get("data") or {}
     return {file: str(text) for file, text in sorted(data.items()) if file.endswith(SUFFIXES)}
 
 
 def empty(namespace: str, name: str) -> Read:
-    """What is told of a ConfigMap that says it has documents and has none."""
+    """The problem of a labelled ConfigMap without documents."""
     key = key_of(namespace, name)
     found = f"no key of data that ends in {', '.join(SUFFIXES)}"
     fix = f"name the key as a file of documents, or take the label {LABEL} away"
@@ -64,7 +64,7 @@ def empty(namespace: str, name: str) -> Read:
 
 
 def read(namespace: str, name: str, file: str, text: str) -> Read:
-    """The documents of one text by their keys, and what is wrong with the rest of it."""
+    """Parse one text: its documents by key, and the problems of the rest."""
     whole = key_of(namespace, name, file)
     documents, faults = read_documents(text, origin_of(whole))
     found: dict[Key, SourceDocument | Unread] = {}
@@ -80,7 +80,7 @@ def read(namespace: str, name: str, file: str, text: str) -> Read:
 
 
 def title_of(data: Any) -> str:
-    """Kind, namespace and name as a document says them: by these it is known when it changes."""
+    """Kind, namespace and name of a document: the key by which changes are detected."""
     if not isinstance(data, dict):
         return ""
     metadata = data.get("metadata")

@@ -1,4 +1,4 @@
-"""The cluster's CustomResourceDefinitions in brief: watched by their metadata, read one by one."""
+"""Summaries of the cluster's CustomResourceDefinitions: metadata is watched, each CRD is read once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhook.catalog.definition_order import KindName
-from webhook.cluster import client as api_server
-from webhook.cluster.client import ApiError, ApiServer, follow
+from webhook.cluster import list_and_watch
+from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.list_and_watch import NOT_READ, follow
 from webhook.interface import names
-from webhook.interface.crd_summary import Brief, brief_of, restored
+from webhook.interface.crd_summary import Brief, brief_of, restore_schemas
 from webhook.interface.kind_schema import KindSchema
 from webhook.interface.pruning import Shapes
 
@@ -25,11 +26,11 @@ log = logging.getLogger("podgate.crds")
 Json = dict[str, Any]
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OURS = frozenset(each.group for each in names.ALL)
-AGAIN = 5.0  # seconds after which a CRD that could not be read is asked for again
+AGAIN = 5.0  # seconds after which a CRD that could not be read is read again
 
 
 class Stored(NamedTuple):
-    """A CRD in brief, and what its schemas are stored under: equal ones have one digest."""
+    """The summary of a CRD, and the digest of its schemas; equal schemas have the same digest."""
 
     brief: Brief
     digest: str
@@ -37,10 +38,10 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Known:
-    """The CRDs as far as they are known, by name; `bodies` has the schemas by digest.
+    """The known CRDs by name; `bodies` has the schemas by digest.
 
-    Only metadata is watched. One that is new, or whose generation has changed, is read whole, and
-    its brief is all that stays: a cluster may have hundreds of them, of a megabyte each.
+    Only metadata is watched. A CRD that is new, or has a new generation, is read as a whole, and
+    only its summary is kept: a cluster may have hundreds of CRDs, of a megabyte each.
     """
 
     server: ApiServer
@@ -48,20 +49,20 @@ class Known:
     found: dict[str, Stored] = field(default_factory=dict)
     bodies: dict[str, bytes] = field(default_factory=dict)
     marks: dict[str, Json] = field(default_factory=dict)
-    collection: api_server.Collection = field(
-        default_factory=lambda: api_server.Collection(PATH, only_metadata=True, kept=mark_of)
+    collection: list_and_watch.Collection = field(
+        default_factory=lambda: list_and_watch.Collection(PATH, only_metadata=True, brief=mark_of)
     )
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     was_tried: bool = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing to wait for: all were read, or cannot be had now."""
-        failed = self.collection.trouble not in ("", api_server.NOT_READ)
+        """Whether all CRDs were read, or cannot be read now."""
+        failed = self.collection.trouble not in ("", NOT_READ)
         return self.was_tried or self.collection.absent or failed
 
     async def run(self) -> None:
-        """Keep them up to date for ever."""
+        """Watch CRDs without end."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(follow(self.server, self.collection, lambda _: self.wake.set()))
             while True:
@@ -74,7 +75,7 @@ class Known:
                     self.wake.set()
 
     async def catch_up(self) -> bool:
-        """Read what has changed and forget what is gone; whether all could be read."""
+        """Read changed CRDs and forget deleted ones; return whether all could be read."""
         names = {
             name: mark
             for (_, name), mark in self.collection.objects.items()
@@ -100,7 +101,7 @@ class Known:
         return not failed
 
     async def read(self, name: str, mark: Json) -> None:
-        """Read one; one that has gone meanwhile is told by the watch."""
+        """Read one CRD; the watch reports one that was deleted in the meantime."""
         data = await self.server.find(f"{PATH}/{name}")
         made = await asyncio.to_thread(brief_of, data)
         self.marks[name] = mark
@@ -113,31 +114,31 @@ class Known:
         self.found[name] = Stored(brief, digest)
 
     def forget_bodies(self) -> None:
-        """Keep the schemas that some CRD has."""
+        """Forget the schemas that no CRD has any more."""
         used = {each.digest for each in self.found.values()}
         for digest in self.bodies.keys() - used:
             del self.bodies[digest]
 
 
 def rows_of(found: Mapping[str, Stored]) -> list[tuple[str, Json]]:
-    """CRDs as plain JSON, for `found_of`."""
+    """CRDs as plain JSON, the inverse of `found_of`."""
     return [(each.digest, asdict(each.brief)) for _, each in sorted(found.items())]
 
 
 def found_of(rows: Iterable[tuple[str, Json]]) -> dict[str, Stored]:
-    """CRDs by name as they were before `rows_of`."""
+    """CRDs by name, the inverse of `rows_of`."""
     return {brief["name"]: Stored(Brief(**brief), digest) for digest, brief in rows}
 
 
 def mark_of(item: Json) -> Json:
-    """What tells one state of a CRD's schemas from another."""
+    """A value that changes when the schemas of a CRD change."""
     metadata = item.get("metadata") or {}
     return {"uid": metadata.get("uid"), "generation": metadata.get("generation")}
 
 
 @dataclass(slots=True)
 class Schemas:
-    """The schemas of kinds, decoded when they are needed first; `load` gives a stored body."""
+    """The schemas of kinds, decoded on first use; `load` returns a stored body."""
 
     load: Callable[[str], bytes]
     shapes: Shapes = field(default_factory=Shapes)
@@ -149,15 +150,15 @@ class Schemas:
         beside: Iterable[KindSchema],
         kinds: Collection[KindName],
     ) -> tuple[KindSchema, ...]:
-        """The schemas of these kinds and of all that hold pods; `beside` those of files, which
-        count for kinds that the cluster has not.
+        """The schemas of these kinds and of all kinds with pods. Those in `beside`, from files,
+        apply to kinds that the cluster does not have.
         """
         wanted = {
             name: each
             for name, each in found.items()
             if each.brief.holds_pods or (each.brief.group, each.brief.kind) in kinds
         }
-        # Decoded before others are forgotten, since equal shapes are kept while somebody has them.
+        # Decode first, then forget others: equal shapes are shared while one of them is in use.
         now = {name: self.one(each) for name, each in wanted.items()}
         self.decoded = {name: (wanted[name], each) for name, each in now.items()}
         has = {(each.brief.group, each.brief.kind) for each in found.values()}
@@ -169,4 +170,4 @@ class Schemas:
         known = self.decoded.get(stored.brief.name)
         if known is not None and known[0] == stored:
             return known[1]
-        return restored(stored.brief, orjson.loads(self.load(stored.digest)), self.shapes)
+        return restore_schemas(stored.brief, orjson.loads(self.load(stored.digest)), self.shapes)

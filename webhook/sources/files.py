@@ -1,4 +1,4 @@
-"""Documents from files and folders: what is there, read with places, and whether it changed."""
+"""Reads documents from files and folders, with their source positions, and detects changes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ HANDED_OUT = ("/dev/fd/", "/proc/", "/dev/stdin")
 def files_of(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
     """The files that paths name: files as they are, folders recursively and sorted; `-` is stdin.
 
-    What a folder has with a suffix of ours and cannot be read is a problem, never left out: the
-    policy in it would end in silence.
+    A file in a folder with a known suffix that cannot be read is a problem. Otherwise its policy
+    would stop to apply without notice.
     """
     found: list[str] = []
     problems: list[Problem] = []
@@ -35,10 +35,10 @@ def files_of(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
             found += inside
             problems += faults
             if not inside and not faults:
-                told = "a folder without YAML or JSON files"
-                problems.append(unreadable(path, told, "name another path"))
+                message = "a folder without YAML or JSON files"
+                problems.append(unreadable(path, message, "name another path"))
         elif path == STDIN or place.exists():
-            # Pipes too: shells hand them out as files.
+            # Also pipes: shells pass them as files.
             found.append(path)
         else:
             problems.append(unreadable(path, "no such file or folder", "check the path"))
@@ -46,16 +46,16 @@ def files_of(paths: Iterable[str]) -> tuple[list[str], list[Problem]]:
 
 
 def members_of(folder: FilePath) -> tuple[list[str], list[Problem]]:
-    """The files in a folder and in those below it, and what should be one and is none."""
+    """The files in a folder and its subfolders, and the problems of entries that are not files."""
     found: list[str] = []
     problems: list[Problem] = []
 
-    def closed(error: OSError) -> None:
+    def note_unreadable(error: OSError) -> None:
         problems.append(
             unreadable(str(error.filename), error.strerror or "cannot be read", "check its rights")
         )
 
-    for root, below, names in os.walk(folder, onerror=closed):
+    for root, below, names in os.walk(folder, onerror=note_unreadable):
         below[:] = sorted(each for each in below if not each.startswith("."))
         for name in sorted((*names, *below)):
             place = FilePath(root, name)
@@ -70,7 +70,7 @@ def members_of(folder: FilePath) -> tuple[list[str], list[Problem]]:
 
 
 def unfit(place: FilePath) -> str:
-    """Why something is no file that can be read; empty for a file."""
+    """Why an entry is not a readable file; empty for a file."""
     try:
         mode = place.stat().st_mode
     except OSError as error:
@@ -83,17 +83,17 @@ def unfit(place: FilePath) -> str:
 
 
 def unreadable(origin: str, found: str, fix: str) -> Problem:
-    """A path that gives no documents."""
+    """The problem of a path that cannot be read."""
     return Problem(origin, "", found, fix, "unreadable")
 
 
 def read_file(path: str) -> bytes | Problem:
-    """The bytes of a file or of standard input, or why there are none."""
+    """The bytes of a file or of standard input, or the reason why they cannot be read."""
     try:
         if path == STDIN:
             data = sys.stdin.buffer.read(LARGEST + 1)
         else:
-            with opened(path) as file:
+            with open_file(path) as file:
                 data = file.read(LARGEST + 1)
     except OSError as error:
         return unreadable(path, error.strerror or "cannot be read", "check the file")
@@ -102,10 +102,10 @@ def read_file(path: str) -> bytes | Problem:
     return data
 
 
-def opened(path: str) -> BinaryIO:
-    """A file to read. A pipe with a name could keep its reader for ever, and is refused.
+def open_file(path: str) -> BinaryIO:
+    """Open a file. Named pipes are refused, as they could block the reader without end.
 
-    Pipes that a shell hands out have a descriptor already, and end.
+    Pipes from a shell have a descriptor already, and end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -117,19 +117,19 @@ def opened(path: str) -> BinaryIO:
 
 
 def origin_of(path: str) -> str:
-    """How a file is named to people."""
+    """The name of a file in messages."""
     return "<stdin>" if path == STDIN else path
 
 
 def problem_of(fault: SyntaxProblem) -> Problem:
-    """A fault of YAML as a problem like any other."""
+    """A YAML error as a problem."""
     return Problem(fault.origin, "", fault.message, fault.fix, "bad-yaml", fault.line, fault.column)
 
 
 def read_all(
     paths: Sequence[str], *, kubernetes: bool = False
 ) -> tuple[list[SourceDocument], list[Problem]]:
-    """Every document of every file, and every problem; `kubernetes` reads manifests as kubectl."""
+    """Every document of every file, and every problem; `kubernetes` parses manifests as kubectl does."""
     files, problems = files_of(paths)
     documents: list[SourceDocument] = []
     for path in files:
@@ -144,7 +144,7 @@ def read_all(
 
 
 def fingerprint(paths: Sequence[str]) -> tuple[tuple[str, int, int, int], ...]:
-    """Name, inode, size and change time of every file, so that a difference means a change."""
+    """Name, inode, size and change time of every file; a difference means that a file changed."""
     names, problems = files_of(paths)
     found = [(each.origin, 0, 0, 0) for each in problems]
     for path in names:
@@ -157,7 +157,7 @@ def fingerprint(paths: Sequence[str]) -> tuple[tuple[str, int, int, int], ...]:
 
 
 def shipped_folder(name: str = "policies") -> FilePath:
-    """Where the shipped policies, definitions and tables are: in the package or the checkout."""
+    """The folder of the shipped policies, definitions and tables: in the package or the checkout."""
     package = FilePath(__file__).resolve().parent.parent
     inside = package / FilePath(name).name
     return inside if inside.is_dir() else package.parent / name

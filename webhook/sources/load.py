@@ -1,4 +1,4 @@
-"""The loader: documents from files, shipped ones included, into a catalog, or every problem."""
+"""Loads documents from files, shipped ones included, into a catalog; reports every problem."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from pathlib import Path
 
 import yaml
 
-from webhook.catalog.build import Choices, Documents, assemble, parsed
+from webhook.catalog.build import Choices, Documents, assemble, parse_documents
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.definition_order import Stated, V
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.server_defaults import ServerDefaults
 from webhook.evaluation.trusted_controllers import TrustedControllers, parse_controllers
-from webhook.evaluation.trusted_list import parse_trusted
-from webhook.evaluation.trusted_mutators import TrustedMutators
+from webhook.evaluation.trusted_mutators import TrustedMutators, parse_trusted
 from webhook.interface.injected_items import Injected, parse_injected
 from webhook.interface.kind_schema import KindSchema, read_schemas
 from webhook.interface.pruning import Shapes
-from webhook.libjq import evaluator as jq
+from webhook.libjq.evaluator import get_evaluator
 from webhook.policy.envelope import Context
 from webhook.sources import files
 
 DEFAULT_MINOR = "1.37"
-DEEP = 3  # steps of a path from which on nobody asks for the place in a shipped document
+DEEP = 3  # source positions of deeper paths in shipped documents are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The paths that the documents come from, and what is chosen beside them."""
+    """The paths of the documents, and the options for them."""
 
     policies: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
@@ -42,12 +41,12 @@ class Sources:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every given path of documents of ours."""
+        """All given paths of podgate's documents."""
         return (*self.policies, *self.interfaces, *self.assets)
 
 
 def server_defaults(minor: str) -> ServerDefaults | Problem:
-    """The shipped table of what the API server of this minor version fills in.
+    """The shipped table of the defaults that API servers of this minor version set.
 
     It is read again only when its file has changed.
     """
@@ -55,13 +54,13 @@ def server_defaults(minor: str) -> ServerDefaults | Problem:
 
 
 def table_path(minor: str) -> Path:
-    """Where the table for a minor version is, if there is one."""
+    """The path of the table for a minor version, None if there is none."""
     return files.shipped_folder() / "server-defaults" / f"{minor}.yaml"
 
 
 @lru_cache(maxsize=2)
 def read_table(minor: str, mark: object) -> ServerDefaults | Problem:
-    """The same for one state of the file, which `mark` stands for."""
+    """Read the table; `mark` is the state of the file, for the cache."""
     path = table_path(minor)
     if not path.is_file():
         known = sorted(each.stem for each in path.parent.glob("*.yaml"))
@@ -80,34 +79,34 @@ def shipped_paths() -> list[str]:
 
 
 def shipped_documents() -> tuple[Documents, Sequence[Problem]]:
-    """What the shipped files hold, and their problems; read again only when a file has changed."""
+    """The shipped documents and their problems; read again only when a file has changed."""
     return read_shipped(files.fingerprint(shipped_paths()))
 
 
 @lru_cache(maxsize=2)
 def read_shipped(mark: object) -> tuple[Documents, Sequence[Problem]]:
-    """The same for one state of the files, which `mark` stands for."""
+    """Read the shipped documents; `mark` is the state of the files, for the cache."""
     documents, problems = files.read_all(shipped_paths())
-    return without_places(parsed(documents, Context(), shipped=True)), tuple(problems)
+    return drop_deep_positions(parse_documents(documents, Context(), shipped=True)), tuple(problems)
 
 
-def without_places(documents: Documents) -> Documents:
-    """The same without the places deep in documents that are faultless: 8 MB in every worker."""
+def drop_deep_positions(documents: Documents) -> Documents:
+    """Drop the source positions deep in correct documents: they take 8 MB in every worker."""
 
-    def kept(stated: Stated[V]) -> Stated[V]:
+    def trim(stated: Stated[V]) -> Stated[V]:
         whole = stated.document
         places = {path: place for path, place in whole.positions.items() if len(path) < DEEP}
         return replace(stated, document=replace(whole, positions=places))
 
-    interfaces = [kept(each) for each in documents.interfaces]
+    interfaces = [trim(each) for each in documents.interfaces]
     return replace(
-        documents, interfaces=interfaces, profiles=[kept(each) for each in documents.profiles]
+        documents, interfaces=interfaces, profiles=[trim(each) for each in documents.profiles]
     )
 
 
 def schemas_of(paths: Sequence[str]) -> tuple[tuple[KindSchema, ...], tuple[Problem, ...]]:
-    """What the CRDs of files say, and their problems; read again only when a file has changed."""
-    given = tuple(unrepeated(paths))
+    """The schemas in CRD files, and their problems; read again only when a file has changed."""
+    given = tuple(remove_repeats(paths))
     return read_crds(given, files.fingerprint(given)) if given else ((), ())
 
 
@@ -115,7 +114,7 @@ def schemas_of(paths: Sequence[str]) -> tuple[tuple[KindSchema, ...], tuple[Prob
 def read_crds(
     paths: tuple[str, ...], mark: object
 ) -> tuple[tuple[KindSchema, ...], tuple[Problem, ...]]:
-    """The same for one state of the files; one CRD is in memory at a time, as some are large."""
+    """Read CRDs one at a time, as some are large; `mark` is the state of the files, for the cache."""
     schemas: list[KindSchema] = []
     names, problems = files.files_of(paths)
     shapes = Shapes()
@@ -130,7 +129,7 @@ def read_crds(
 
 
 def injected_list(path: object) -> tuple[Injected, tuple[Problem, ...]]:
-    """The list of what other webhooks add, and everything that is wrong with the file."""
+    """The list of items that other webhooks add, and the problems of its file."""
     if path is None:
         return Injected(), ()
     document, problems = single(str(path), "injected-items")
@@ -138,7 +137,7 @@ def injected_list(path: object) -> tuple[Injected, tuple[Problem, ...]]:
 
 
 def trusted_list(path: object) -> tuple[TrustedMutators, tuple[Problem, ...]]:
-    """The list of trusted mutators, the shipped one without a path, and all that is wrong with it."""
+    """The list of trusted mutators (the shipped one without a path), and its problems."""
     file = files.shipped_folder() / "trusted-mutators.yaml" if path is None else path
     document, problems = single(str(file), "trusted-mutators")
     return parse_trusted(document) if document is not None else (TrustedMutators(), problems)
@@ -147,7 +146,7 @@ def trusted_list(path: object) -> tuple[TrustedMutators, tuple[Problem, ...]]:
 def controllers_list(
     path: object, ungoverned: Iterable[str]
 ) -> tuple[TrustedControllers, tuple[Problem, ...]]:
-    """The list of trusted controllers, and all its problems; `ungoverned` are namespaces."""
+    """The list of trusted controllers, and its problems; `ungoverned` are namespaces."""
     if path is None:
         return TrustedControllers(), ()
     document, problems = single(str(path), "trusted-controllers")
@@ -157,7 +156,7 @@ def controllers_list(
 
 
 def single(path: str, code: str) -> tuple[SourceDocument | None, tuple[Problem, ...]]:
-    """The only document of a file, None when it has none or several."""
+    """The only document of a file, None if it has none or several."""
     documents, problems = files.read_all([path])
     if problems or len(documents) != 1:
         found = Problem(path, "", "no single document", "write one list", code)
@@ -166,13 +165,13 @@ def single(path: str, code: str) -> tuple[SourceDocument | None, tuple[Problem, 
 
 
 def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[Problem, ...]]:
-    """The catalog of everything the paths hold, None when something cannot be used; all problems."""
+    """The catalog of all documents in the paths, None if something cannot be used; and all problems."""
     shipped, own_problems = shipped_documents()
-    given, problems = files.read_all(unrepeated(sources.paths))
+    given, problems = files.read_all(remove_repeats(sources.paths))
     table = server_defaults(sources.kubernetes_minor)
     if isinstance(table, Problem):
         return None, (*own_problems, *problems, table)
-    compile_jq = jq.evaluator().compile_jq
+    compile_jq = get_evaluator().compile_jq
     schemas, unread = schemas_of(sources.crds)
     catalog, more = assemble(
         shipped, given, sources.choices, table, generation, compile_jq, schemas
@@ -183,17 +182,17 @@ def load(sources: Sources, generation: int = 1) -> tuple[Catalog | None, tuple[P
     return catalog, found
 
 
-def unrepeated(paths: Sequence[str]) -> list[str]:
-    """The paths in order, each once."""
+def remove_repeats(paths: Sequence[str]) -> list[str]:
+    """Remove duplicates, in order."""
     return list(dict.fromkeys(paths))
 
 
 def change_detector(sources: Sources) -> Callable[[], bool]:
-    """A function that says whether the files differ from when it last said so."""
+    """Return a function that reports whether the files have changed since its last call."""
     paths = (*sources.paths, *sources.crds)
     seen = files.fingerprint(paths)
 
-    def changed() -> bool:
+    def has_changed() -> bool:
         nonlocal seen
         now = files.fingerprint(paths)
         if now == seen:
@@ -201,4 +200,4 @@ def change_detector(sources: Sources) -> Callable[[], bool]:
         seen = now
         return True
 
-    return changed
+    return has_changed

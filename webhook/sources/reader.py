@@ -1,41 +1,46 @@
-"""The process that lists and watches the cluster's documents, and writes them down for the workers.
+"""The reading process: the one of a Pod that talks to the API server, for all workers of the Pod.
 
-Decoding a list must never hold up a review, so it is done here, once for all workers of a Pod.
-Run as `python -m webhook.sources.reader FOLDER NAMESPACE [KUBECONFIG]` by the webhook; it ends
-with its parent.
+It watches namespaces, and the cluster's documents where the webhook uses them, and writes both into
+the Pod's folder; it sends single requests for workers. Decoding a list must never hold up a review.
+Run as `python -m webhook.sources.reader FOLDER [--documents] [--namespace NAME] [--kubeconfig FILE]`
+by the webhook; it ends with its parent.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webhook.cluster.client import NOT_READ, ApiServer, Collection, follow
-from webhook.cluster.namespaces import NO_ACCESS, credentials_of
+from webhook.cluster.client import ApiServer
+from webhook.cluster.credentials import NO_ACCESS, find_credentials
+from webhook.cluster.list_and_watch import NOT_READ, Collection, follow
+from webhook.cluster.reader_connection import ReaderSocket
 from webhook.documents import enclosed
 from webhook.interface import names
 from webhook.service import telemetry
 from webhook.sources import last_good
-from webhook.sources.claim_snapshot import ClaimShards
-from webhook.sources.claims import WatchedClaims
-from webhook.sources.configmaps import labelled
+from webhook.sources.claims import watch_claims
+from webhook.sources.configmaps import labelled_collection
 from webhook.sources.crds import Known, rows_of
 from webhook.sources.last_good import documents_of
+from webhook.sources.namespaces import watch_namespaces
+from webhook.sources.shards import NAMESPACES, ShardedCollections
 from webhook.sources.snapshot import Key, Snapshot
 
 log = logging.getLogger("podgate.watcher")
 
-QUIET = 0.1  # seconds without a change after which what has changed is written
-LONGEST = 1.0  # seconds after which it is written even so
-PATIENCE = 3.0  # seconds that what is known of documents waits for CRDs and claims at the start
-HEARD_EVERY = 2.0  # seconds between two notes on how old that is
+QUIET = 0.1  # seconds without a change after which a snapshot is written
+LONGEST = 1.0  # seconds after which a snapshot is written even if changes continue
+FIRST_READ_TIMEOUT = 3.0  # seconds that the first snapshot waits for CRDs and claims
+HEARD_EVERY = 2.0  # seconds between two updates of the time when the snapshot was current
 RESENT = frozenset({"managedFields", "resourceVersion", "selfLink"})
 
 
@@ -47,12 +52,12 @@ def paths() -> dict[str, str]:
 def collections_of(namespace: str = "") -> dict[str, Collection]:
     """The collections of all documents by kind, with the ConfigMaps of podgate's own namespace."""
     found = {kind: Collection(path) for kind, path in paths().items()}
-    return {**found, enclosed.KIND: labelled(namespace)} if namespace else found
+    return {**found, enclosed.KIND: labelled_collection(namespace)} if namespace else found
 
 
 @dataclass(slots=True)
 class Watcher:
-    """All collections, and the snapshot that they are written to."""
+    """All collections of documents, and the snapshot that they are written to."""
 
     server: ApiServer
     snapshot: Snapshot
@@ -61,37 +66,46 @@ class Watcher:
     serial: int = 0
     memory: Collection | None = None
     crds: Known = field(init=False)
-    claims: WatchedClaims = field(init=False)
+    claims: ShardedCollections = field(init=False)
+    namespaces: ShardedCollections = field(init=False)
     written: tuple[dict[Key, Any], list[tuple[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
-        """CRDs are told of as everything else; claims are written apart."""
+        """Watch CRDs like the documents; claims are written separately."""
         self.crds = Known(self.server, self.dirty.set)
-        self.claims = WatchedClaims(self.server, ClaimShards(self.snapshot))
+        self.claims = watch_claims(self.server, self.snapshot)
+        self.namespaces = watch_namespaces(self.server, self.snapshot)
 
     async def run(self) -> None:
-        """Watch until the parent has gone."""
+        """Answer workers and watch until the parent has gone."""
         async with asyncio.TaskGroup() as tasks:
-            followed = [
-                tasks.create_task(follow(self.server, each, lambda _: self.dirty.set()))
-                for each in self.collections.values()
+            running = [
+                tasks.create_task(ReaderSocket(self.server, self.snapshot.socket).run()),
+                tasks.create_task(self.namespaces.run()),
+                tasks.create_task(self.write_heard()),
             ]
-            followed.append(tasks.create_task(self.crds.run()))
-            followed.append(tasks.create_task(self.claims.run()))
-            if self.memory is not None:
-                followed.append(tasks.create_task(follow(self.server, self.memory, self.remember)))
-            written = tasks.create_task(self.write_changes())
-            heard = tasks.create_task(self.write_heard())
-            await orphaned(os.getppid())
-            for each in (*followed, written, heard):
+            if self.collections:
+                running += [tasks.create_task(each) for each in self.watch_documents()]
+            await wait_for_parent(os.getppid())
+            for each in running:
                 each.cancel()
 
+    def watch_documents(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """What keeps the documents, and what they need, up to date."""
+        for each in self.collections.values():
+            yield follow(self.server, each, lambda _: self.dirty.set())
+        yield self.crds.run()
+        yield self.claims.run()
+        if self.memory is not None:
+            yield follow(self.server, self.memory, self.remember)
+        yield self.write_changes()
+
     async def write_changes(self) -> None:
-        """Write what is known, once everything was read and then whenever it has changed."""
+        """Write a snapshot once everything was read, and then whenever something has changed."""
         while not all(each.is_known for each in self.collections.values()):
             await asyncio.sleep(0.02)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(FIRST_READ_TIMEOUT):
                 while not (self.is_remembered and self.is_settled):
                     await asyncio.sleep(0.02)
         while True:
@@ -102,46 +116,48 @@ class Watcher:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more is to be learned at once of CRDs and claims."""
+        """Whether CRDs and claims are read, or cannot be read now."""
         return self.crds.is_settled and self.claims.is_settled
 
     @property
     def is_remembered(self) -> bool:
-        """Whether nothing more is to be learned of what was in force before."""
+        """Whether the versions formerly in force are read, or cannot be read."""
         failed = self.memory is not None and self.memory.trouble not in ("", NOT_READ)
         return self.memory is None or self.memory.is_known or failed
 
     def remember(self, memory: Collection) -> None:
-        """Write what other Pods have had in force, for workers that start."""
+        """Write the versions that other Pods used, for workers that start."""
         for body in memory.objects.values():
             self.snapshot.write_last_good(documents_of(body))
 
     def write(self) -> None:
-        """Write everything, if it has changed.
+        """Write a snapshot, if something has changed.
 
-        A status is no part of it: the controller writes a thousand of them without a worker's
-        notice. Pieces come first; those that two snapshots have not used go.
+        It has no statuses: the controller writes a thousand of them, and no worker needs them.
+        Schemas are written first; those that two snapshots have not used are removed.
         """
         state = dict(self.objects()), rows_of(self.crds.found)
         if state == self.written:
             return
         for digest, body in self.crds.bodies.items():
-            self.snapshot.write_piece(digest, body)
+            self.snapshot.write_schema(digest, body)
         self.serial += 1
         self.snapshot.write(self.serial, *state)
         before = self.written[1] if self.written else []
         used = (digest for rows in (state[1], before) for digest, _ in rows)
-        self.snapshot.keep_pieces(frozenset(used))
+        self.snapshot.keep_schemas(frozenset(used))
         self.written = state
 
     async def write_heard(self) -> None:
-        """Write now and then until when what is written is known to be the newest."""
+        """Write at intervals until when the snapshot is known to be current."""
         while True:
             await asyncio.sleep(HEARD_EVERY)
-            self.snapshot.write_heard(min(each.heard for each in self.collections.values()))
+            documents = min((each.heard for each in self.collections.values()), default=0.0)
+            heard = {"documents": documents, NAMESPACES: self.namespaces.heard}
+            self.snapshot.write_heard(heard)
 
     async def quiet(self) -> None:
-        """Wait until no more changes come, but not for long."""
+        """Wait until changes pause, but not for long."""
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST
         while self.dirty.is_set() and loop.time() < until:
@@ -149,15 +165,15 @@ class Watcher:
             await asyncio.sleep(QUIET)
 
     def objects(self) -> Iterator[tuple[Key, Any]]:
-        """Every object by kind, namespace and name, without what only the API server needs."""
+        """Every object by kind, namespace and name, without the members that only the API server needs."""
         for kind, collection in self.collections.items():
             version = version_of(collection.path)
             for (namespace, name), body in collection.objects.items():
                 yield (kind, namespace, name), plain(body, version, kind)
 
 
-def remembered(namespace: str) -> Collection:
-    """What the controller remembers of documents: one ConfigMap."""
+def remembered_collection(namespace: str) -> Collection:
+    """The ConfigMap in which the controller stores the last good versions."""
     path = last_good.collection_of(namespace)
     return Collection(path, query={"fieldSelector": f"metadata.name={last_good.NAME}"})
 
@@ -169,7 +185,7 @@ def version_of(path: str) -> str:
 
 
 def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
-    """An object as its author wrote it; items of a list do not say what they are."""
+    """An object as its author wrote it, with the apiVersion and kind that lists omit."""
     metadata = {
         key: each for key, each in (body.get("metadata") or {}).items() if key not in RESENT
     }
@@ -177,29 +193,38 @@ def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
     return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
 
 
-async def orphaned(parent: int) -> None:
-    """Wait until the parent has gone."""
+async def wait_for_parent(parent: int) -> None:
+    """Wait until the parent ends."""
     while os.getppid() == parent:
         await asyncio.sleep(1.0)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Watch for the Pod that this process belongs to."""
+    """Read the cluster for the Pod that this process belongs to."""
     telemetry.start_logging(os.environ.get("PODGATE_LOG_LEVEL", "info"), "json")
-    folder, namespace, *rest = arguments
-    credentials = credentials_of(Path(rest[0]) if rest else None, os.environ)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--documents", action="store_true")
+    parser.add_argument("--namespace", default="")
+    parser.add_argument("--kubeconfig", type=Path)
+    given = parser.parse_args(arguments)
+    credentials = find_credentials(given.kubeconfig, os.environ)
     if credentials is None:
-        log.error("cannot watch the cluster: %s", NO_ACCESS)
+        log.error("cannot read the cluster: %s", NO_ACCESS)
         return 2
-    memory = remembered(namespace) if namespace else None
-    snapshot, documents = Snapshot(Path(folder)), collections_of(namespace)
-    watcher = Watcher(ApiServer(credentials), snapshot, documents, memory=memory)
+    reads_memory = given.documents and given.namespace
+    watcher = Watcher(
+        ApiServer(credentials),
+        Snapshot(given.folder),
+        collections_of(given.namespace) if given.documents else {},
+        memory=remembered_collection(given.namespace) if reads_memory else None,
+    )
     try:
         asyncio.run(watcher.run())
     except* FileNotFoundError:
-        if Path(folder).is_dir():
+        if given.folder.is_dir():
             raise
-        # Whoever reads it has ended and has taken the folder along.
+        # The parent has ended and has removed the folder.
     return 0
 
 

@@ -1,9 +1,10 @@
-"""The documents of the cluster in a folder: written by the one that watches, read by all workers."""
+"""The cluster's documents in a folder: one process writes them, all workers read them."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ import orjson
 
 Key = tuple[str, str, str]
 DOCUMENTS, LOCK, HEARD, GOOD = "documents.json", "watching", "heard.json", "last-good.json"
-PIECE, REWRITING = "piece-{}.json", "rewriting-{}.json"
+SCHEMA_FILE, REWRITING = "piece-{}.json", "rewriting-{}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The objects by kind, namespace and name; `serial` counts what was written.
+    """The objects by kind, namespace and name; `serial` counts snapshots.
 
-    `crds` are rows of digest and brief; a digest is that of a piece, which is read apart.
+    `crds` are pairs of digest and summary; the digest names a schema file, which is read
+    separately.
     """
 
     serial: int
@@ -37,37 +39,42 @@ class Snapshot:
 
     @property
     def file(self) -> Path:
-        """What changes with every snapshot."""
+        """The file that each snapshot replaces."""
         return self.folder / DOCUMENTS
+
+    @property
+    def socket(self) -> Path:
+        """Where the reading process answers workers."""
+        return self.folder / "api"
 
     def write(
         self, serial: int, objects: Mapping[Key, Any], crds: Sequence[tuple[str, Any]] = ()
     ) -> None:
-        """Replace the snapshot as a whole; the pieces of its CRDs have been written before."""
+        """Replace the whole snapshot; the schemas of its CRDs are already written."""
         rows = [[*key, body] for key, body in sorted(objects.items())]
         self.put(DOCUMENTS, {"serial": serial, "objects": rows, "crds": crds})
 
     def write_last_good(self, objects: Mapping[Key, Any]) -> None:
-        """Write the versions that other Pods have had in force."""
+        """Write the versions that other Pods used."""
         self.put(GOOD, {"objects": [[*key, body] for key, body in sorted(objects.items())]})
 
     def last_good(self) -> dict[Key, Any]:
-        """The same; none before they are known."""
+        """Read the versions that other Pods used; empty before they are written."""
         rows = (self.take(self.folder / GOOD) or {"objects": []})["objects"]
         return {(kind, space, name): body for kind, space, name, body in rows}
 
-    def write_piece(self, digest: str, body: bytes) -> None:
-        """Write what does not change, unless it is there."""
-        if not (self.folder / PIECE.format(digest)).exists():
-            self.put_bytes(PIECE.format(digest), body)
+    def write_schema(self, digest: str, body: bytes) -> None:
+        """Write a schema file, unless it exists."""
+        if not (self.folder / SCHEMA_FILE.format(digest)).exists():
+            self.put_bytes(SCHEMA_FILE.format(digest), body)
 
-    def read_piece(self, digest: str) -> bytes:
-        """What was written under a digest."""
-        return (self.folder / PIECE.format(digest)).read_bytes()
+    def read_schema(self, digest: str) -> bytes:
+        """Read a schema file."""
+        return (self.folder / SCHEMA_FILE.format(digest)).read_bytes()
 
-    def keep_pieces(self, digests: frozenset[str]) -> None:
-        """Remove all pieces but these."""
-        for file in self.folder.glob(PIECE.format("*")):
+    def keep_schemas(self, digests: frozenset[str]) -> None:
+        """Remove all schema files except these."""
+        for file in self.folder.glob(SCHEMA_FILE.format("*")):
             if file.stem.partition("-")[2] not in digests:
                 file.unlink(missing_ok=True)
 
@@ -83,27 +90,27 @@ class Snapshot:
         )
 
     def mark(self, name: str = DOCUMENTS) -> tuple[int, int]:
-        """What differs between two versions of a file; zeros before the first."""
+        """A value that differs between two versions of a file; zeros before the first."""
         try:
             seen = (self.folder / name).stat()
         except FileNotFoundError:
             return 0, 0
         return seen.st_ino, seen.st_mtime_ns
 
-    def write_heard(self, moment: float) -> None:
-        """Say until when, in Unix time, the snapshot is known to be the newest."""
-        self.put(HEARD, {"heard": moment})
+    def write_heard(self, moments: Mapping[str, float]) -> None:
+        """Write until when, in Unix time, the documents and other parts are known to be current."""
+        self.put(HEARD, moments)
 
-    def heard(self) -> float:
-        """The same, 0 while nobody has said."""
-        return float((self.take(self.folder / HEARD) or {"heard": 0.0})["heard"])
+    def heard(self, part: str = "documents") -> float:
+        """Read until when a part is known to be current, 0 if unknown."""
+        return float((self.take(self.folder / HEARD) or {}).get(part, 0.0))
 
     def acknowledge(self, worker: int, body: Mapping[str, Any]) -> None:
-        """Say what a worker judges by."""
+        """Write which documents a worker uses."""
         self.put(f"worker-{worker}.json", body)
 
-    def acknowledged(self) -> list[dict[str, Any]]:
-        """What every worker that runs has said."""
+    def acknowledgements(self) -> list[dict[str, Any]]:
+        """What every running worker uses."""
         found = []
         for file in sorted(self.folder.glob("worker-*.json")):
             process = file.stem.rpartition("-")[2]
@@ -114,28 +121,32 @@ class Snapshot:
                 found.append({**body, "rewriting": seen.get("rows", [])})
         return found
 
-    def tell_rewriting(self, worker: int, rows: list[dict[str, Any]]) -> None:
-        """Say what a worker has seen of users who take away what podgate writes."""
+    def report_rewriting(self, worker: int, rows: list[dict[str, Any]]) -> None:
+        """Write the users who remove values that podgate writes, as one worker has counted them."""
         self.put(REWRITING.format(worker), {"rows": rows})
 
     def put(self, name: str, body: Mapping[str, Any]) -> None:
-        """Write a file so that nobody reads half of it."""
-        self.put_bytes(name, orjson.dumps(body))
+        """Write a file atomically."""
+        try:
+            data = orjson.dumps(body)
+        except TypeError:  # nested deeper than orjson writes, but not deeper than it reads
+            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        self.put_bytes(name, data)
 
     def put_bytes(self, name: str, body: bytes) -> None:
-        """The same for what is encoded already."""
+        """Write encoded data atomically."""
         fresh = self.folder / f".{name}.{os.getpid()}"
         try:
             fresh.write_bytes(body)
             fresh.replace(self.folder / name)
         except OSError:
-            # A full volume stays full of what was begun, unless it goes.
+            # Remove the unfinished file, which would fill the volume.
             with contextlib.suppress(OSError):
                 fresh.unlink()
             raise
 
     def take(self, file: Path) -> dict[str, Any] | None:
-        """What a file holds, None where it is not there."""
+        """Read a file, None if it does not exist."""
         try:
             body: dict[str, Any] = orjson.loads(file.read_bytes())
         except FileNotFoundError:
@@ -143,7 +154,7 @@ class Snapshot:
         return body
 
     def watchman(self) -> IO[bytes] | None:
-        """The right to watch, which one process has while it lives; None while another has it."""
+        """Take the lock for watching, which one process holds while it lives; None if another has it."""
         file = (self.folder / LOCK).open("ab")
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -153,7 +164,7 @@ class Snapshot:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this Pod is there."""
+    """Whether a process of this Pod exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

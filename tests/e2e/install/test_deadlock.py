@@ -178,7 +178,7 @@ def test_what_is_governed_neither_starts_nor_changes_but_goes(dead: Dead) -> Non
 
 
 def test_the_way_out_is_as_the_page_says(dead: Dead) -> None:
-    first, look, wait = commands("deploy/README.md", "The webhook is dead, and nothing starts")
+    first, look, wait = commands("deploy/README.md", "Recover if podgate blocks the cluster")
     print(run(dead.cluster, first))
     print(f"the driver runs again after {dead.runs_on(STORAGE, 'node-a', 'node-b'):.1f} s")
     dead.release.soon(lambda: dead.running(TEAM), "the workload does not run again")
@@ -197,7 +197,7 @@ def test_the_way_out_is_as_the_page_says(dead: Dead) -> None:
 
 def test_the_switch_opens_a_dead_webhook_and_gives_it_back(dead: Dead) -> None:
     off, delete = commands("docs/operations.md", "Recovering a cluster that podgate blocks")
-    assert delete == commands("deploy/README.md", "The webhook is dead, and nothing starts")[0]
+    assert delete == commands("deploy/README.md", "Recover if podgate blocks the cluster")[0]
     for number in (1, 2):
         dead.release.end(f"webhook-{number}")
     with pytest.raises(StatusError, match="failed calling webhook"):

@@ -43,10 +43,10 @@ def test_it_holds_the_program_and_nothing_to_build_with(image: Stage) -> None:
     (packages,) = image.opt.glob("podgate/lib/python3*/site-packages")
     names = {each.name.partition("-")[0] for each in packages.glob("*.dist-info")}
     assert "podgate" in names
-    assert not names & {"pip", "setuptools", "hatchling", "pytest", "mypy", "kubernetes"}
+    assert not names & {"pip", "setuptools", "hatchling", "pytest", "mypy", "hypothesis"}
     size = sum(each.stat().st_size for each in image.opt.rglob("*") if each.is_file())
     print(f"{len(names)} packages, {size / 1e6:.0f} MB")
-    assert size < 100e6
+    assert size < 130e6
 
 
 def test_its_commands_run_on_a_read_only_root(image: Stage) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.core.test_conversions import CONVERSIONS
-from tests.core.test_operator_defaults import FUNCTIONS, POLICIES, decide_twice
+from tests.decision.test_conversions import CONVERSIONS
+from tests.decision.test_operator_defaults import FUNCTIONS, POLICIES, decide_twice
 from tests.e2e.operators.cases import asked, how_to_run
 from tests.e2e.testbed import golang, programs, upstream
 from webhook.documents.yaml_source import read_documents

@@ -10,7 +10,9 @@ from tests.e2e.testbed.missing import MissingTestbed
 
 PINS = cache.HERE / "operators"
 ETCD = cache.HERE / "etcd"
-ORACLES = cache.HERE.parents[1] / "core"
+TESTS = cache.HERE.parents[1]
+QUANTITY_ORACLE = TESTS / "objects" / "quantity_oracle"
+POD_SECURITY_ORACLE = TESTS / "decision" / "pod_security_oracle"
 CONDITIONS = cache.HERE / "conditions"
 
 
@@ -61,8 +63,8 @@ PROGRAMS = {
     "kserve": Program(PINS / "kserve", "github.com/kserve/kserve/cmd/manager", 150),
     "knative": Program(PINS / "knative", "./serving", 150),
     "knative-webhook": Program(PINS / "knative", "knative.dev/serving/cmd/webhook", 30),
-    "quantity-oracle": Program(ORACLES / "quantity_oracle", ".", 20),
-    "pod-security-oracle": Program(ORACLES / "pod_security_oracle", ".", 40),
+    "quantity-oracle": Program(QUANTITY_ORACLE, ".", 20),
+    "pod-security-oracle": Program(POD_SECURITY_ORACLE, ".", 40),
     "argocd": Program(PINS / "gitops-engine", "./argocd", 80),
     "flux": Program(PINS / "flux-ssa", "./flux", 30),
 }

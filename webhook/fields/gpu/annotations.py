@@ -1,4 +1,4 @@
-"""Annotations that ask for parts of GPUs: their keys, and where they are in a pod."""
+"""Annotations that request parts of GPUs: their keys, and their paths in a pod."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ PER_CONTAINER: Final = re.compile(
 
 
 def is_gpu_annotation(key: str) -> bool:
-    """Whether an annotation is the place of a GPU field, so that it is no annotation of its own."""
+    """Return whether an annotation belongs to a GPU field."""
     return key in KEYS or PER_CONTAINER.fullmatch(key) is not None
 
 
 def annotations_of(view: PodView) -> dict[str, Any]:
-    """The annotations of a pod; none where something else than a map stands."""
+    """Return the annotations of a pod, none if they are not a map."""
     held = view.metadata.get("annotations")
     return held if isinstance(held, dict) else {}
 
 
 def annotation_path(view: PodView, key: str) -> Path:
-    """Where an annotation is, or would be; the pod's place where the kind has no pod metadata."""
+    """Return the path of an annotation, or the pod's path if the kind has no pod metadata."""
     if view.location.metadata_path is None:
         return view.spec_path
     return (*view.location.metadata_path, "annotations", key)

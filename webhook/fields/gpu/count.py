@@ -1,11 +1,13 @@
-"""compute.gpuDevicesRequest: GPUs of a pod in every form; and what all fields of GPUs judge alike."""
+"""compute.gpuDevicesRequest: GPUs of a pod in every form, and checks that all GPU fields share."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
 from webhook.fields.gpu.annotations import (
     CONTAINER_NAME,
@@ -17,35 +19,40 @@ from webhook.fields.gpu.annotations import (
 )
 from webhook.fields.gpu.defaults import COUNT, GPU_MEMORY, PORTION, WHOLE_NAME, Choice, GpuDefaults
 from webhook.fields.gpu.parts import requests
-from webhook.fields.gpu.use import MIG, PARTS, WHOLE, GpuCounter, GpuUse, resource_places
-from webhook.fields.scalar import ScalarRules, rules_of
-from webhook.objects.path import Path, real
+from webhook.fields.gpu.use import MIG, PARTS, WHOLE, GpuCounter, GpuUse, resource_paths
+from webhook.fields.handler import MAIN, FieldSource, FieldValue, PodField, PodHandler
+from webhook.fields.scalar import rules_of
+from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView
 from webhook.policy.combine import Constraint, Effective, Leaf
-from webhook.policy.row import Field
+from webhook.policy.row import GPU, Field
+from webhook.policy.rules.rule_type import RuleType
 
 EXCLUSIVE: Final = (FRACTION, MEMORY, WHOLE, MIG)
 SCHEDULERS: Final = ("runai-scheduler", "kai-scheduler")
 TOLD_BY: Final = {FRACTION: PORTION, MEMORY: GPU_MEMORY}
 
 
-class GpuField(ABC):
-    """A field of GPUs. Whatever a policy says of GPUs, contradictions of forms are refused."""
+class GpuField(PodField):
+    """A field of GPUs. Contradicting forms are refused whatever the policy is."""
 
-    __slots__ = ("at", "counter", "defaults", "field", "rules")
+    __slots__ = ("at", "counter", "defaults")
 
-    def __init__(self, field: Field, leaf: Leaf, words: Vocabulary, effective: Effective) -> None:
-        self.field = field
-        self.rules: ScalarRules = rules_of(field, leaf)
-        self.at = field.at
-        self.defaults = GpuDefaults(effective, words)
-        if field.path in self.defaults.rules:
-            self.defaults.rules[field.path] = self.rules
+    def __init__(
+        self, row: Field, leaf: Leaf, config: InstallationConfig, effective: Effective
+    ) -> None:
+        super().__init__(row, rules_of(row, leaf))
+        # Contradicting forms of GPUs are refused whatever the rules are.
+        self.phases = replace(self.phases, final=True)
+        self.at = row.at
+        self.defaults = GpuDefaults(effective, config)
+        if row.path in self.defaults.rules:
+            self.defaults.rules[row.path] = self.rules
         self.counter: GpuCounter = self.defaults.counter
 
     def all_defaults(self) -> GpuDefaults:
-        """The defaults of all fields of GPUs, this one's as it stands now."""
-        return self.defaults.with_own(self.field.path, self.rules)
+        """Return the defaults of all GPU fields, with this one's current default."""
+        return self.defaults.with_own(self.row.path, self.rules)
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
         """What the pod asks for in every form."""
@@ -56,11 +63,11 @@ class GpuField(ABC):
         return self.use(view.old, ev) if view.old is not None else None
 
     def now(self, view: PodView, ev: Evaluation) -> PodView:
-        """The pod as it stands in the copy."""
-        return ev.as_it_stands(view) if ev.draft.changed else view
+        """Return the pod in the current copy."""
+        return ev.current_pod(view) if ev.draft.changed else view
 
     def refuse_unread(self, view: PodView, ev: Evaluation, use: GpuUse) -> bool:
-        """Refuse amounts that cannot be read; those that were there before the update may stay."""
+        """Report unreadable amounts, except those from before the update."""
         before = self.before(view, ev)
         tolerant = all(ratchets(each) for each, _ in self.rules.final)
         refused = use.newly_unread(before if tolerant else None)
@@ -69,10 +76,10 @@ class GpuField(ABC):
         return bool(refused)
 
     def place(self, view: PodView) -> Path:
-        """Where the total is told: the container with GPUs, the pod's claims, the main container."""
-        places = resource_places(view, self.counter.names)
-        if places:
-            return places[0][0]
+        """Return the path to report: the container with GPUs, the pod's claims, or the main container."""
+        paths = resource_paths(view, self.counter.names)
+        if paths:
+            return paths[0][0]
         if view.spec.get("resourceClaims"):
             return (*view.spec_path, "resourceClaims")
         if view.location.shared:
@@ -81,22 +88,22 @@ class GpuField(ABC):
         return (*view.main.path, *at) if view.main is not None else view.spec_path
 
     @abstractmethod
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """Prohibitions on what the user wrote."""
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check prohibitions on the user's object."""
 
-    def final(self, view: PodView, ev: Evaluation) -> None:
-        """Rules on the result, forms that exclude each other, parts that nobody hands out."""
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check the result: rules, forms that exclude each other, parts that no scheduler supports."""
         use = self.use(view, ev)
-        self.judge_forms(view, ev, use)
-        self.tell_inert(view, ev, use)
-        self.judge(view, ev, use)
+        self.check_forms(view, ev, use)
+        self.warn_of_inert_request(view, ev, use)
+        self.check_rules(view, ev, use)
 
     @abstractmethod
-    def judge(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+    def check_rules(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """The final rules of this field."""
 
-    def judge_forms(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
-        """Parts beside whole devices, or shares beside memory, are refused by the scheduler later."""
+    def check_forms(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Report parts with whole devices, or shares with memory, which the scheduler would reject."""
         if len(use.forms) < 2:
             return
         used = [form for form in EXCLUSIVE if form in use.forms]
@@ -105,15 +112,15 @@ class GpuField(ABC):
         before, path = self.before(view, ev), self.place(view)
         if before is not None and before.forms == use.forms:
             return
-        if ("two-gpu-forms", real(path)) in ev.told:
+        if ("two-gpu-forms", ev.report(path)) in ev.reported:
             return
         rules = (*self.rules.prohibitions, *(each for each, _ in self.rules.final))
         source = next((each.source for each in rules), None)
         shown = ", ".join(used)
         ev.violate(COUNT, path, shown, None, None, reason="two-gpu-forms", source=source)
 
-    def tell_inert(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
-        """A part of a GPU comes from certain schedulers only; others do not know the annotation."""
+    def warn_of_inert_request(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Report a part of a GPU with a scheduler that does not know the annotation."""
         parts = [form for form in PARTS if form in use.forms]
         if not parts or view.spec.get("schedulerName") in SCHEDULERS:
             return
@@ -125,46 +132,46 @@ class GpuField(ABC):
     def violate_form(
         self, view: PodView, ev: Evaluation, use: GpuUse, before: GpuUse | None
     ) -> None:
-        """The default is the form of this field and fixed: GPUs in another one are refused."""
-        preferred = self.all_defaults().preferred()
+        """Report GPUs in another form if the default has this field's form and is locked."""
+        preferred = self.all_defaults().prefer()
         default = self.rules.default
-        if preferred is None or default is None or preferred.owner != self.field.path:
+        if preferred is None or default is None or preferred.owner != self.row.path:
             return
         for each in self.rules.prohibitions:
-            if each.rule != "canEdit" or (use.like(before) and ratchets(each)):
+            if not each.type.fixes_default or (use.like(before) and ratchets(each)):
                 continue
-            forms = use.shown() if use.unbounded else ", ".join(sorted(use.forms))
+            forms = use.show() if use.unbounded_source else ", ".join(sorted(use.forms))
             allowed = self.rules.show(default.value)
-            ev.violate(self.field.path, self.place_of_form(view), forms, allowed, each)
+            ev.violate(self.row.path, self.path_of_form(view), forms, allowed, each)
 
-    def place_of_form(self, view: PodView) -> Path:
-        """Where the form in use begins."""
+    def path_of_form(self, view: PodView) -> Path:
+        """Return the first path of the form in use."""
         for form in PARTS:
             for each in requests(view, form, self.defaults.unit):
                 return each.path
         return self.place(view)
 
     def write_devices(self, view: PodView, ev: Evaluation, choice: Choice, name: str) -> None:
-        """Limit and request of so many devices on the main container."""
+        """Write limit and request for this number of devices on the main container."""
         main = view.main
         path = (*main.path, "resources", "limits", name) if main is not None else ()
         if main is None or not ev.can_write(path):
             return
         text = str(choice.devices)
-        ev.write(self.field.path, path, text, choice.why, choice.source)
+        ev.write(self.row.path, path, text, choice.why, choice.source)
         path = (*main.path, "resources", "requests", name)
-        ev.write(self.field.path, path, text, choice.why, choice.source)
+        ev.write(self.row.path, path, text, choice.why, choice.source)
 
     def annotate(self, view: PodView, ev: Evaluation, key: str, text: str, choice: Choice) -> None:
-        """An annotation of the pod; told where the kind has no place for one."""
+        """Write an annotation of the pod. Warn if the kind has no path for one."""
         path = annotation_path(view, key)
         if view.location.metadata_path is None:
-            ev.warn("unmapped-default", self.field.path, path)
+            ev.warn("unmapped-default", self.row.path, path)
         elif ev.can_write(path):
-            ev.write(self.field.path, path, text, choice.why, choice.source)
+            ev.write(self.row.path, path, text, choice.why, choice.source)
 
     def name_container(self, view: PodView, ev: Evaluation, choice: Choice) -> None:
-        """Which of several containers has the part: without a name the first one would."""
+        """Write which container has the part. Without a name the first one would get it."""
         if len(view.containers) < 2 or view.main is None:
             return
         if not annotations_of(view).get(CONTAINER_NAME) and view.location.metadata_path:
@@ -172,48 +179,46 @@ class GpuField(ABC):
 
 
 class GpuDevicesField(GpuField):
-    """The GPU count of a pod; every rule looks at the pod's total over all forms."""
+    """The GPU count of a pod. Every rule applies to the pod's total over all forms."""
 
     __slots__ = ()
 
-    def stated(self, view: PodView) -> bool:
-        """Whether the user names a GPU resource at all, if only with 0."""
-        return self.counter.stated(view)
+    def names_gpus(self, view: PodView) -> bool:
+        """Return whether the user names a GPU resource, even with 0."""
+        return self.counter.names_gpus(view)
 
-    def shown(self, use: GpuUse) -> str:
-        """The total for people."""
-        return use.shown()
-
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """canEdit and blocked compare the pod's total."""
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check canEdit and blocked on the pod's total."""
         rules = self.rules
         use = self.use(view, ev)
-        if use.none and not self.stated(view):
+        if use.none and not self.names_gpus(view):
             return
         same = use.like(self.before(view, ev))
         equal = self.is_default(use)
         for each in rules.prohibitions:
             repeated = equal and (
-                each.rule == "canEdit" or ev.final_object or not ev.intent.shown(self.place(view))
+                each.type.fixes_default
+                or ev.final_object
+                or not ev.intent.is_written_by_user(self.place(view))
             )
             if repeated or (same and ratchets(each)):
                 continue
-            shows = rules.default is not None and each.rule == "canEdit"
+            shows = rules.default is not None and each.type.fixes_default
             allowed = rules.show(rules.default.value) if shows and rules.default else None
-            ev.violate(self.field.path, self.place(view), use.shown(), allowed, each)
+            ev.violate(self.row.path, self.place(view), use.show(), allowed, each)
 
     def is_default(self, use: GpuUse) -> bool:
-        """Whether the pod asks for what the defaults come to.
+        """Return whether the pod requests the same as the defaults.
 
-        A default is whole devices unless another field's default gives it a form: as many in
-        another form are another choice.
+        A default is whole devices unless another field's default gives it a form. The same number
+        in another form is another choice.
         """
         default = self.rules.default
-        if default is None or use.unbounded:
+        if default is None or use.unbounded_source:
             return False
         if use.forms <= {WHOLE} and use.count == default.value:
             return True
-        preferred = self.all_defaults().preferred()
+        preferred = self.all_defaults().prefer()
         return (
             preferred is not None
             and preferred.owner != COUNT
@@ -222,7 +227,7 @@ class GpuDevicesField(GpuField):
         )
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
-        """Whole devices where no other form is asked for or preferred, else how many share."""
+        """Write whole devices if no other form is requested or preferred, else how many share."""
         choice = self.all_defaults().choice(view, ev)
         if choice is None or view.main is None:
             return
@@ -233,25 +238,25 @@ class GpuDevicesField(GpuField):
         if choice.dropped:
             ev.warn("one-gpu-only", COUNT, annotation_path(view, choice.form))
 
-    def judge(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
-        """min, max, step and required on the pod's total."""
+    def check_rules(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
+        """Check min, max, step and required on the pod's total."""
         rules, before = self.rules, self.before(view, ev)
-        if use.none and not self.stated(view):
+        if use.none and not self.names_gpus(view):
             unchanged = before is not None and not before.forms
-            rules.judge_required(ev, self.place(view), unchanged=unchanged)
+            rules.check_required(ev, self.place(view), unchanged=unchanged)
             return
         if self.refuse_unread(view, ev, use):
             return
         for each, holds in rules.final:
-            if use.unbounded:
-                self.judge_unbounded(view, ev, each, use, before)
+            if use.unbounded_source:
+                self.check_unbounded(view, ev, each, use, before)
             elif not holds(use.count, each.argument):
-                if before is not None and ratchets(each) and no_further(each.rule, use, before):
+                if before is not None and ratchets(each) and no_further(each.type, use, before):
                     continue
                 allowed = rules.show_argument(each)
-                ev.violate(self.field.path, self.place(view), use.shown(), allowed, each)
+                ev.violate(self.row.path, self.place(view), use.show(), allowed, each)
 
-    def judge_unbounded(
+    def check_unbounded(
         self,
         view: PodView,
         ev: Evaluation,
@@ -259,35 +264,56 @@ class GpuDevicesField(GpuField):
         use: GpuUse,
         before: GpuUse | None,
     ) -> None:
-        """What cannot be counted breaks any maximum."""
-        if each.rule != "max" or (before and ratchets(each) and no_further("max", use, before)):
+        """Report that an uncountable amount breaks any maximum."""
+        if not each.type.is_maximum or (
+            before and ratchets(each) and no_further(each.type, use, before)
+        ):
             return
         ev.violate(
-            self.field.path,
+            self.row.path,
             self.place(view),
-            use.shown(),
+            use.show(),
             self.rules.show_argument(each),
             each,
             reason="unbounded",
-            key=use.unbounded,
+            key=use.unbounded_source,
         )
 
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """The pod's total over all forms."""
+        use, path = self.use(view, ev), self.place(view)
+        if use.forms or use.unbounded_source or self.names_gpus(view):
+            value = use.show() if use.unbounded_source else use.count
+            yield FieldValue(path, value, "total of the pod", derived=True)
+        else:
+            yield FieldValue(path, None)
+
     def current(self, view: PodView, ev: Evaluation) -> Any:
-        """The pod's total now; None when nothing is asked for, or when it has no bound."""
+        """Return the pod's current total, None if nothing is requested or the total is unbounded."""
         now = self.now(view, ev)
         use = self.use(now, ev)
-        if use.unbounded or (use.none and not self.stated(now)):
+        if use.unbounded_source or (use.none and not self.names_gpus(now)):
             return None
         return use.count
 
 
-def no_further(rule: str, use: GpuUse, before: GpuUse) -> bool:
-    """Whether an update does not move the total further from the rule."""
-    if rule == "max":
-        # What has no bound is as much as it was; what is beside it may not grow.
+def no_further(rule: RuleType, use: GpuUse, before: GpuUse) -> bool:
+    """Return whether an update makes the total no worse."""
+    if rule.is_maximum:
+        # An unbounded source counts as unchanged. The countable rest may not grow.
         return use.is_no_more(before)
-    if before.unbounded:
-        return False
-    if rule == "min":
-        return use.count >= before.count
-    return use.count == before.count
+    return not before.unbounded_source and rule.is_no_further(use.count, before.count)
+
+
+class GpuHandler(PodHandler):
+    """The number of GPUs of a pod, over all forms."""
+
+    name = GPU
+
+    def compile(self, source: FieldSource) -> GpuDevicesField:
+        """The field, with the names of resources and device classes from the settings."""
+        return GpuDevicesField(source.row, source.leaf, source.config, source.effective)
+
+    def pod_paths(self, row: Field) -> Sequence[Path]:
+        """Where a pod template has the field."""
+        return [(*MAIN, "resources")]

@@ -1,4 +1,4 @@
-"""Which form of GPU the defaults of a policy take in one pod: all but one of them are left out."""
+"""Chooses the GPU form of a policy's defaults in one pod. Defaults of other forms are left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.documents.problem import Source
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.annotations import FRACTION, MEMORY, annotation_path
 from webhook.fields.gpu.parts import requests
@@ -28,10 +28,10 @@ OWNERS: Final = {WHOLE: COUNT, FRACTION: PORTION, MEMORY: GPU_MEMORY, MIG: PROFI
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The form that defaults take: whose it is, the value in the field's own terms, of how many.
+    """The form of the defaults: its field, the value in the field's notation, and the number of devices.
 
-    `value` is a count, nano units or a profile, None while it is still to be computed. `dropped`
-    says that a default of several devices is left out, since no form can carry it.
+    `value` is a count, nano units or a profile, None while it is not computed yet. `dropped` means
+    that a default of several devices is left out, because no form supports it.
     """
 
     form: str
@@ -44,21 +44,21 @@ class Choice:
 
 
 class GpuDefaults:
-    """The defaults for GPUs of one component, seen together."""
+    """The GPU defaults of one component together."""
 
     __slots__ = ("counter", "rules", "several", "unit")
 
-    def __init__(self, effective: Effective, words: Vocabulary) -> None:
-        self.counter: GpuCounter = counter_of(words)
-        self.several = words.several_devices
-        self.unit = words.gpu_memory_unit
+    def __init__(self, effective: Effective, config: InstallationConfig) -> None:
+        self.counter: GpuCounter = counter_of(config)
+        self.several = config.several_devices
+        self.unit = config.gpu_memory_unit
         self.rules: dict[str, ScalarRules] = {
             path: rules_of(TABLE.fields[path], effective.get(path, Leaf(path)))
             for path in (COUNT, PORTION, GPU_MEMORY, PROFILE, TYPE)
         }
 
     def with_own(self, path: str, rules: ScalarRules) -> GpuDefaults:
-        """The same with the rules of one field as they stand now, a computed default included."""
+        """Return the defaults with the current rules of one field, including a computed default."""
         if self.rules.get(path, rules) is rules:
             return self
         found = object.__new__(GpuDefaults)
@@ -67,12 +67,12 @@ class GpuDefaults:
         return found
 
     def default(self, path: str) -> EffectiveDefault | None:
-        """The default in force of one of the fields; 0 asks for nothing."""
+        """Return the effective default of one of the fields. 0 requests nothing."""
         found = self.rules[path].default
         return found if found is not None and found.value else None
 
-    def preferred(self) -> Choice | None:
-        """What the defaults come to in a pod that asks for nothing itself."""
+    def prefer(self) -> Choice | None:
+        """Return the result of the defaults in a pod that requests nothing itself."""
         found = self.by_type()
         count = self.default(COUNT)
         if found is None or count is None:
@@ -84,7 +84,7 @@ class GpuDefaults:
         return found
 
     def by_type(self) -> Choice | None:
-        """The form that is closest to what was said: a share, memory, a profile, whole devices."""
+        """Return the form that the defaults name most closely: share, memory, profile, whole devices."""
         kind, count = self.default(TYPE), self.default(COUNT)
         wanted = kind.value if kind is not None else ""
         if wanted != "memory" and self.expects(PORTION):
@@ -100,7 +100,7 @@ class GpuDefaults:
         return self.whole(count.value, COUNT, count) if count is not None else None
 
     def expects(self, path: str) -> bool:
-        """Whether a field has a default, or may have one that is computed."""
+        """Return whether a field has a default, or may get a computed one."""
         return self.default(path) is not None or bool(self.rules[path].computed)
 
     def whole(self, number: int, owner: str, default: EffectiveDefault) -> Choice:
@@ -108,7 +108,7 @@ class GpuDefaults:
         return Choice(WHOLE, owner, number, number, source=default.source)
 
     def part(self, form: str, owner: str) -> Choice:
-        """A part of one device, or of several where the installation's scheduler knows that."""
+        """Return a part of one device, or of several if the installation's scheduler supports it."""
         default, count = self.default(owner), self.default(COUNT)
         number = count.value if count is not None else 1
         devices = number if self.several else 1
@@ -122,17 +122,17 @@ class GpuDefaults:
         )
 
     def choice(self, view: PodView, ev: Evaluation) -> Choice | None:
-        """What is to be written into a pod; None where the user's form, or no default, stands."""
-        if not self.counter.use(view, ev).none or self.counter.stated(view):
+        """Return what to write into a pod, None if the user's form or no default applies."""
+        if not self.counter.use(view, ev).none or self.counter.names_gpus(view):
             return None
-        return self.kept(view, ev) or self.preferred()
+        return self.keep(view, ev) or self.prefer()
 
-    def kept(self, view: PodView, ev: Evaluation) -> Choice | None:
-        """What the pod had before the update by default, if it still passes the rules."""
+    def keep(self, view: PodView, ev: Evaluation) -> Choice | None:
+        """Return the pod's defaults before the update, if they still satisfy the rules."""
         if view.old is None:
             return None
         before = self.counter.use(view.old, ev)
-        if len(before.forms) != 1 or before.unbounded:
+        if len(before.forms) != 1 or before.unbounded_source:
             return None
         (form,) = before.forms
         owner = OWNERS.get(form, "")
@@ -144,7 +144,7 @@ class GpuDefaults:
         return Choice(form, owner, value, before.count, "kept", source_of(self.rules[owner]))
 
     def kept_value(self, view: PodView, ev: Evaluation, form: str, before: GpuUse) -> Any:
-        """The old value in the field's own terms; None where it is the user's or breaks a rule."""
+        """Return the old value in the field's notation, None if it is the user's or breaks a rule."""
         old, rules = view.old, self.rules[OWNERS[form]]
         assert old is not None
         native: Any
@@ -165,17 +165,17 @@ class GpuDefaults:
             if main is None or held != {WHOLE_NAME: before.count}:
                 return None
             path, native = (*main.path, "resources", "limits", WHOLE_NAME), before.count
-        if not rules.allows(native) or ev.intent.shown_before(path):
+        if not rules.allows(native) or ev.intent.was_written_by_user(path):
             return None
         value = rules.read(native)
         return None if value is INVALID else value
 
 
 def is_fixed(rules: ScalarRules) -> bool:
-    """Whether nobody may choose another value than the default."""
-    return any(each.rule == "canEdit" for each in rules.prohibitions)
+    """Return whether no value other than the default is allowed."""
+    return any(each.type.fixes_default for each in rules.prohibitions)
 
 
 def source_of(rules: ScalarRules) -> Source | None:
-    """Who said the default."""
+    """Return the source of the default."""
     return rules.default.source if rules.default is not None else None

@@ -1,4 +1,4 @@
-"""Parts of GPUs as a pod states them: shares and memory, requests and limits, each with its place."""
+"""Reads parts of GPUs from a pod: shares and memory, requests and limits, with their paths."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ UNREADABLE: Final = "(not shown)"
 SUFFIXES: Final = {"MiB": "Mi", "MB": "M"}
 UNITS: Final = {"MiB": quantity.UNITS["Mi"], "MB": quantity.UNITS["M"]}
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
-# A bare number below is a share of a GPU: nobody limits memory to so few bytes.
+# A plain number below this is a share of a GPU, because a memory limit has more bytes.
 FEWEST_BYTES: Final = 1000 * quantity.NANO
 
 
-class Found(NamedTuple):
-    """One amount that a pod states, in the notation of its field.
+class GpuAmount(NamedTuple):
+    """One amount in a pod, in the notation of its field.
 
-    What cannot be read stands as UNREADABLE, since annotations and env are never printed. `key`
-    identifies the place across an update.
+    An unreadable one is UNREADABLE, because annotations and env are never printed. `key` identifies
+    the path across an update.
     """
 
     path: Path
@@ -72,7 +72,7 @@ def size_or_memory(value: Any, unit: str) -> str:
 
 
 def per_container(view: PodView, *, portion: bool, end: str) -> Iterator[tuple[str, Any]]:
-    """The newer annotations of one sort that hold a value, in order."""
+    """Return the newer annotations of one kind that have a value, in order."""
     for key, value in annotations_of(view).items():
         match = PER_CONTAINER.fullmatch(key) if isinstance(key, str) else None
         if match is None or value in ("", None):
@@ -81,39 +81,41 @@ def per_container(view: PodView, *, portion: bool, end: str) -> Iterator[tuple[s
             yield key, value
 
 
-def requests(view: PodView, form: str, unit: str) -> list[Found]:
-    """What is asked for in one of the two forms, gpu-fraction or gpu-memory."""
+def requests(view: PodView, form: str, unit: str) -> list[GpuAmount]:
+    """Return the requests in one of the two forms, gpu-fraction or gpu-memory."""
     value = annotations_of(view).get(form)
     found = []
     if value not in ("", None):
         native = share(value) if form == FRACTION else memory(value, unit)
-        found.append(Found(annotation_path(view, form), native, form))
+        found.append(GpuAmount(annotation_path(view, form), native, form))
     portion = form == FRACTION
     for key, value in per_container(view, portion=portion, end="request"):
         native = share(value) if portion else size(value)
-        found.append(Found(annotation_path(view, key), native, key))
+        found.append(GpuAmount(annotation_path(view, key), native, key))
     return found
 
 
-def limits(view: PodView, form: str, unit: str) -> list[Found]:
-    """Upper bounds in one of the two forms: variables of containers, then annotations."""
+def limits(view: PodView, form: str, unit: str) -> list[GpuAmount]:
+    """Return the limits in one of the two forms: variables of containers, then annotations."""
     portion = form == FRACTION
     found = [
-        Found(path, native, key) for path, native, key in variables(view) if fits(native, portion)
+        GpuAmount(path, native, key)
+        for path, native, key in variables(view)
+        if fits(native, portion)
     ]
     key = FRACTION_LIMIT if portion else MEMORY_LIMIT
     value = annotations_of(view).get(key)
     if value not in ("", None):
         native = share(value) if portion else size_or_memory(value, unit)
-        found.append(Found(annotation_path(view, key), native, key))
+        found.append(GpuAmount(annotation_path(view, key), native, key))
     for key, value in per_container(view, portion=portion, end="limit"):
         native = share(value) if portion else size(value)
-        found.append(Found(annotation_path(view, key), native, key))
+        found.append(GpuAmount(annotation_path(view, key), native, key))
     return found
 
 
 def fits(native: str, portion: bool) -> bool:
-    """Whether a variable's value is in this form; what cannot be read is in both."""
+    """Return whether a variable's value is in this form. An unreadable one is in both."""
     if native == UNREADABLE:
         return True
     try:
@@ -123,8 +125,8 @@ def fits(native: str, portion: bool) -> bool:
     return is_share is portion
 
 
-def variables(view: PodView) -> Iterator[Found]:
-    """The limits that containers carry as a variable; one from elsewhere cannot be read."""
+def variables(view: PodView) -> Iterator[GpuAmount]:
+    """Yield the limits in variables of containers. A reference is unreadable."""
     for container in view.everyone:
         entries = container.body.get("env")
         if not may_name(entries, LIMIT_VARIABLE):
@@ -135,13 +137,13 @@ def variables(view: PodView) -> Iterator[Found]:
             path = (*container.path, "env", index)
             key = f"{container.list}/{container.name}"
             if entry.get("valueFrom"):
-                yield Found((*path, "valueFrom"), UNREADABLE, key)
+                yield GpuAmount((*path, "valueFrom"), UNREADABLE, key)
             elif entry.get("value") not in ("", None):
-                yield Found((*path, "value"), size(entry["value"]), key)
+                yield GpuAmount((*path, "value"), size(entry["value"]), key)
 
 
 def gpu_container(view: PodView) -> Container | None:
-    """The container that has the part of a GPU: the one named, else the first, by default the main."""
+    """Return the container with the part of a GPU: the named one, else the first, by default the main."""
     annotations = annotations_of(view)
     wanted = annotations.get(CONTAINER_NAME)
     for each in view.everyone:

@@ -1,4 +1,4 @@
-"""What a pod asks for in GPUs: a count over whole devices, MIG, parts and claims."""
+"""Counts the GPUs that a pod requests, over whole devices, MIG, parts and claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.references import TEMPLATE, claim_spec
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.annotations import (
@@ -27,11 +27,11 @@ from webhook.pods.location import SharedClaim
 from webhook.pods.pod_view import Container, PodView, may_name
 
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
-# The device class of a created claim that names none, by the CRD's default.
+# The default device class of a created claim, by the CRD.
 CREATED_CLASS = "gpu.nvidia.com"
 CREATED = "a claim to be created"
 PARTS: Final = (FRACTION, MEMORY)
-# Any newer key for one container asks for a GPU, known or not, but for limits and modes.
+# Any newer key for one container, known or not, requests a GPU, except limits and modes.
 ASKING = re.compile(
     r"(?:kai\.scheduler|nvidia\.com)/container\.(?P<container>.+?)\.gpu-.*(?<!\.limit)(?<!\.mode)"
 )
@@ -42,24 +42,24 @@ NOTHING_VISIBLE = ("", "void", "none")
 NAMES_KEPT = 1024
 
 
-# What an amount that cannot be read counts: more than any rule allows.
+# The count of an unreadable amount: more than any rule allows.
 UNREADABLE: Final = quantity.LARGEST // quantity.NANO
 
 
 class Unread(NamedTuple):
-    """An amount that cannot be read: where it is, and what is there."""
+    """An unreadable amount: its path and its value."""
 
     path: Path
     native: Any
 
 
 class GpuUse:
-    """What one pod asks for: a count in devices, the forms in use, and what has no bound.
+    """The request of one pod: a count of devices, the forms in use, and unbounded sources.
 
-    `count` is what is certain. `sources` are the names of what has no bound, by what identifies each
-    across an update or in another pod. `shared` are the devices of claims that other pods share, by
-    the claim's path; `count` has them too. `unread` are the amounts that cannot be read, by the same
-    keys as in `sources`.
+    `count` is the certain part. `sources` are names of unbounded sources, by what identifies each
+    across an update or in another pod. `shared` are devices of claims that other pods share, by the
+    claim's path; `count` includes them. `unread` are unreadable amounts, by the same keys as
+    `sources`.
     """
 
     __slots__ = ("count", "forms", "shared", "sources", "unread")
@@ -72,19 +72,19 @@ class GpuUse:
         self.shared: dict[Path, int] = {}
 
     def add_unread(self, key: str, path: Path, native: Any) -> None:
-        """Record an amount that cannot be read."""
+        """Note an unreadable amount."""
         self.unread[key] = Unread(path, native)
         self.sources[key] = key
 
     @property
-    def unbounded(self) -> str:
-        """The name of the first source without a bound; "" for none."""
+    def unbounded_source(self) -> str:
+        """The name of the first unbounded source, "" for none."""
         return next(iter(self.sources.values()), "")
 
     def is_no_more(self, other: GpuUse) -> bool:
-        """Whether neither the certain part nor the sources without a bound exceed those of another.
+        """Return whether neither the count nor the unbounded sources exceed those of another pod.
 
-        Infinity is no more than infinity, but a request takes devices that a variable only shows.
+        Two unbounded amounts are equal. But a request takes devices that a variable only exposes.
         """
         return (
             self.count <= other.count
@@ -95,11 +95,11 @@ class GpuUse:
 
     @property
     def none(self) -> bool:
-        """Whether nothing is asked for in any form."""
-        return not self.forms and not self.unbounded
+        """Whether nothing is requested in any form."""
+        return not self.forms and not self.unbounded_source
 
     def like(self, other: GpuUse | None) -> bool:
-        """Whether another pod asks for as much in the same forms."""
+        """Return whether another pod requests the same in the same forms."""
         return (
             other is not None
             and (self.count, self.forms, self.sources) == (other.count, other.forms, other.sources)
@@ -107,23 +107,23 @@ class GpuUse:
         )
 
     def newly_unread(self, before: GpuUse | None) -> list[Unread]:
-        """The amounts that cannot be read and were not there before the update."""
+        """Return the unreadable amounts that are new in this update."""
         return new_among(self.unread, before.unread if before is not None else {})
 
-    def shown(self) -> str:
-        """The total for people."""
-        return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
+    def show(self) -> str:
+        """Return the total, for messages."""
+        return f"no bound ({self.unbounded_source})" if self.unbounded_source else str(self.count)
 
 
 def new_among(now: dict[str, Unread], before: dict[str, Unread]) -> list[Unread]:
-    """Of amounts that cannot be read those that did not hold the same before."""
+    """Return the unreadable amounts that differ from before."""
     return [
         each for key, each in now.items() if key not in before or before[key].native != each.native
     ]
 
 
 class GpuNames:
-    """Which resource names are GPUs: by the installation's patterns, or by their device class."""
+    """Knows which resource names are GPUs: by the installation's patterns, or by device class."""
 
     __slots__ = ("classes", "known", "patterns")
 
@@ -133,7 +133,7 @@ class GpuNames:
         self.known = {"cpu": False, "memory": False}
 
     def among(self, held: Any) -> list[str]:
-        """The names of GPUs in a map of amounts; none in anything else."""
+        """Return the names of GPUs in a map of amounts, none for other types."""
         if not isinstance(held, dict):
             return []
         known = self.known
@@ -148,16 +148,16 @@ class GpuNames:
                 found = name.removeprefix(DRA_EXTENDED) in self.classes
             else:
                 found = any(fnmatchcase(name, each) for each in self.patterns)
-            # Users choose names; what they choose must not grow without bound.
+            # Users choose the names, so the cache must be bounded.
             if len(self.known) < NAMES_KEPT and len(name) <= LONGEST_KEPT:
                 self.known[name] = found
         return found
 
 
 def devices_of(container: Container, names: GpuNames, use: GpuUse | None = None) -> dict[str, int]:
-    """Whole devices by resource name: limits or requests, the larger of the two (plain units).
+    """Return whole devices by resource name: limits or requests, the larger one (plain units).
 
-    An amount that cannot be read counts UNREADABLE, and is recorded in `use`.
+    An unreadable amount counts as UNREADABLE, and is noted in `use`.
     """
     found: dict[str, int] = {}
     resources = container.body.get("resources")
@@ -179,7 +179,7 @@ def devices_of(container: Container, names: GpuNames, use: GpuUse | None = None)
 
 
 def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
-    """GPUs of a claim's device requests; True when one asks for all devices of a class."""
+    """Return the GPUs of a claim's device requests, True if one requests all devices of a class."""
     total, unbounded = 0, bool(requests) and not isinstance(requests, list | tuple)
     for each in requests if isinstance(requests, list) else ():
         body = each if isinstance(each, dict) else {}
@@ -201,12 +201,12 @@ def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
 
 
 def sees_devices(container: Container) -> bool:
-    """Whether the container names devices to its runtime, which grants them without a request."""
+    """Return whether the container exposes devices by variables, which need no request."""
     return bool(visible_devices(container))
 
 
 def visible_devices(container: Container) -> list[dict[str, Any]]:
-    """The variables of a container that name devices to its runtime."""
+    """Yield the variables of a container that expose devices."""
     entries = container.body.get("env")
     if not isinstance(entries, list) or not may_name(entries, VISIBLE):
         return []
@@ -218,8 +218,8 @@ def visible_devices(container: Container) -> list[dict[str, Any]]:
     ]
 
 
-def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
-    """Every place of a GPU resource with its name, limits before requests."""
+def resource_paths(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
+    """Yield every path of a GPU resource with its name, limits before requests."""
     found: list[tuple[Path, str]] = []
     for container in view.everyone:
         resources = container.body.get("resources")
@@ -231,7 +231,7 @@ def resource_places(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
 
 
 class GpuCounter:
-    """Counts the GPUs of pods in every form, by an installation's names."""
+    """Counts the GPUs of pods in every form, with an installation's names."""
 
     __slots__ = ("classes", "key", "names")
 
@@ -241,7 +241,7 @@ class GpuCounter:
         self.key = ("GPUs", patterns, classes)
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
-        """What the pod asks for in every form; all fields of GPUs ask, and it is counted once."""
+        """Return the request of the pod in every form. It is counted once for all GPU fields."""
         version, known = ev.draft.version, view.kept.get(self.key)
         if known is None or known[0] != version:
             known = view.kept[self.key] = (version, self.count(view, ev))
@@ -249,7 +249,7 @@ class GpuCounter:
         return use
 
     def count(self, view: PodView, ev: Evaluation) -> GpuUse:
-        """What `use` gives."""
+        """Count the request of the pod."""
         use = GpuUse()
 
         def whole(container: Container) -> int:
@@ -260,7 +260,7 @@ class GpuCounter:
             return sum(devices.values())
 
         use.count = effective_total(view, whole)
-        add_parts(view, use)
+        add_gpu_parts(view, use)
         self.add_claims(view, ev, use)
         for container in view.everyone:
             if visible := visible_devices(container):
@@ -269,13 +269,13 @@ class GpuCounter:
         return use
 
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
-        """Claims count through what they refer to; what cannot be seen has no bound."""
+        """Count claims by the objects that they refer to. Unknown ones are unbounded."""
         claims = view.spec.get("resourceClaims")
         for index, claim in enumerate(claims if isinstance(claims, list) else ()):
             if not isinstance(claim, dict):
                 use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), claim)
                 continue
-            name, requests = requested(claim, ev)
+            name, requests = requests_of_claim(claim, ev)
             if requests is None:
                 use.sources[claim_key(claim, name)] = name
                 continue
@@ -295,7 +295,7 @@ class GpuCounter:
             use.count += count
 
     def count_shared(self, claim: SharedClaim, ev: Evaluation) -> tuple[int, bool]:
-        """GPUs of a claim that pods share; True where it has no bound, or is not known."""
+        """Return the GPUs of a shared claim, True if it is unbounded or unknown."""
         spec: Any
         if claim.templates is None:
             namespace = claim.namespace or ev.request.namespace
@@ -308,12 +308,12 @@ class GpuCounter:
             return 0, True
         return count_claim(devices.get("requests"), self.classes)
 
-    def stated(self, view: PodView) -> bool:
-        """Whether the user names a GPU resource at all, if only with 0."""
+    def names_gpus(self, view: PodView) -> bool:
+        """Return whether the user names a GPU resource, even with 0."""
         return any(devices_of(each, self.names) for each in view.everyone)
 
     def profiles(self, view: PodView) -> list[tuple[Path, str]]:
-        """The MIG profiles in use, each with its place."""
+        """Yield the MIG profiles in use with their paths."""
         asked = {
             name
             for each in view.everyone
@@ -324,20 +324,20 @@ class GpuCounter:
             return []
         return [
             (path, name.partition(MIG_MARK)[2])
-            for path, name in resource_places(view, self.names)
+            for path, name in resource_paths(view, self.names)
             if name in asked
         ]
 
 
 def claim_key(claim: dict[str, Any], name: str) -> Hashable:
-    """What identifies a claim without a bound: its entry in the pod, and what that refers to."""
+    """Return the identity of an unbounded claim: its entry in the pod, and its reference."""
     return str(claim.get("name")), name
 
 
-def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
-    """What a pod's claim is called, and the device requests behind it; None while these are unseen.
+def requests_of_claim(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
+    """Return the name of a pod's claim, and its device requests, None if they are unknown.
 
-    A NIMService may also say of a claim what its operator is to create.
+    A NIMService may also contain the claim that its operator creates.
     """
     created = claim.get("claimCreationSpec")
     if isinstance(created, dict):
@@ -355,8 +355,8 @@ def requested(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
     return f"{kind} {name}", devices.get("requests", ()) if isinstance(devices, dict) else ()
 
 
-def add_parts(view: PodView, use: GpuUse) -> None:
-    """A share or an amount of GPU memory counts its devices, one where no number is said."""
+def add_gpu_parts(view: PodView, use: GpuUse) -> None:
+    """Count the devices of a share or an amount of GPU memory, one if there is no number."""
     annotations = annotations_of(view)
     if not annotations:
         return
@@ -386,7 +386,7 @@ def add_parts(view: PodView, use: GpuUse) -> None:
 
 
 def read_count(native: Any) -> int:
-    """A number of devices in an annotation; raises ValueError."""
+    """Return the number of devices in an annotation. Raises ValueError."""
     text = str(native)
     if not re.fullmatch(r"[+-]?[0-9]{1,9}", text, re.ASCII):
         raise ValueError(DEVICES)
@@ -394,10 +394,10 @@ def read_count(native: Any) -> int:
 
 
 def read_share(native: Any) -> int:
-    """The devices that a share comes to, a part of one being one; raises ValueError."""
+    """Return the devices of a share, a part of one being one. Raises ValueError."""
     return math.ceil(Fraction(quantity.parse_decimal(native)) / quantity.NANO)
 
 
-def counter_of(words: Vocabulary) -> GpuCounter:
+def counter_of(config: InstallationConfig) -> GpuCounter:
     """The counter of an installation's names."""
-    return GpuCounter(words.gpu_resources, words.gpu_classes)
+    return GpuCounter(config.gpu_resources, config.gpu_classes)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.evaluation.state import Evaluation, ratchets
 from webhook.fields.gpu.use import GpuCounter, Unread, new_among
-from webhook.fields.notation import Place
-from webhook.fields.replicas import closer
-from webhook.fields.scalar import ScalarRules, rules_of
+from webhook.fields.handler import COMPUTED, FieldSource, FieldValue, WorkloadField, WorkloadHandler
+from webhook.fields.notation import PathValue
+from webhook.fields.scalar import rules_of
 from webhook.objects.path import Path
 from webhook.pods.locate import locate
 from webhook.pods.location import LocationError
 from webhook.pods.pod_view import MalformedPod, PodView, pod_view
 from webhook.pods.replicas import UNLIMITED, Scale
 from webhook.policy.combine import Constraint, Leaf
-from webhook.policy.row import Field
+from webhook.policy.row import TOTAL_GPUS, Field
+from webhook.policy.rules.rule_type import RuleType
 
 KEY = "total"
+SUMMED = "replicas times the GPUs of a pod, summed"
 
 
 class Total:
-    """The GPUs of a workload: a certain count, and the names of what has no bound, by pod and source.
+    """The GPUs of a workload: a count, and the names of unbounded sources, by pod and source.
 
-    `unread` are the amounts of its pods that cannot be read, by pod and amount.
+    `unread` are the unreadable amounts of its pods, by pod and amount.
     """
 
     __slots__ = ("count", "sources", "unread")
@@ -35,36 +37,37 @@ class Total:
         self.unread: dict[str, Unread] = {}
 
     @property
-    def unbounded(self) -> str:
-        """The name of the first source without a bound; "" for none."""
+    def unbounded_source(self) -> str:
+        """The name of the first unbounded source, "" for none."""
         return next(iter(self.sources.values()), "")
 
-    def shown(self) -> str:
-        """The total for people."""
-        return f"no bound ({self.unbounded})" if self.unbounded else str(self.count)
+    def show(self) -> str:
+        """Return the total, for messages."""
+        return f"no bound ({self.unbounded_source})" if self.unbounded_source else str(self.count)
 
 
-class TotalGpusField:
-    """The GPUs of all pods that a workload may come to; never written."""
+class TotalGpusField(WorkloadField):
+    """The GPUs of all pods that a workload may get. Never written."""
 
-    __slots__ = ("counter", "field", "rules")
+    __slots__ = ("counter",)
 
     def __init__(
-        self, field: Field, leaf: Leaf, names: tuple[str, ...], classes: tuple[str, ...]
+        self, row: Field, leaf: Leaf, names: tuple[str, ...], classes: tuple[str, ...]
     ) -> None:
-        self.field = field
-        self.rules: ScalarRules = rules_of(field, leaf)
+        super().__init__(row, rules_of(row, leaf))
         self.counter = GpuCounter(names, classes)
 
-    def seen(self, ev: Evaluation, document: Any, views: Sequence[PodView]) -> list[Place]:
-        """The total of a document."""
+    def compared_values(
+        self, ev: Evaluation, document: Any, views: Sequence[PodView]
+    ) -> list[PathValue]:
+        """Return the total of a document."""
         total = self.total(ev, document, views)
-        # The number of pods counts even where nobody can read what one of them asks for.
+        # The number of pods counts even if the request of one pod is unreadable.
         unread = [(key, each.native) for key, each in total.unread.items()]
-        return [Place((), (unread, sorted(map(str, total.sources)), total.count), KEY)]
+        return [PathValue((), (unread, sorted(map(str, total.sources)), total.count), KEY)]
 
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
-        """The sum over pods of what one asks for times how many of it there may be."""
+        """Return the sum over pods of the request of one times their largest number."""
         total, sums, around = Total(), sums_of(ev.scales(document)), stated_around(ev, document)
         shared: dict[Path, int] = {}
         held = {(view.location.component, view.location.instance) for view in views}
@@ -74,8 +77,8 @@ class TotalGpusField:
                 continue
             location = view.location
             number = self.replicas(ev, view, sums, held)
-            places = {location.place, location.spec_path}
-            number = max(number, min(sum(around.get(each, 0) for each in places), UNLIMITED))
+            path_values = {location.place, location.spec_path}
+            number = max(number, min(sum(around.get(each, 0) for each in path_values), UNLIMITED))
             where = f"{location.component}/{location.instance}"
             total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
             if number or use.unread:
@@ -88,7 +91,7 @@ class TotalGpusField:
             else:
                 total.count += number * (use.count - sum(use.shared.values()))
                 for path, count in use.shared.items():
-                    # As often as there are pods of the component that has most of them.
+                    # As often as the component with the most pods has them.
                     shared[path] = max(shared.get(path, 0), number * count)
         total.count += sum(shared.values())
         return total
@@ -96,9 +99,9 @@ class TotalGpusField:
     def replicas(
         self, ev: Evaluation, view: PodView, sums: Sums, held: set[tuple[str, str]]
     ) -> int:
-        """How many pods of one place there may be; 1 where nobody knows.
+        """Return how many pods of one location there may be, 1 if unknown.
 
-        A template that stands in for a component without pods of its own counts for both.
+        A template that replaces a component without its own pods counts for both.
         """
         instance = view.location.instance
         profile = ev.definition.profile.component(view.location.component)
@@ -107,18 +110,18 @@ class TotalGpusField:
             found += number_of(sums, profile.stands_in_for, instance)
         return found
 
-    def intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
-        """No intent rules exist for it."""
+    def check_intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Do nothing: there are no intent rules for it."""
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Nothing is ever written."""
 
-    def final(self, views: Sequence[PodView], ev: Evaluation) -> None:
-        """min and max on the total of the result; no further from the rule than before passes."""
+    def check_final(self, views: Sequence[PodView], ev: Evaluation) -> None:
+        """Check min and max on the total of the result. A total that gets no worse passes."""
         if not self.rules.final:
             return
         document = ev.draft.document
-        now = [ev.as_it_stands(view) for view in views] if ev.draft.changed else views
+        now = [ev.current_pod(view) for view in views] if ev.draft.changed else views
         total = self.total(ev, document, now)
         broken = [each for each, holds in self.rules.final if breaks(each, holds, total)]
         before = self.before(ev) if broken or total.unread else None
@@ -129,28 +132,35 @@ class TotalGpusField:
         if refused:
             return
         for each in broken:
-            if before is not None and ratchets(each) and passes(each.rule, total, before):
+            if before is not None and ratchets(each) and passes(each.type, total, before):
                 continue
             path = views[0].spec_path if len(views) == 1 else ()
             ev.violate(
-                self.field.path,
+                self.row.path,
                 path,
-                total.shown(),
+                total.show(),
                 self.rules.show_argument(each),
                 each,
-                reason="unbounded" if total.unbounded else "",
-                key=total.unbounded or KEY,
+                reason="unbounded" if total.unbounded_source else "",
+                key=total.unbounded_source or KEY,
             )
 
     def before(self, ev: Evaluation) -> Total | None:
-        """The total of the old object, components that are gone included."""
+        """Return the total of the old object, including removed components."""
         if ev.old is None:
             return None
         try:
-            views = [pod_view(location) for location in locate(ev.definition, ev.old)]
+            views = [pod_view(location) for location in locate(ev.definition, ev.old, ev.pods)]
             return self.total(ev, ev.old, views)
         except (LocationError, MalformedPod):
             return None
+
+    def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterator[FieldValue]:
+        """Yield the GPUs that all pods may get, if a policy names the field."""
+        if self.rules.final or self.rules.required or self.rules.prohibitions:
+            total = self.total(ev, ev.draft.document, views)
+            value = total.show() if total.unbounded_source else total.count
+            yield FieldValue((), value, note=SUMMED, origin=COMPUTED)
 
     def current(self, views: Any, ev: Evaluation) -> Any:
         """Nothing is computed from it."""
@@ -158,7 +168,7 @@ class TotalGpusField:
 
 
 def stated_around(ev: Evaluation, document: Any) -> Mapping[Path, int]:
-    """The numbers of pods that the object around a wrapped one states, by their places."""
+    """Return the numbers of pods that the outer object of a wrapped one sets, by path."""
     within = ev.request.within
     found: dict[Path, int] = {}
     if within is not None:
@@ -168,21 +178,21 @@ def stated_around(ev: Evaluation, document: Any) -> Mapping[Path, int]:
 
 
 def breaks(each: Constraint, holds: Any, total: Total) -> bool:
-    """Whether a total breaks a rule; one without a bound breaks every maximum."""
-    if total.unbounded:
-        return each.rule == "max"
+    """Return whether a total breaks a rule. An unbounded one breaks every maximum."""
+    if total.unbounded_source:
+        return each.type.is_maximum
     return not holds(total.count, each.argument)
 
 
-def passes(rule: str, total: Total, before: Total) -> bool:
-    """Whether a total is no further from the rule than the old one."""
-    if rule != "max" and before.unbounded:
+def passes(rule: RuleType, total: Total, before: Total) -> bool:
+    """Return whether a total is no worse than the old one."""
+    if not rule.is_maximum and before.unbounded_source:
         return False
-    # What has no bound is as much as it was; what is beside it may not grow.
+    # An unbounded source counts as unchanged. The countable rest may not grow.
     return (
         total.sources.keys() <= before.sources.keys()
         and total.unread.keys() == before.unread.keys()
-        and closer(rule, total.count, before.count)
+        and rule.is_no_further(total.count, before.count)
     )
 
 
@@ -190,7 +200,7 @@ Sums = Mapping[tuple[str, str | None], int]
 
 
 def number_of(sums: Sums, component: str, instance: str) -> int:
-    """The most pods of one instance: its own scale, else that of the whole component, else 1."""
+    """Return the largest number of pods of one instance: its own scale, else the component's, else 1."""
     found = sums.get((component, instance.casefold()))
     if found is None:
         found = sums.get((component, None))
@@ -198,7 +208,7 @@ def number_of(sums: Sums, component: str, instance: str) -> int:
 
 
 def sums_of(scales: Iterable[Scale]) -> Sums:
-    """The most pods by component and instance, and of each component in all under None."""
+    """Return the largest number of pods by component and instance, of whole components under None."""
     found: dict[tuple[str, str | None], int] = {}
     for each in scales:
         most = 1 if each.most is None else max(each.most, 0)
@@ -206,3 +216,14 @@ def sums_of(scales: Iterable[Scale]) -> Sums:
             key = each.component, instance
             found[key] = found.get(key, 0) + most
     return found
+
+
+class TotalGpusHandler(WorkloadHandler):
+    """The GPUs of all pods that a workload may come to."""
+
+    name = TOTAL_GPUS
+
+    def compile(self, source: FieldSource) -> TotalGpusField:
+        """The field, with the names of resources and device classes from the settings."""
+        config = source.config
+        return TotalGpusField(source.row, source.leaf, config.gpu_resources, config.gpu_classes)

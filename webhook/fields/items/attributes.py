@@ -1,4 +1,4 @@
-"""Native values of item attributes in the form in which policies hold theirs."""
+"""Converts native values of item attributes to the form in policies, and back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from webhook.policy.row import Attribute
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A native value that its attribute's type cannot be read from, or that stands elsewhere.
+    """A native value that its attribute's type cannot parse, or that is elsewhere.
 
-    Rules refuse it as invalid: whoever could hide a value would go round them.
+    Rules refuse it as invalid: otherwise hiding a value would bypass them.
     """
 
     raw: Any
@@ -20,7 +20,7 @@ class Unreadable:
 
 
 def comparable(attribute: Attribute, raw: Any) -> Any:
-    """A native value as a policy's default of the attribute is held; Unreadable if it is none."""
+    """Return a native value in the form of a policy's default, Unreadable if that is not possible."""
     if isinstance(raw, Unreadable):
         return raw
     try:
@@ -29,6 +29,6 @@ def comparable(attribute: Attribute, raw: Any) -> Any:
         return Unreadable(raw)
 
 
-def written(attribute: Attribute, value: Any, raw: Any) -> Any:
-    """The native form of a policy's value; `raw` is how the policy wrote it."""
+def to_native(attribute: Attribute, value: Any, raw: Any) -> Any:
+    """Return the native form of a policy's value. `raw` is the policy's text."""
     return attribute.reading().write(value, raw)

@@ -1,34 +1,34 @@
-"""Tells in what a native item differs from the item of a policy."""
+"""Finds how a native item differs from the item of a policy."""
 
 from __future__ import annotations
 
 from webhook.evaluation.state import Evaluation
 from webhook.fields.items.policy_items import PolicyItems, native_name
 from webhook.fields.storage.volumes import VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import ABSENT
 from webhook.policy.combine import EffectiveItem
 from webhook.policy.row import Attribute
 
 
 def difference(policy: PolicyItems, item: EffectiveItem, native: NativeItem, ev: Evaluation) -> str:
-    """The first attribute in which a native item differs in meaning; "" when none does."""
+    """Return the first attribute whose meaning differs, "" if none does."""
     if native.tampered:
         return native.tampered
-    wanted = policy.completed(item)
-    for attribute in policy.row.attributes:
+    wanted = policy.complete_item(item)
+    for attribute in policy.schema.attributes:
         if not attribute.native or (
-            attribute.name == policy.row.key and attribute.name not in wanted
+            attribute.name == policy.schema.key and attribute.name not in wanted
         ):
             continue
-        if attribute.name == policy.row.key and not native.values.get(attribute.name):
-            # Known by its other identity; it has no name of its own.
+        if attribute.name == policy.schema.key and not native.values.get(attribute.name):
+            # Identified by its other identity, because it has no name.
             continue
-        if attribute.name in native.unseen or policy.completes(ev, native, attribute.name):
+        if attribute.name in native.unresolved or policy.completes(ev, native, attribute.name):
             continue
         unmounted = isinstance(policy.store, VolumeStore) and not native.owners
         if unmounted and is_of_mounts(policy, attribute):
-            # A re-apply can drop the mounts alone; the missing mount is judged by itself.
+            # A re-apply can drop only the mounts; a missing mount is checked separately.
             continue
         absent = None if attribute.absent is ABSENT else attribute.absent
         expected = wanted[attribute.name].value if attribute.name in wanted else absent
@@ -36,13 +36,14 @@ def difference(policy: PolicyItems, item: EffectiveItem, native: NativeItem, ev:
             expected = native_name(policy.store, expected)
             if expected is None:
                 continue
-        seen = native.values.get(attribute.name, ()) or (absent,)
-        if any(value != expected for value in seen):
+        found_values = native.values.get(attribute.name, ()) or (absent,)
+        if any(value != expected for value in found_values):
             return attribute.name
     return "value" if "other" in native.values else ""
 
 
 def is_of_mounts(policy: PolicyItems, attribute: Attribute) -> bool:
-    """Whether an attribute is one of a volume's mounts."""
-    at = getattr(policy.store, "mounted_at", "")
+    """Return whether an attribute belongs to a volume's mounts."""
+    store = policy.store
+    at = store.mounted_at if isinstance(store, VolumeStore) else ""
     return attribute.at[0] == "mount" or attribute.name == at

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Final
+
 from webhook.evaluation.state import Evaluation
-from webhook.fields.items.additions import judge_additions
-from webhook.fields.items.attributes import written
+from webhook.fields.handler import FieldValue, Phases
+from webhook.fields.items.attributes import to_native
 from webhook.fields.items.defaults import (
     addition,
+    is_restored,
     mount_again,
     open_attributes,
-    restored,
-    tell_unknown,
+    warn_of_unknown_items,
     why,
 )
-from webhook.fields.items.edits import judge_attribute_edits, judge_exclusion
-from webhook.fields.items.locks import judge_locked, judge_presence
+from webhook.fields.items.edits import check_additions, check_attribute_edits, check_exclusion
+from webhook.fields.items.locks import check_locked, check_presence
 from webhook.fields.items.policy_items import PolicyItems
 from webhook.fields.items.scope import Reading
+from webhook.fields.scalar import ScalarRules
 from webhook.fields.storage.volumes import VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem, Store
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView
-from webhook.policy.combine import EffectiveItem
+from webhook.policy.combine import EffectiveItem, Leaf
 from webhook.policy.policy import Default
+from webhook.policy.row import Field
+
+LEFT_OUT: Final = "left out by the annotation podgate.dev/exclude"
 
 
 class ItemsField(PolicyItems):
@@ -30,75 +37,83 @@ class ItemsField(PolicyItems):
 
     __slots__ = ()
 
-    @property
-    def judges_intent(self) -> bool:
-        """Whether there is anything to judge before defaults."""
+    def __init__(
+        self, row: Field, leaf: Leaf, attribute_leaves: Mapping[str, Leaf], store: Store
+    ) -> None:
+        super().__init__(row, leaf, attribute_leaves, store)
+        self.phases = self.find_phases()
+        adds_containers = isinstance(store, VolumeStore) and store.adds_containers
+        self.order = 0 if adds_containers else 1
+
+    def find_phases(self) -> Phases:
+        """Return the steps that items and their attributes need.
+
+        Locked items are no locked default: they are checked as items. All items are `needed`: each
+        decides what to write if only needed values are written.
+        """
         imposed = any(item.imposed for item in self.items)
-        return bool(self.can_add or self.locked or self.closed or self.exclusion or imposed)
-
-    @property
-    def fills(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self.items) or any(each.rules.default for each in self.attributes)
-
-    @property
-    def judges_final(self) -> bool:
-        """Whether there is anything to judge on the result."""
-        return self.bound or bool(self.guarded)
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether a default is written that nobody may change; locked items are judged as such."""
-        return False
-
-    @property
-    def fixes_attributes(self) -> bool:
-        """Whether a default of an attribute is written that nobody may change."""
-        return any(
-            each.rule == "canEdit" for one in self.attributes for each in one.rules.prohibitions
+        intent = self.can_add or self.locked or self.closed or self.exclusion or imposed
+        fixed = [rule for each in self.attributes for rule in each.rules.prohibitions]
+        return Phases(
+            intent=bool(intent),
+            fill=bool(self.items) or any(each.rules.default for each in self.attributes),
+            final=self.bound or bool(self.guarded),
+            locked=self.is_fixed or any(each.type.fixes_default for each in fixed),
+            needed=True,
         )
 
     @property
-    def adds_containers(self) -> bool:
-        """Whether an item that is written brings a container along."""
-        return isinstance(self.store, VolumeStore) and self.store.adds_containers
+    def is_fixed(self) -> bool:
+        """Return whether the items are written as a whole that nobody may change."""
+        return False
 
-    def intent(self, view: PodView, ev: Evaluation) -> None:
-        """canAdd, locked, and prohibitions on attributes, on the items as the user gave them."""
+    def rules_at(self, path: str) -> ScalarRules:
+        """The rules of an attribute, else of the list as a whole."""
+        for each in self.attributes:
+            if path == f"{self.row.path}.{each.attribute.name}":
+                return each.rules
+        return self.rules
+
+    def is_locked(self, key: str) -> bool:
+        """Whether the item with this key must be present as the policy has it."""
+        return any(item.key == key for item in self.guarded)
+
+    def check_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check canAdd, locked, and prohibitions on attributes, on the user's items."""
         closed, locked = self.closed, self.guarded
-        judge_exclusion(self, view, ev)
+        check_exclusion(self, view, ev)
         if not self.can_add and not closed and not locked:
             return
         reading = Reading(self, view, ev)
         if self.can_add:
-            judge_additions(self, view, ev, reading)
+            check_additions(self, view, ev, reading)
         for item in locked:
-            judge_locked(self, view, ev, item, reading)
+            check_locked(self, view, ev, item, reading)
         if closed:
             for native in reading.natives:
-                judge_attribute_edits(self, view, ev, native, reading)
+                check_attribute_edits(self, view, ev, native, reading)
 
-    def intent_of_locks(self, view: PodView, ev: Evaluation) -> None:
-        """Locked items alone: nobody may have changed or shadowed them."""
+    def check_locked_intent(self, view: PodView, ev: Evaluation) -> None:
+        """Check only locked items: nobody may have changed or shadowed them."""
         if self.guarded:
             reading = Reading(self, view, ev)
             for item in self.guarded:
-                judge_locked(self, view, ev, item, reading)
+                check_locked(self, view, ev, item, reading)
 
-    def final_of_locks(self, view: PodView, ev: Evaluation) -> None:
-        """Locked items alone: they must be present."""
+    def check_locked_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check only locked items: they must be present."""
         if self.guarded:
-            judge_presence(self, view, ev, Reading(self, view, ev))
+            check_presence(self, view, ev, Reading(self, view, ev))
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
-        """Write missing default and imposed items, then the attributes that items leave open."""
-        if not self.items and not any(each.rules.default for each in self.attributes):
+        """Write missing default and imposed items, then the unset attributes of items."""
+        if not self.phases.fill:
             return
         reading = Reading(self, view, ev)
         for item, locked in self.written_items(view, ev, reading.excluded):
-            held = reading.held(item)
+            held = reading.matching_items(item)
             if held and isinstance(self.store, VolumeStore):
-                self.store.mend(view, ev, self.field, item, held[0], why(item))
+                self.store.mend(view, ev, self.row, item, held[0], why(item))
             if held and any(native.in_main for native in held):
                 continue
             if held and isinstance(self.store, VolumeStore):
@@ -106,10 +121,10 @@ class ItemsField(PolicyItems):
                 continue
             if held and not locked:
                 continue
-            if not locked and restored(self, view, ev, item, reading):
+            if not locked and is_restored(self, view, ev, item, reading):
                 continue
             self.store.add(view, ev, addition(self, item))
-        if reading.natives and self.row.attribute_defaults:
+        if reading.natives and self.schema.attribute_defaults:
             for native, known, name, default in open_attributes(self, reading):
                 if self.fills_in(ev, known, name):
                     self.fill_attribute(ev, native, name, default, known)
@@ -117,9 +132,9 @@ class ItemsField(PolicyItems):
     def written_items(
         self, view: PodView, ev: Evaluation, left_out: frozenset[str]
     ) -> list[tuple[EffectiveItem, bool]]:
-        """The items to write where they are missing, each with whether it is locked."""
+        """Yield the items to write if they are missing, each with whether it is locked."""
         if left_out:
-            tell_unknown(self, view, ev, left_out)
+            warn_of_unknown_items(self, view, ev, left_out)
         optional = not ev.writes_needed_only or self.is_fixed
         found = ((item, self.lock_of(item)[1]) for item in self.items)
         return [
@@ -129,9 +144,9 @@ class ItemsField(PolicyItems):
         ]
 
     def fills_in(self, ev: Evaluation, item: EffectiveItem | None, name: str) -> bool:
-        """Whether an attribute that a user's item leaves open is written.
+        """Return whether an attribute that a user's item leaves unset is written.
 
-        Where only what is needed is written, an item may be refused without it.
+        If only needed values are written: whether the item may be refused without it.
         """
         locked = item is not None and self.lock_of(item)[1]
         return (
@@ -139,7 +154,7 @@ class ItemsField(PolicyItems):
             or locked
             or any(
                 each.rules.required
-                or any(rule.rule == "canEdit" for rule in each.rules.prohibitions)
+                or any(rule.type.fixes_default for rule in each.rules.prohibitions)
                 for each in self.attributes
                 if each.attribute.name == name
             )
@@ -153,43 +168,56 @@ class ItemsField(PolicyItems):
         default: Default,
         item: EffectiveItem | None,
     ) -> None:
-        """Write one attribute where the item leaves it open."""
-        attribute = self.row.attribute(name)
+        """Write one attribute that the item leaves unset."""
+        attribute = self.schema.attribute(name)
         if attribute is None or not attribute.native or default.value == attribute.absent:
             return
-        value = written(attribute, default.value, default.raw)
-        for place in native.at.get(name, ()):
-            if self.is_open(ev, native, name, place) and ev.can_write(place):
+        value = to_native(attribute, default.value, default.raw)
+        for path in native.at.get(name, ()):
+            if self.is_open(ev, native, name, path) and ev.can_write(path):
                 rules = next((e.rules for e in self.attributes if e.attribute.name == name), None)
                 source = item.source if item is not None else None
                 if source is None and rules is not None and rules.default is not None:
                     source = rules.default.source
-                ev.write(f"{self.field.path}.{name}", place, value, "attribute default", source)
+                ev.write(f"{self.row.path}.{name}", path, value, "attribute default", source)
 
-    def is_open(self, ev: Evaluation, native: NativeItem, name: str, place: Path) -> bool:
-        """Whether nobody gave an attribute a value: none is there, or the API server's."""
-        if ev.now(place) is None:
+    def is_open(self, ev: Evaluation, native: NativeItem, name: str, path: Path) -> bool:
+        """Return whether an attribute has no value, or only the API server's."""
+        if ev.now(path) is None:
             return True
         if not isinstance(self.store, VolumeStore) or name not in self.store.server_filled:
             return False
-        attribute = self.row.attribute(name)
+        attribute = self.schema.attribute(name)
         assert attribute is not None
         filled = native.values.get(name, ()) in ((), (attribute.absent,))
-        return filled and not ev.updating and not ev.intent.stated(place)
+        return filled and not ev.updating and not ev.intent.is_written(path)
 
-    def final(self, view: PodView, ev: Evaluation) -> None:
-        """Attribute rules on every item of the result, and locked items that are not among them."""
+    def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
+        """Yield every item in the object, then the policy's items that are missing."""
+        natives = [each for each in self.store.read(view) if not self.store.belongs_elsewhere(each)]
+        for each in natives:
+            item = next((item.key for item in self.items if self.same(item, each)), "")
+            path, key = each.path, each.shown_key
+            yield FieldValue(path, each.raw, key, derived=True, native=each, item=item)
+        left_out = self.excluded_keys(view, ev)
+        for missing in self.items:
+            if not any(self.same(missing, each) for each in natives):
+                note = LEFT_OUT if missing.key in left_out else ""
+                yield FieldValue(view.location.place, None, missing.key, note=note)
+
+    def check_final(self, view: PodView, ev: Evaluation) -> None:
+        """Check attribute rules on every item of the result, and locked items that are missing."""
         bound = self.bound
         if not bound and not self.guarded:
             return
         reading = Reading(self, view, ev)
-        if not ev.judges_intent:
+        if not ev.checks_intent:
             for item in self.guarded:
-                judge_locked(self, view, ev, item, reading)
-        judge_presence(self, view, ev, reading)
+                check_locked(self, view, ev, item, reading)
+        check_presence(self, view, ev, reading)
         for native in reading.natives if bound else ():
-            if reading.is_brought(native):
+            if reading.is_injected_item(native):
                 continue
-            unchanged = reading.stood_before(native)
+            unchanged = reading.existed_before(native)
             for each in self.attributes:
-                each.judge(ev, native, unchanged=unchanged)
+                each.check_item(ev, native, unchanged=unchanged)

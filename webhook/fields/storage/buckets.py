@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
 from webhook.fields.storage.mounts import Mount
 from webhook.fields.storage.volumes import Stated, VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView, mapping
 from webhook.policy.combine import EffectiveItem
@@ -24,9 +24,9 @@ URL = "url"
 class BucketStore(VolumeStore):
     """Volumes of CSI drivers that the settings know, each with its attribute for the bucket."""
 
-    def __init__(self, items: Items, words: Vocabulary) -> None:
+    def __init__(self, items: Items, config: InstallationConfig) -> None:
         super().__init__(items, CSI)
-        self.drivers = words.s3_drivers
+        self.drivers = config.s3_drivers
 
     def holds(self, volume: Mapping[str, Any]) -> bool:
         """Whether a volume is one of a known driver."""
@@ -36,30 +36,30 @@ class BucketStore(VolumeStore):
         driver = body.get("driver")
         return isinstance(driver, str) and driver in self.drivers
 
-    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
-        """What the driver is told."""
-        body, where = volume[CSI], (*place, CSI)
+    def read_attributes(self, volume: dict[str, Any], path: Path) -> Stated:
+        """Return the attributes for the driver."""
+        body, where = volume[CSI], (*path, CSI)
         at = (*where, "volumeAttributes")
-        told = mapping(body.get("volumeAttributes"), at)
+        attributes = mapping(body.get("volumeAttributes"), at)
         secret = mapping(body.get("nodePublishSecretRef"), (*where, "nodePublishSecretRef"))
         bucket = self.drivers[body["driver"]]
         return {
-            "bucket": (told.get(bucket), (*at, bucket)),
-            "url": (told.get(URL), (*at, URL)),
+            "bucket": (attributes.get(bucket), (*at, bucket)),
+            "url": (attributes.get(URL), (*at, URL)),
             "accessKeySecret": (secret.get("name"), (*where, "nodePublishSecretRef", "name")),
         }
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """The item of one volume; attributes that no policy item has change what it means."""
-        (item,) = super().of_volume(view, volume, place, mounts)
-        told = volume[CSI].get("volumeAttributes") or {}
-        if set(told) - {self.drivers[volume[CSI]["driver"]], URL}:
+        (item,) = super().of_volume(view, volume, path, mounts)
+        attributes = volume[CSI].get("volumeAttributes") or {}
+        if set(attributes) - {self.drivers[volume[CSI]["driver"]], URL}:
             item.tampered = item.tampered or "volumeAttributes"
         return [item]
 
-    def made(
+    def make_source(
         self,
         view: PodView,
         ev: Evaluation,
@@ -69,14 +69,14 @@ class BucketStore(VolumeStore):
     ) -> dict[str, Any] | None:
         """A volume of the only driver; with none, or several, none can be made."""
         if len(self.drivers) != 1 or "bucket" not in attributes:
-            place = view.location.place
-            ev.warn("no-s3-driver", row.path, place, item.key, source=item.source)
+            path = view.location.place
+            ev.warn("no-s3-driver", row.path, path, item.key, source=item.source)
             return None
         ((driver, bucket),) = self.drivers.items()
-        told = {bucket: attributes["bucket"].value}
+        driver_attributes = {bucket: attributes["bucket"].value}
         if URL in attributes:
-            told[URL] = attributes[URL].value
-        body: dict[str, Any] = {"driver": driver, "volumeAttributes": told}
+            driver_attributes[URL] = attributes[URL].value
+        body: dict[str, Any] = {"driver": driver, "volumeAttributes": driver_attributes}
         if "accessKeySecret" in attributes:
             body["nodePublishSecretRef"] = {"name": attributes["accessKeySecret"].value}
         return {CSI: body}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
-from webhook.fields.items.attributes import written
+from webhook.fields.items.attributes import to_native
 from webhook.fields.storage.mounts import DEVICES, Mount, mounts_of
 from webhook.fields.storage.volumes import Stated, VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView, mapping, sequence
 from webhook.policy.combine import EffectiveItem
@@ -52,7 +52,7 @@ def name_in_brief(body: Mapping[str, Any]) -> tuple[str, Path] | None:
 
 
 def of_spec(spec: dict[str, Any], path: Path) -> Stated:
-    """What the spec of a claim says of the claim."""
+    """Return the attributes in the spec of a claim."""
     resources = mapping(spec.get("resources"), (*path, "resources"))
     requests = mapping(resources.get("requests"), (*path, "resources", "requests"))
     found: Stated = {
@@ -78,9 +78,9 @@ class ClaimStore(VolumeStore):
 
     implied = OF_CLAIM - {SIZE, STORAGE_CLASS} | {"existingPvc", "ephemeral"}
 
-    def __init__(self, items: Items, words: Vocabulary) -> None:
+    def __init__(self, items: Items, config: InstallationConfig) -> None:
         super().__init__(items, EXISTING)
-        self.elsewhere = frozenset(words.data_volumes.values())
+        self.elsewhere = frozenset(config.data_volumes.values())
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every claim of the pod, then the templates by which the workload brings claims along."""
@@ -94,7 +94,7 @@ class ClaimStore(VolumeStore):
             found = [each for each in found if each.key not in named]
             found += [self.template(view, path, body, mounts) for path, body in templates]
             found += [
-                self.shared(view, path, body)
+                self.shared_item(view, path, body)
                 if "mountPath" in body
                 else self.brief(view, path, body)
                 for path, body in view.claims
@@ -118,72 +118,72 @@ class ClaimStore(VolumeStore):
         return existing is not None or volume.get(EPHEMERAL) is not None
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """The item of a claim that is there, or of one that comes and goes with the pod."""
         if volume.get(EXISTING) is not None:
-            where = (*place, EXISTING)
-            stated = super().stated(volume, place)
+            where = (*path, EXISTING)
+            stated = super().read_attributes(volume, path)
             stated |= {"existingPvc": (True, where), "ephemeral": (False, where)}
             used = "Block" if any("devicePath" in body for _, _, body in mounts) else "Filesystem"
             stated[VOLUME_MODE] = (used, ())
-            unseen = OF_CLAIM if mounts else OF_CLAIM | {VOLUME_MODE}
-            return [self.claim(view, volume, place, mounts, stated, unseen)]
-        where = (*place, EPHEMERAL, "volumeClaimTemplate")
+            unresolved = OF_CLAIM if mounts else OF_CLAIM | {VOLUME_MODE}
+            return [self.claim(view, volume, path, mounts, stated, unresolved)]
+        where = (*path, EPHEMERAL, "volumeClaimTemplate")
         held = mapping(volume[EPHEMERAL], where[:-1]).get("volumeClaimTemplate")
         spec = mapping(mapping(held, where).get("spec"), (*where, "spec"))
         stated = {"existingPvc": (False, where[:-1]), "ephemeral": (True, where[:-1])}
         stated |= of_spec(spec, (*where, "spec"))
-        return [self.claim(view, volume, place, mounts, stated, frozenset({"claimName"}))]
+        return [self.claim(view, volume, path, mounts, stated, frozenset({"claimName"}))]
 
     def template(
         self,
         view: PodView,
-        place: Path,
+        path: Path,
         body: dict[str, Any],
         mounts: Mapping[str, Sequence[Mount]],
     ) -> NativeItem:
         """The item of a claim template: a volume of every pod, by the template's name."""
-        metadata = mapping(body.get("metadata"), (*place, "metadata"))
+        metadata = mapping(body.get("metadata"), (*path, "metadata"))
         name = str(metadata.get("name"))
-        spec = mapping(body.get("spec"), (*place, "spec"))
+        spec = mapping(body.get("spec"), (*path, "spec"))
         stated: Stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
-        stated |= of_spec(spec, (*place, "spec"))
+        stated |= of_spec(spec, (*path, "spec"))
         used = mounts.get(name, ())
-        # One pod of several may leave it unmounted; what is said of mounts is not judged there.
-        unseen = {"claimName"} if used else {"claimName", "path", "readOnly"}
+        # One of several pods may leave it unmounted, so attributes of mounts are not checked there.
+        unresolved = {"claimName"} if used else {"claimName", "path", "readOnly"}
         volume = {"name": name, **body}
-        return self.claim(view, volume, place, used, stated, frozenset(unseen))
+        return self.claim(view, volume, path, used, stated, frozenset(unresolved))
 
-    def shared(self, view: PodView, place: Path, body: dict[str, Any]) -> NativeItem:
+    def shared_item(self, view: PodView, path: Path, body: dict[str, Any]) -> NativeItem:
         """The item of a claim, there or to be made, that the workload mounts into every container."""
-        mounts = [(view.main, place, body)] if view.main is not None else []
+        mounts = [(view.main, path, body)] if view.main is not None else []
         if claimed := body.get("volumeClaimName"):
             stated: Stated = {"existingPvc": (True, ()), "ephemeral": (False, ())}
-            stated["claimName"] = (claimed, (*place, "volumeClaimName"))
+            stated["claimName"] = (claimed, (*path, "volumeClaimName"))
             volume = {"name": str(claimed), **body}
-            return self.claim(view, volume, place, mounts, stated, OF_CLAIM)
-        where = (*place, "volumeClaim")
+            return self.claim(view, volume, path, mounts, stated, OF_CLAIM)
+        where = (*path, "volumeClaim")
         stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
         stated |= of_spec(mapping(body.get("volumeClaim"), where), where)
         volume = {"name": str(body["mountPath"]), **body}
-        return self.claim(view, volume, place, mounts, stated, frozenset({"claimName"}))
+        return self.claim(view, volume, path, mounts, stated, frozenset({"claimName"}))
 
-    def brief(self, view: PodView, place: Path, body: dict[str, Any]) -> NativeItem:
+    def brief(self, view: PodView, path: Path, body: dict[str, Any]) -> NativeItem:
         """The item of a claim, there or to be made, that the operator mounts where it needs it."""
-        unseen = {"path", "readOnly", VOLUME_MODE}
+        unresolved = {"path", "readOnly", VOLUME_MODE}
         if named := name_in_brief(body):
             claimed, at = named
             stated: Stated = {"existingPvc": (True, ()), "ephemeral": (False, ())}
-            stated["claimName"] = (claimed, (*place, *at))
+            stated["claimName"] = (claimed, (*path, *at))
             volume = {"name": str(claimed), **body}
-            return self.claim(view, volume, place, (), stated, OF_CLAIM | unseen)
+            return self.claim(view, volume, path, (), stated, OF_CLAIM | unresolved)
         stated = {"existingPvc": (False, ()), "ephemeral": (False, ())}
-        stated |= of_spec({key: body.get(key) for key in BRIEF}, place)
+        stated |= of_spec({key: body.get(key) for key in BRIEF}, path)
         if "size" in body:
-            stated[SIZE] = (body["size"], (*place, "size"))
-        volume = {"name": str(place[-1]), **body}
-        return self.claim(view, volume, place, (), stated, frozenset({"claimName", *unseen}))
+            stated[SIZE] = (body["size"], (*path, "size"))
+        volume = {"name": str(path[-1]), **body}
+        return self.claim(view, volume, path, (), stated, frozenset({"claimName", *unresolved}))
 
     def claim(
         self,
@@ -192,13 +192,13 @@ class ClaimStore(VolumeStore):
         place: Path,
         mounts: Sequence[Mount],
         stated: Stated,
-        unseen: frozenset[str],
+        unresolved: frozenset[str],
     ) -> NativeItem:
         """One claim; a volume that brings its own is known by the volume's name."""
-        if "claimName" in unseen:
+        if "claimName" in unresolved:
             stated = {**stated, "claimName": (volume.get("name"), ())}
         item = self.item(view, volume, place, mounts, stated)
-        item.unseen = unseen
+        item.unresolved = unresolved
         devices = [body for _, _, body in mounts if "devicePath" in body]
         if devices and item.values.get(VOLUME_MODE) != ("Block",):
             item.tampered = item.tampered or DEVICES
@@ -215,7 +215,7 @@ class ClaimStore(VolumeStore):
             return False
         return super().restore(view, ev, row, item)
 
-    def made(
+    def make_source(
         self,
         view: PodView,
         ev: Evaluation,
@@ -229,11 +229,11 @@ class ClaimStore(VolumeStore):
             return {EXISTING: self.source_body(attributes)}
         if ephemeral and SIZE in attributes:
             return {EPHEMERAL: {"volumeClaimTemplate": {"spec": self.claim_spec(attributes)}}}
-        place = view.location.place
-        ev.warn("no-claim-created", row.path, place, item.key, source=item.source)
+        path = view.location.place
+        ev.warn("no-claim-created", row.path, path, item.key, source=item.source)
         return None
 
-    def meant(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
+    def complete_attributes(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
         """A claim that comes with the pod has one writer unless access modes are given.
 
         Any other claim is one by name: a pod refers to it, whoever creates it.
@@ -257,7 +257,7 @@ class ClaimStore(VolumeStore):
         assert attribute is not None
         spec: dict[str, Any] = {
             "accessModes": given,
-            "resources": {"requests": {"storage": written(attribute, size.value, size.raw)}},
+            "resources": {"requests": {"storage": to_native(attribute, size.value, size.raw)}},
         }
         if STORAGE_CLASS in attributes:
             spec["storageClassName"] = attributes[STORAGE_CLASS].value

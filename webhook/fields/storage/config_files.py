@@ -9,7 +9,7 @@ from webhook.evaluation.state import Evaluation
 from webhook.fields.items.attributes import Unreadable
 from webhook.fields.storage.mounts import Mount
 from webhook.fields.storage.volumes import Stated, VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView, mapping, sequence
 from webhook.policy.row import Field
@@ -20,7 +20,7 @@ ALTERING = ("items", "optional")
 
 
 def numeric(mode: Any) -> Any:
-    """A mode as it stands, Unreadable if it is a text."""
+    """Return a mode unchanged, Unreadable if it is a text."""
     return (
         Unreadable(mode, "a number without quotes such as 420") if isinstance(mode, str) else mode
     )
@@ -36,13 +36,13 @@ class FileStore(VolumeStore):
         return super().holds(volume) or volume.get(PROJECTED) is not None
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """One item of a volume of its own, one for every matching source of a projected one."""
         if super().holds(volume):
-            item = self.item(view, volume, place, mounts, self.stated(volume, place))
-            return [self.checked(item, mapping(volume[self.source], place))]
-        where = (*place, PROJECTED, "sources")
+            item = self.item(view, volume, path, mounts, self.read_attributes(volume, path))
+            return [self.check_item(item, mapping(volume[self.source], path))]
+        where = (*path, PROJECTED, "sources")
         projected = mapping(volume[PROJECTED], where[:-1])
         found = []
         for index, entry in enumerate(sequence(projected.get("sources"), where)):
@@ -50,20 +50,20 @@ class FileStore(VolumeStore):
             if source is not None:
                 at = (*where, index, self.source)
                 body = mapping(source, at)
-                stated = self.projected(body, at, projected)
-                item = self.item(view, volume, place, mounts, stated)
-                found.append(self.checked(self.unwritten(item, mounts, at), body))
+                stated = self.read_projected(body, at, projected)
+                item = self.item(view, volume, path, mounts, stated)
+                found.append(self.check_item(self.unwritten(item, mounts, at), body))
         return found
 
-    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
-        """What the volume's source says; Kubernetes takes numbers only for a mode."""
-        stated = super().stated(volume, place)
+    def read_attributes(self, volume: dict[str, Any], path: Path) -> Stated:
+        """Return the attributes in the volume's source. Kubernetes takes only numbers for a mode."""
+        stated = super().read_attributes(volume, path)
         raw, at = stated["defaultMode"]
         stated["defaultMode"] = (numeric(raw), at)
         return stated
 
-    def projected(self, source: dict[str, Any], at: Path, volume: dict[str, Any]) -> Stated:
-        """What one source of a projected volume says; the mode is that of the whole volume."""
+    def read_projected(self, source: dict[str, Any], at: Path, volume: dict[str, Any]) -> Stated:
+        """Return the attributes in one source of a projected volume. The mode is the whole volume's."""
         key = "configMap" if self.source == "configMap" else "secret"
         return {
             key: (source.get("name"), (*at, "name")),
@@ -71,14 +71,14 @@ class FileStore(VolumeStore):
         }
 
     def unwritten(self, item: NativeItem, mounts: Sequence[Mount], at: Path) -> NativeItem:
-        """The item without the places that a default could go to."""
+        """Return the item without the paths that a default could be written to."""
         item.path = at
         item.at["subPath"] = tuple(
             (*path, "subPath") for _, path, body in mounts if "subPath" in body
         )
         return item
 
-    def checked(self, item: NativeItem, source: Mapping[str, Any]) -> NativeItem:
+    def check_item(self, item: NativeItem, source: Mapping[str, Any]) -> NativeItem:
         """The item, marked where parts of its source change what it means."""
         altered = next((key for key in ALTERING if source.get(key)), "")
         item.tampered = item.tampered or altered

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
 from webhook.fields.items.attributes import comparable
-from webhook.fields.storage.git_sync import is_git_image, said, sync_container
+from webhook.fields.storage.git_sync import is_git_image, read_settings, sync_container
 from webhook.fields.storage.mounts import Mount, clean_path, dns_label
-from webhook.fields.storage.volumes import VolumeStore, listed
-from webhook.fields.stores.environment import Addition, NativeItem
+from webhook.fields.storage.volumes import VolumeStore, as_list
+from webhook.fields.store import Addition, NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import Container, PodView, mapping
 from webhook.policy.combine import EffectiveItem
@@ -35,10 +35,10 @@ class GitStore(VolumeStore):
 
     adds_containers = True
 
-    def __init__(self, items: Items, words: Vocabulary) -> None:
+    def __init__(self, items: Items, config: InstallationConfig) -> None:
         super().__init__(items, DEPRECATED)
-        self.image = words.git_image
-        self.images = tuple(each for each in (words.git_image, *words.git_images) if each)
+        self.image = config.git_image
+        self.images = tuple(each for each in (config.git_image, *config.git_images) if each)
 
     def read(self, view: PodView) -> list[NativeItem]:
         """Every checkout: by containers, then by volumes of the deprecated kind."""
@@ -50,17 +50,17 @@ class GitStore(VolumeStore):
                 found.append(self.checkout(view, container, mounts))
         return found + super().read(view)
 
-    def stated(self, volume: dict[str, Any], place: Path) -> dict[str, tuple[Any, Path]]:
-        """What a volume of the deprecated kind says."""
-        where = (*place, DEPRECATED)
+    def read_attributes(self, volume: dict[str, Any], path: Path) -> dict[str, tuple[Any, Path]]:
+        """Return the attributes in a volume of the deprecated kind."""
+        where = (*path, DEPRECATED)
         body = mapping(volume[DEPRECATED], where)
         return {name: (body.get(name), (*where, name)) for name in ("repository", "revision")}
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Any
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Any
     ) -> list[NativeItem]:
         """The item of a volume of the deprecated kind; its mounts are the paths."""
-        (item,) = super().of_volume(view, volume, place, mounts)
+        (item,) = super().of_volume(view, volume, path, mounts)
         self.put_paths(item, mounts)
         return [item]
 
@@ -75,8 +75,8 @@ class GitStore(VolumeStore):
 
     def volume_name(self, view: PodView, container: Container) -> str:
         """The volume that a container checks out into: the one mounted at its root, or its only."""
-        root = clean_path(said(container).root)
-        held = listed(container.body.get("volumeMounts"))
+        root = clean_path(read_settings(container).root)
+        held = as_list(container.body.get("volumeMounts"))
         mounts = [each for each in held if isinstance(each, dict)]
         for each in mounts:
             at = clean_path(each.get("mountPath"))
@@ -88,7 +88,7 @@ class GitStore(VolumeStore):
         self, view: PodView, container: Container, mounts: Mapping[str, list[Mount]]
     ) -> NativeItem:
         """The item of one container, with the mounts of its volume in the containers that use it."""
-        sync = said(container)
+        sync = read_settings(container)
         volume = self.volume_name(view, container)
         used = [
             each
@@ -102,7 +102,7 @@ class GitStore(VolumeStore):
             [container.body, *(body for _, _, body in used)],
             {},
             any(each is view.main for each, _, _ in used),
-            sync.altered or self.tampered({}, used),
+            sync.altered or self.find_tampering({}, used),
             tuple((each.list, each.name) for each, _, _ in used),
         )
         for name, (raw, at) in sync.stated.items():
@@ -111,7 +111,7 @@ class GitStore(VolumeStore):
         item.values["name"] = (container.name,)
         self.put_paths(item, used)
         # A pinned revision is on no branch that the object tells.
-        item.unseen = frozenset({"branch"} if "revision" in sync.stated else ())
+        item.unresolved = frozenset({"branch"} if "revision" in sync.stated else ())
         return item
 
     def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
@@ -126,13 +126,13 @@ class GitStore(VolumeStore):
         wanted = new.attributes["path"].value if "path" in new.attributes else ""
         volume = self.left_volume(view, ev, wanted) or self.free_name(view, ev)
         mount = {"name": volume, "mountPath": wanted} if wanted else {}
-        if self.taken(view, ev, new.row, new.item, name) or (
+        if self.is_name_taken(view, ev, new.row, new.item, name) or (
             mount and self.mount_clashes(view, ev, new.row, new.item, mount)
         ):
             return
         for part in (INIT, "volumes"):
-            if ev.held(new.row.path, (*view.spec_path, part)) is None:
-                return  # one without the other is a checkout that nobody makes or nobody sees
+            if ev.find_written_path(new.row.path, (*view.spec_path, part)) is None:
+                return  # the container, the volume and the mount work only together
         container = sync_container(name, self.image, volume, new.attributes)
         if not ev.fits(new.row.path, (*view.spec_path, "volumes"), scratch(volume)):
             return  # a mount without its volume would be a pod that never starts
@@ -147,7 +147,7 @@ class GitStore(VolumeStore):
         """Append one entry to a list of the copy."""
         if ev.can_write(path):
             index = len(ev.now(path) or [])
-            ev.draft.append(path, entry)
+            ev.append(path, entry)
             ev.note_item(row, (*path, index), entry, why, item.source)
 
     def put_volume(
@@ -173,10 +173,10 @@ class GitStore(VolumeStore):
         volumes = ev.now((*view.spec_path, "volumes"))
         used = {self.volume_name(view, each) for each in view.everyone if self.checks_out(each)}
         named: dict[str, list[Any]] = {}
-        for each in listed(volumes):
+        for each in as_list(volumes):
             if isinstance(each, dict) and isinstance(each.get("name"), str):
                 named.setdefault(each["name"], []).append(each)
-        for mount in listed(mounts):
+        for mount in as_list(mounts):
             name = mount.get("name") if isinstance(mount, dict) else None
             if mount != {"name": name, "mountPath": wanted} or not isinstance(name, str):
                 continue
@@ -219,12 +219,12 @@ class GitStore(VolumeStore):
 
     def free_name(self, view: PodView, ev: Evaluation) -> str:
         """A name for the next checkout's volume."""
-        volumes = listed(ev.now((*view.spec_path, "volumes")))
+        volumes = as_list(ev.now((*view.spec_path, "volumes")))
         taken = {str(each.get("name")) for each in volumes if isinstance(each, dict)}
         names = (CHECKOUT, *(f"{CHECKOUT}-{number}" for number in range(2, len(taken) + 3)))
         return next(each for each in names if each not in taken)
 
-    def taken(
+    def is_name_taken(
         self, view: PodView, ev: Evaluation, row: Field, item: EffectiveItem, name: str
     ) -> bool:
         """Whether a container of that name is there; then refused."""
@@ -236,7 +236,7 @@ class GitStore(VolumeStore):
         return False
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
-        """A checkout is made anew: it is more than one place."""
+        """Return False: a checkout has several paths and is created again."""
         return False
 
     def restore_mounts(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> None:

@@ -1,4 +1,4 @@
-"""What containers of git-sync, versions 3 and 4, are told, and how one is told."""
+"""Reads and writes the settings of git-sync containers, versions 3 and 4."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.policy.policy import Default
 
 REFERENCE = Unreadable("a reference", "the value itself, without $(…) or valueFrom")
 ROOT = "/git"
-"""Where version 4 keeps checkouts unless it is told otherwise."""
+"""The default root of checkouts in version 4."""
 PINNED = re.compile(r"[0-9a-f]{7,64}")
 VARIABLES = {
     "GITSYNC_REPO": "repo",
@@ -41,7 +41,7 @@ def repository_of(image: str) -> str:
 
 
 def is_git_image(image: Any, known: tuple[str, ...]) -> bool:
-    """Whether an image is one of the known ones; those known without a tag hold for every tag."""
+    """Return whether an image is one of the known ones. A known one without a tag matches every tag."""
     if not isinstance(image, str):
         return False
     plain = repository_of(image)
@@ -50,17 +50,17 @@ def is_git_image(image: Any, known: tuple[str, ...]) -> bool:
 
 @dataclass(slots=True)
 class Sync:
-    """What one container is told: attributes with their native value and place, and its root."""
+    """The settings of one container: attributes with their native value and path, and its root."""
 
     stated: dict[str, tuple[Any, Path]] = field(default_factory=dict)
     root: str = ROOT
     altered: str = ""
 
 
-def words(container: Container, part: str) -> Iterator[tuple[str, Path]]:
-    """The texts of `command` or `args`, with their places."""
-    path = (*container.path, part)
-    for index, each in enumerate(sequence(container.body.get(part), path)):
+def arguments(container: Container, member: str) -> Iterator[tuple[str, Path]]:
+    """Yield the texts of `command` or `args`, with their paths."""
+    path = (*container.path, member)
+    for index, each in enumerate(sequence(container.body.get(member), path)):
         if isinstance(each, str):
             yield each, (*path, index)
 
@@ -69,8 +69,8 @@ def flags(container: Container) -> dict[str, tuple[Any, Path]]:
     """The flags of the command line, the last of a name; `--name value` and `--name=value`."""
     found: dict[str, tuple[Any, Path]] = {}
     pending = ""
-    for part in ("command", "args"):
-        for text, path in words(container, part):
+    for member in ("command", "args"):
+        for text, path in arguments(container, member):
             if pending:
                 found[pending], pending = (text, path), ""
                 continue
@@ -85,9 +85,9 @@ def flags(container: Container) -> dict[str, tuple[Any, Path]]:
 
 
 def variables(container: Container) -> dict[str, tuple[Any, Path]]:
-    """The variables of the environment by the flag they stand for; those of version 4 go first.
+    """Return the variables by their flag. Those of version 4 come first.
 
-    A value is a text, or the map of what it is taken from.
+    A value is a text, or the map of its source.
     """
     path = (*container.path, "env")
     found: dict[str, tuple[Any, Path]] = {}
@@ -107,43 +107,43 @@ def variables(container: Container) -> dict[str, tuple[Any, Path]]:
 
 
 def visible(value: Any) -> Any:
-    """A text that says what it means; Unreadable for what is taken or put together elsewhere."""
+    """Return a literal text, Unreadable for a reference or a composed text."""
     if not isinstance(value, str):
         return REFERENCE
     return REFERENCE if "$(" in value else value
 
 
-def said(container: Container) -> Sync:
-    """What a container is told by flags, else by variables."""
-    told = {**variables(container), **flags(container)}
-    told = {name: each for name, each in told.items() if each[0] != ""}
+def read_settings(container: Container) -> Sync:
+    """Return the settings of a container, from flags or else from variables."""
+    settings = {**variables(container), **flags(container)}
+    settings = {name: each for name, each in settings.items() if each[0] != ""}
     sync = Sync()
-    if isinstance(told.get("root", (None,))[0], str):
-        sync.root = told["root"][0]
-    hidden = next((part for part in ("envFrom", "command") if container.body.get(part)), "")
+    if isinstance(settings.get("root", (None,))[0], str):
+        sync.root = settings["root"][0]
+    hidden = next((member for member in ("envFrom", "command") if container.body.get(member)), "")
     sync.altered = hidden
-    if "repo" in told:
-        sync.stated["repository"] = visible(told["repo"][0]), told["repo"][1]
+    if "repo" in settings:
+        sync.stated["repository"] = visible(settings["repo"][0]), settings["repo"][1]
     elif hidden:
         sync.stated["repository"] = REFERENCE, (*container.path, hidden)
     for name in ("branch", "ref", "rev"):
-        if name in told:
-            value = visible(told[name][0])
+        if name in settings:
+            value = visible(settings[name][0])
             pinned = isinstance(value, str) and PINNED.fullmatch(value)
             is_revision = name == "rev" or (name == "ref" and pinned)
             if not (name == "rev" and value == "HEAD"):
-                sync.stated["revision" if is_revision else "branch"] = value, told[name][1]
-    sync.stated |= credentials(told)
+                sync.stated["revision" if is_revision else "branch"] = value, settings[name][1]
+    sync.stated |= credentials(settings)
     return sync
 
 
-def credentials(told: Mapping[str, tuple[Any, Path]]) -> dict[str, tuple[Any, Path]]:
+def credentials(settings: Mapping[str, tuple[Any, Path]]) -> dict[str, tuple[Any, Path]]:
     """The Secret and its keys, or the plain name of the user."""
     found: dict[str, tuple[Any, Path]] = {}
     for name, attribute in (("username", "secretKeyOfUser"), ("password", "secretKeyOfPassword")):
-        if name not in told:
+        if name not in settings:
             continue
-        value, path = told[name]
+        value, path = settings[name]
         if isinstance(value, str) and name == "username":
             found[f"secretRef.{attribute}"] = value, path
         held = value.get("secretKeyRef") if isinstance(value, dict) else None
@@ -151,17 +151,17 @@ def credentials(told: Mapping[str, tuple[Any, Path]]) -> dict[str, tuple[Any, Pa
             found["secretRef.name"] = held["name"], (*path, "secretKeyRef", "name")
             if isinstance(held.get("key"), str):
                 found[f"secretRef.{attribute}"] = held["key"], (*path, "secretKeyRef", "key")
-    if "password" in told:
-        found["secretRef.authenticationMethod"] = "password", told["password"][1]
+    if "password" in settings:
+        found["secretRef.authenticationMethod"] = "password", settings["password"][1]
     return found
 
 
 def sync_container(
     name: str, image: str, volume: str, attributes: Mapping[str, Default]
 ) -> dict[str, Any]:
-    """A container that checks out once, told by variables of version 4.
+    """Return a container that checks out once, configured by variables of version 4.
 
-    A revision decides over a branch: version 4 takes one of them only.
+    A revision overrides a branch, because version 4 takes only one of them.
     """
 
     def text(attribute: str) -> str:
@@ -169,7 +169,7 @@ def sync_container(
 
     env: list[dict[str, Any]] = [{"name": "GITSYNC_REPO", "value": text("repository")}]
     if revision := text("revision"):
-        # Only a commit can be told from a branch; the older name keeps other revisions apart.
+        # Only a commit differs from a branch by form; the older name marks other revisions.
         variable = "GITSYNC_REF" if PINNED.fullmatch(revision) else "GIT_SYNC_REV"
         env.append({"name": variable, "value": revision})
     elif branch := text("branch"):

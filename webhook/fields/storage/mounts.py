@@ -10,7 +10,7 @@ from webhook.objects.path import Path
 from webhook.pods.pod_view import Container, PodView, mapping, sequence
 
 Mount = tuple[Container, Path, dict[str, Any]]
-"""A mount: its container, its place and its body."""
+"""A mount: its container, its path and its body."""
 
 MOUNTS, DEVICES = "volumeMounts", "volumeDevices"
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.fields.storage.git_sync import is_git_image
 from webhook.fields.storage.mounts import Mount, clean_path
 from webhook.fields.storage.volumes import Stated, VolumeStore
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView
 from webhook.policy.row import Items
@@ -32,16 +32,18 @@ def is_ours(volume: Mapping[str, Any], mounts: Sequence[Mount], images: tuple[st
         )
     if name not in OURS:
         return False
-    wanted, place = OURS[name]
-    return body == wanted and all(clean_path(m.get("mountPath")) == place for _, _, m in mounts)
+    wanted, mount_path = OURS[name]
+    return body == wanted and all(
+        clean_path(m.get("mountPath")) == mount_path for _, _, m in mounts
+    )
 
 
 class ScratchStore(VolumeStore):
     """emptyDir volumes; one without any source is such a volume too."""
 
-    def __init__(self, items: Items, words: Vocabulary) -> None:
+    def __init__(self, items: Items, config: InstallationConfig) -> None:
         super().__init__(items)
-        self.images = tuple(each for each in (words.git_image, *words.git_images) if each)
+        self.images = tuple(each for each in (config.git_image, *config.git_images) if each)
 
     def holds(self, volume: Mapping[str, Any]) -> bool:
         """Whether a volume is an emptyDir, by its source or by having none."""
@@ -50,13 +52,13 @@ class ScratchStore(VolumeStore):
         return all(value is None for key, value in volume.items() if key != "name")
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """The item of one volume; none for a volume of ours."""
         if is_ours(volume, mounts, self.images):
             return []
-        return super().of_volume(view, volume, place, mounts)
+        return super().of_volume(view, volume, path, mounts)
 
-    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
-        """What the volume's source says, if it has one."""
-        return super().stated({**volume, self.source: volume.get(self.source) or {}}, place)
+    def read_attributes(self, volume: dict[str, Any], path: Path) -> Stated:
+        """Return the attributes in the volume's source, if it has one."""
+        return super().read_attributes({**volume, self.source: volume.get(self.source) or {}}, path)

@@ -1,4 +1,4 @@
-"""Storage items: one volume of a pod together with its mounts in all containers."""
+"""Storage items: a volume of a pod together with its mounts in all containers."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 from webhook.fields.items.attributes import comparable
 from webhook.fields.storage.mounts import DEVICES, MOUNTS, Mount, covers, dns_label, mounts_of
 from webhook.fields.storage.write import VolumeWriter
-from webhook.fields.stores.environment import NativeItem
+from webhook.fields.store import NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView, mapping, sequence
 from webhook.policy.row import Attribute
 from webhook.policy.values import AMOUNT_TEXT
 
 Stated = dict[str, tuple[Any, Path]]
-"""Attributes that the volume itself states: native value (None for none) and place."""
+"""Attributes in the volume itself: native value (None for none) and path."""
 
 __all__ = ["VolumeStore", "dns_label"]
 
 
-def listed(value: Any) -> list[Any]:
-    """A list as it stands; nothing else has entries."""
+def as_list(value: Any) -> list[Any]:
+    """Return a list unchanged, an empty one for other types."""
     return value if isinstance(value, list) else []
 
 
 class VolumeStore(VolumeWriter):
-    """Volumes of one source type, such as hostPath, joined with their mounts.
+    """Volumes of one source type, such as hostPath, with their mounts.
 
-    `server_filled` are attributes for which the API server writes their meaning when absent;
-    `implied` are those whose absence follows from other things that a user states.
+    `server_filled` are attributes whose meaning the API server writes if they are absent. `implied`
+    are those whose absence follows from other values of the user.
     """
 
     server_filled: frozenset[str] = frozenset()
     implied: frozenset[str] = frozenset()
 
     def read(self, view: PodView) -> list[NativeItem]:
-        """Every volume of the type; an unmounted one is an item too."""
+        """Return every volume of the type, including unmounted ones."""
         path = (*view.spec_path, "volumes")
         volumes = sequence(view.spec.get("volumes"), path)
         mounts: dict[str, list[Mount]] | None = None
@@ -60,14 +60,14 @@ class VolumeStore(VolumeWriter):
         return mounts_of(view)
 
     def of_volume(
-        self, view: PodView, volume: dict[str, Any], place: Path, mounts: Sequence[Mount]
+        self, view: PodView, volume: dict[str, Any], path: Path, mounts: Sequence[Mount]
     ) -> list[NativeItem]:
         """The items of one volume."""
-        return [self.item(view, volume, place, mounts, self.stated(volume, place))]
+        return [self.item(view, volume, path, mounts, self.read_attributes(volume, path))]
 
-    def stated(self, volume: dict[str, Any], place: Path) -> Stated:
-        """What the volume's source says of its attributes."""
-        where = (*place, self.source)
+    def read_attributes(self, volume: dict[str, Any], path: Path) -> Stated:
+        """Return the attributes in the volume's source."""
+        where = (*path, self.source)
         source = mapping(volume[self.source], where)
         return {
             each.name: (source.get(each.at[1]), (*where, each.at[1]))
@@ -105,12 +105,12 @@ class VolumeStore(VolumeWriter):
             [volume, *(body for _, _, body in mounts)],
             at,
             any(container is view.main for container, _, _ in mounts),
-            self.tampered(volume, mounts),
+            self.find_tampering(volume, mounts),
             tuple((container.list, container.name) for container, _, _ in mounts),
         )
 
     def key_of(self, attribute: Attribute, mount: Mapping[str, Any]) -> str:
-        """The key of a mount that holds an attribute; raw devices name their path otherwise."""
+        """Return the key of a mount for an attribute. Raw devices have another key for the path."""
         native = attribute.at[1]
         device = native == "mountPath" and "devicePath" in mount and native not in mount
         return "devicePath" if device else native
@@ -128,8 +128,8 @@ class VolumeStore(VolumeWriter):
         raws = (body.get(self.key_of(attribute, body), absent) for _, _, body in mounts)
         return tuple(comparable(attribute, raw) for raw in raws if raw is not None)
 
-    def tampered(self, volume: Mapping[str, Any], mounts: Sequence[Mount]) -> str:
-        """What changes the meaning of an item although no attribute tells it; "" for nothing."""
+    def find_tampering(self, volume: Mapping[str, Any], mounts: Sequence[Mount]) -> str:
+        """Return what changes the meaning of an item without being an attribute, "" for nothing."""
         keys = ["subPathExpr"] + ([] if self.items.attribute("subPath") else ["subPath"])
         found = any(body.get(key) for _, _, body in mounts for key in keys)
         return "subPath" if found else ""
@@ -139,13 +139,13 @@ class VolumeStore(VolumeWriter):
         return native.key
 
     def shadows(self, view: PodView, native: NativeItem, mount_path: str) -> Path | None:
-        """A mount of another volume at, above or below a locked mount path, in its container."""
+        """Return a mount of another volume at, above or below a locked mount path in its container."""
         name = self.volume_of(view, native)
         for container in view.everyone:
             held = [
                 (part, index, mount)
                 for part in (MOUNTS, DEVICES)
-                for index, mount in enumerate(listed(container.body.get(part)))
+                for index, mount in enumerate(as_list(container.body.get(part)))
                 if isinstance(mount, dict)
             ]
             if not any(mount.get("name") == name for _, _, mount in held):
@@ -157,5 +157,5 @@ class VolumeStore(VolumeWriter):
         return None
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """A volume is the item of one field only."""
+        """Return False: a volume belongs to one field only."""
         return False

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.evaluation.state import Evaluation
-from webhook.fields.items.attributes import written
+from webhook.fields.items.attributes import to_native
 from webhook.fields.storage.mounts import DEVICES, MOUNTS, clean_path, dns_label
-from webhook.fields.stores.environment import Addition, NativeItem
+from webhook.fields.store import Addition, NativeItem
 from webhook.objects.lookup import Growing, frozen
 from webhook.objects.path import Path
 from webhook.pods.pod_view import PodView
@@ -18,9 +18,9 @@ from webhook.policy.row import Field, Items
 
 
 class VolumeWriter:
-    """The writing half of a store of volumes of one source type.
+    """Writes the volumes of one source type.
 
-    `adds_containers` says whether an item that is written brings a container along.
+    `adds_containers` says whether a written item adds a container.
     """
 
     adds_containers = False
@@ -30,13 +30,13 @@ class VolumeWriter:
         self.source = source or items.store
         self.mounted_at = "mountPath" if items.attribute("mountPath") else "path"
 
-    def meant(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
+    def complete_attributes(self, attributes: Mapping[str, Default]) -> Mapping[str, Default]:
         """The attributes of an item with what follows from them."""
         return attributes
 
     def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
-        """Append the volume, and its mount on the main container; a clash of names is refused."""
-        source = self.made(view, ev, new.row, new.item, new.attributes)
+        """Append the volume, and its mount on the main container. A name clash is refused."""
+        source = self.make_source(view, ev, new.row, new.item, new.attributes)
         if source is None:
             return
         name = dns_label(new.attributes["name"].value if "name" in new.attributes else new.item.key)
@@ -48,13 +48,13 @@ class VolumeWriter:
             return
         volume = {"name": name, **source}
         index = len(ev.now(path) or [])
-        ev.draft.append(path, volume)
+        ev.append(path, volume)
         written = ev.note_item(new.row, (*path, index), volume, new.why, new.item.source)
         # A mount without its volume would be a pod that never starts.
         if written and self.path_of(mount):
             self.mount(view, ev, new.row, mount, new.item, new.why)
 
-    def made(
+    def make_source(
         self,
         view: PodView,
         ev: Evaluation,
@@ -62,18 +62,18 @@ class VolumeWriter:
         item: EffectiveItem,
         attributes: Mapping[str, Default],
     ) -> dict[str, Any] | None:
-        """The source of a volume for an item; None, with a warning, where none can be made."""
+        """Return the source of a volume for an item. None, with a warning, if there is none."""
         return {self.source: self.source_body(attributes)}
 
     def source_body(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
-        """What the attributes say of the volume's source."""
+        """Return the volume's source from the attributes."""
         body: dict[str, Any] = {}
         for each in self.items.attributes:
             given = attributes.get(each.name)
             if given is None or not each.at or each.at[0] not in ("source", "both"):
                 continue
             if each.at[0] == "source" or given.value != each.absent:
-                body[each.at[1]] = written(each, given.value, given.raw)
+                body[each.at[1]] = to_native(each, given.value, given.raw)
         return body
 
     def mount_body(self, name: str, attributes: Mapping[str, Default]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class VolumeWriter:
             if given is None or not each.at or each.at[0] not in ("mount", "both"):
                 continue
             if each.name != self.mounted_at and given.value != each.absent:
-                body[each.at[1]] = written(each, given.value, given.raw)
+                body[each.at[1]] = to_native(each, given.value, given.raw)
         return body
 
     def path_of(self, mount: Mapping[str, Any]) -> str:
@@ -97,10 +97,10 @@ class VolumeWriter:
         """Append the old volume, and the mounts that the main container had of it."""
         path = (*view.spec_path, "volumes")
         volumes = ev.now(path) or []
-        if self.named(ev, path, volumes, item.key):
+        if self.volumes_named(ev, path, volumes, item.key):
             return False
         if ev.can_write(path):
-            ev.draft.append(path, item.raw[0])
+            ev.append(path, item.raw[0])
             ev.note_item(row, (*path, len(volumes)), item.raw[0], "kept", None)
             self.restore_mounts(view, ev, row, item)
         return True
@@ -115,8 +115,8 @@ class VolumeWriter:
             if owner != main:
                 continue
             part = DEVICES if "devicePath" in mount else MOUNTS
-            place, at = (*view.main.path, part), clean_path(self.path_of(mount))
-            held = ev.now(place) or []
+            path, at = (*view.main.path, part), clean_path(self.path_of(mount))
+            held = ev.now(path) or []
             if part not in taken:
                 taken[part] = {
                     clean_path(self.path_of(each)) for each in held if isinstance(each, dict)
@@ -124,8 +124,8 @@ class VolumeWriter:
             if at not in taken[part]:
                 taken[part].add(at)
                 index = len(held)
-                ev.draft.append(place, mount)
-                ev.note_item(row, (*place, index), mount, "kept", None)
+                ev.append(path, mount)
+                ev.note_item(row, (*path, index), mount, "kept", None)
 
     def add_mount(
         self,
@@ -148,7 +148,7 @@ class VolumeWriter:
         native: NativeItem,
         why: str,
     ) -> None:
-        """Write what an item that is there has lost; a volume by itself loses nothing."""
+        """Restore what an existing item has lost. A volume alone loses nothing."""
 
     def mount(
         self,
@@ -164,10 +164,10 @@ class VolumeWriter:
             return
         path = (*view.main.path, DEVICES if "devicePath" in mount else MOUNTS)
         held = ev.now(path) or []
-        there = self.mounted(ev, path, held, self.path_of(mount))
+        there = self.mounts_at(ev, path, held, self.path_of(mount))
         if not any(held[index] == mount for index in there) and ev.can_write(path):
             index = len(held)
-            ev.draft.append(path, mount)
+            ev.append(path, mount)
             ev.note_item(row, (*path, index), mount, why, item.source)
 
     def clashes(
@@ -178,9 +178,9 @@ class VolumeWriter:
         item: EffectiveItem,
         mount: Mapping[str, Any],
     ) -> bool:
-        """Whether a volume of that name, or a mount at that path, is there; then refused."""
+        """Return whether a volume of that name, or a mount at that path, exists, and report it."""
         path = (*view.spec_path, "volumes")
-        for index in self.named(ev, path, ev.now(path) or [], mount["name"]):
+        for index in self.volumes_named(ev, path, ev.now(path) or [], mount["name"]):
             place = (*path, index, "name")
             return self.refuse_clash(ev, row, item, place, f"volume {mount['name']}")
         return bool(self.path_of(mount)) and self.mount_clashes(view, ev, row, item, mount)
@@ -193,15 +193,15 @@ class VolumeWriter:
         item: EffectiveItem,
         ours: Mapping[str, Any],
     ) -> bool:
-        """Whether the main container has something else at that path already; then refused.
+        """Return whether the main container has something else at that path, and report it.
 
-        An update that sends the list of volumes alone drops a volume and leaves its mount.
+        An update that sends only the list of volumes drops a volume and keeps its mount.
         """
         if view.main is None:
             return False
         path, mount_path = (*view.main.path, MOUNTS), self.path_of(ours)
         held = ev.now(path) or []
-        for index in self.mounted(ev, path, held, mount_path):
+        for index in self.mounts_at(ev, path, held, mount_path):
             mount = held[index]
             if mount != ours:
                 place = (*path, index, "mountPath")
@@ -209,12 +209,12 @@ class VolumeWriter:
                 return self.refuse_clash(ev, row, item, place, other)
         return False
 
-    def named(self, ev: Evaluation, path: Path, held: list[Any], name: Any) -> list[int]:
+    def volumes_named(self, ev: Evaluation, path: Path, held: list[Any], name: Any) -> list[int]:
         """Return where volumes of that name are in the copy's list."""
         found = ev.once(("named", path), lambda: Growing(lambda each: frozen(each.get("name"))))
         return found.at(held, frozen(name))
 
-    def mounted(self, ev: Evaluation, path: Path, held: list[Any], at: str) -> list[int]:
+    def mounts_at(self, ev: Evaluation, path: Path, held: list[Any], at: str) -> list[int]:
         """Return where mounts, or devices, at that path are in the copy's list."""
         key = "devicePath" if path[-1] == DEVICES else "mountPath"
         found = ev.once(("mounted", path), lambda: Growing(lambda each: clean_path(each.get(key))))

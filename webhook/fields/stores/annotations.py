@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.evaluation.installation import Vocabulary
+from webhook.evaluation.installation import InstallationConfig
 from webhook.fields.gpu.annotations import is_gpu_annotation
-from webhook.fields.stores.environment import LabelStore, NativeItem
+from webhook.fields.store import NativeItem
+from webhook.fields.stores.environment import LabelStore
 from webhook.pods.definition import Definition
 from webhook.pods.pod_view import MAIN_ANNOTATIONS
 
@@ -17,9 +18,9 @@ PREEMPTIBILITY: Final = "kai.scheduler/preemptibility"
 
 
 def keys_of_fields(definition: Definition, part: str) -> Iterator[str]:
-    """The labels, or annotations, that the kind's profile names as places of fields."""
+    """Return the labels or annotations that the kind's profile uses for other fields."""
     profile = definition.profile
-    programs = [*profile.second_priority_places]
+    programs = [*profile.priority_class.second_places]
     for held in profile.fields.values():
         programs += (*held.places, *held.write)
     for program in programs:
@@ -28,9 +29,9 @@ def keys_of_fields(definition: Definition, part: str) -> Iterator[str]:
                 yield quoted or plain
 
 
-def label_store(definition: Definition, words: Vocabulary) -> LabelStore:
+def label_store(definition: Definition, config: InstallationConfig) -> LabelStore:
     """The store of a kind's labels."""
-    others = {PREEMPTIBILITY, *words.node_pool_labels, *keys_of_fields(definition, "labels")}
+    others = {PREEMPTIBILITY, *config.node_pool_labels, *keys_of_fields(definition, "labels")}
     return LabelStore(frozenset(others))
 
 
@@ -39,9 +40,9 @@ class AnnotationStore(LabelStore):
 
     part = "annotations"
 
-    def __init__(self, definition: Definition, words: Vocabulary) -> None:
+    def __init__(self, definition: Definition, config: InstallationConfig) -> None:
         others = {*MAIN_ANNOTATIONS, *keys_of_fields(definition, "annotations")}
-        super().__init__(frozenset({*others, words.node_pools_annotation}))
+        super().__init__(frozenset({*others, config.node_pools_annotation}))
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
         """GPU fields have their own annotations, which the pods of any kind can carry."""

@@ -2,114 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from webhook.documents.problem import Source
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.annotations import LIMIT_VARIABLE
 from webhook.fields.storage.home_directory import HOME_ENTRY
-from webhook.objects.lookup import frozen
+from webhook.fields.store import Addition, NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import MalformedPod, PodView, mapping, sequence
-from webhook.policy.combine import EffectiveItem
 from webhook.policy.policy import Default
 from webhook.policy.row import Field
 
 EXCLUDE_PREFIX = "podgate.dev/"
-
-
-@dataclass(slots=True)
-class NativeItem:
-    """One item found in a pod: attribute values (several for mounts), its place, its raw form.
-
-    `at` maps attributes to their places; `in_main` says whether the main container has it, `owners`
-    which containers do, by list and name: that of an env entry, those of a volume's mounts.
-    `tampered` is a part of it that no policy item can have, `elsewhere` says that it is the place
-    of another field.
-    `unseen` are attributes that this form of item does not show; no rule is judged on them.
-    `label` is what people are told instead of a key that may not be printed.
-    Values of attributes with a codec of their own are comparable ones.
-    """
-
-    key: str
-    values: dict[str, tuple[Any, ...]]
-    path: Path
-    raw: Any
-    at: dict[str, tuple[Path, ...]] = field(default_factory=dict)
-    in_main: bool = True
-    tampered: str = ""
-    owners: tuple[tuple[str, str], ...] = ()
-    elsewhere: bool = False
-    unseen: frozenset[str] = frozenset()
-    label: str = ""
-
-    @property
-    def told(self) -> str:
-        """The key for people."""
-        return self.label or self.key
-
-    def like(self, other: NativeItem) -> bool:
-        """Whether it is the same in all, in the same containers, in whatever order these stand."""
-        if self.key != other.key or len(self.owners) != len(other.owners):
-            return False
-        if len(self.owners) < 2:
-            return self.owners == other.owners and bool(self.raw == other.raw)
-        volume, *mounts = self.raw
-        known, *others = other.raw
-        return bool(volume == known) and in_order(self.owners, mounts) == in_order(
-            other.owners, others
-        )
-
-    def content(self) -> Hashable:
-        """What items that are alike have in common, to be looked up by."""
-        if len(self.owners) < 2:
-            return self.owners, frozen(self.raw)
-        volume, *mounts = self.raw
-        return frozen(volume), tuple(
-            (owner, frozen(mount)) for owner, mount in in_order(self.owners, mounts)
-        )
-
-    def has(self, name: str, wanted: Any) -> bool:
-        """Whether one of the attribute's values is this one."""
-        return wanted in self.values.get(name, ())
-
-
-def in_order(owners: tuple[tuple[str, str], ...], mounts: list[Any]) -> list[Any]:
-    """Mounts with their containers, those of one container as they stand."""
-    return sorted(zip(owners, mounts, strict=True), key=lambda each: each[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """A policy's item to be written: of which row, with which attributes, and why."""
-
-    row: Field
-    item: EffectiveItem
-    attributes: Mapping[str, Default]
-    why: str
-
-
-class Store(Protocol):
-    """Where the items of one field live."""
-
-    def read(self, view: PodView) -> list[NativeItem]:
-        """Every item of the pod, in order."""
-
-    def add(self, view: PodView, ev: Evaluation, new: Addition) -> None:
-        """Write one new.item into the copy."""
-
-    def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
-        """Write an item of the old object again, as it was; False where it cannot be."""
-
-    def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """Whether the item is the place of another field, so that it is no addition here."""
-
-
-def values_of(attributes: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Attributes as one-element tuples, absent ones left out."""
-    return {name: (value,) for name, value in attributes.items() if value is not None}
 
 
 class EnvironmentStore:
@@ -167,7 +73,7 @@ class EnvironmentStore:
         if native == "fieldRef":
             return {"path": held.get("fieldPath")}
         found = {"name": held.get("name"), "key": held.get("key")}
-        # No policy says so: an entry that may be missing is another one.
+        # Policies cannot set `optional`, so an optional entry is a different one.
         return {**found, "optional": True} if held.get("optional") else found
 
     def entry(self, attributes: Mapping[str, Default]) -> dict[str, Any]:
@@ -207,9 +113,9 @@ class EnvironmentStore:
         held = main.body.get("env") or []
         now = ev.now(path) or []
         index = len(now) - len(held)
-        if ev.can_write(path) and (own := ev.held(row.path, path)) is not None:
-            ev.draft.insert(path, index, entry)
-            # Where a pod in pieces has entries of other places, these stand behind its own.
+        if ev.can_write(path) and (own := ev.find_written_path(row.path, path)) is not None:
+            ev.insert(path, index, entry)
+            # In a pod in fragments, entries from other paths come after its own.
             ev.note_item(row, (*own, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
@@ -220,7 +126,7 @@ class EnvironmentStore:
 
 
 class LabelStore:
-    """Labels of the pod's metadata, by key; `others` are those that are places of other fields."""
+    """Labels of the pod's metadata, by key. `others` are those that belong to other fields."""
 
     part = "labels"
 
@@ -249,7 +155,7 @@ class LabelStore:
         path = (*view.location.metadata_path, self.part, new.attributes["name"].value)
         if ev.can_write(path):
             value = new.attributes["value"].value if "value" in new.attributes else ""
-            ev.draft.set(path, value)
+            ev.assign(path, value)
             ev.note_item(new.row, path, value, new.why, new.item.source)
 
     def restore(self, view: PodView, ev: Evaluation, row: Field, item: NativeItem) -> bool:
@@ -258,7 +164,7 @@ class LabelStore:
             return False
         path = (*view.location.metadata_path, self.part, item.key)
         if ev.can_write(path):
-            ev.draft.set(path, item.raw)
+            ev.assign(path, item.raw)
             ev.note_item(row, path, item.raw, "kept", None)
         return True
 
@@ -336,9 +242,9 @@ class TolerationStore:
     ) -> None:
         """Append one entry."""
         index = len(ev.now(path) or [])
-        ev.draft.append(path, entry)
+        ev.append(path, entry)
         ev.note_item(row, (*path, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """No toleration is the place of another field."""
+        """Return False: no toleration belongs to another field."""
         return False

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.documents.problem import Source
 from webhook.evaluation.state import Evaluation
-from webhook.fields.stores.environment import Addition, NativeItem
+from webhook.fields.store import Addition, NativeItem
 from webhook.objects.path import Path
 from webhook.pods.pod_view import Container, MalformedPod, PodView, mapping, sequence
 from webhook.policy.row import Field
@@ -61,12 +61,12 @@ class PortStore:
             body,
             {"container": ((*path, "containerPort"),)},
             in_main=container is view.main,
-            tampered=self.tampered(view, body),
+            tampered=self.find_tampering(view, body),
             owners=((container.list, container.name),),
             elsewhere=container is view.main and view.location.component in self.serving,
         )
 
-    def tampered(self, view: PodView, body: dict[str, Any]) -> str:
+    def find_tampering(self, view: PodView, body: dict[str, Any]) -> str:
         """What makes a port another one than a policy can ask for; "" for nothing.
 
         The API server gives ports of the node's network the same number there.
@@ -114,9 +114,9 @@ class PortStore:
         path = (*main.path, "ports")
         if ev.can_write(path):
             index = len(ev.now(path) or [])
-            ev.draft.append(path, entry)
+            ev.append(path, entry)
             ev.note_item(row, (*path, index), entry, why, source)
 
     def belongs_elsewhere(self, item: NativeItem) -> bool:
-        """The port of a service is the place of servingPort."""
+        """Return whether it is the port of the service, which belongs to servingPort."""
         return item.elsewhere

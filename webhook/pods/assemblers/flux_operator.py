@@ -1,12 +1,18 @@
-"""Forms of kinds with container types of their own: volumes where they are mounted, names, labels."""
+"""Pods of MiniClusters of the Flux operator, which has container types of its own.
+
+mounts       a map of volumes, {path, hostPath, claimName, …}, for mounts of a container and volumes
+name         a name for an item {name}, behind those that are there
+labelValues  a map of node labels to values, for a node affinity that is required
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from webhook.objects.path import Path, read
-from webhook.pods.fragments import Pieces, put
+from webhook.pods.assemble import Assembler
+from webhook.pods.fragments import FragmentForm, PodBuilder, put
 
 VOLUMES: Final[Path] = ("spec", "volumes")
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -49,46 +55,57 @@ SOURCES: Final[dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]]
 """The keys that name a volume's source, with the pod's own word and its body."""
 
 
-def put_mounts(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+def put_mounts(builder: PodBuilder, pod: Any, at: Path, path: Path, value: Any) -> None:
     """Volumes by name as one container mounts them; where several sources stand, all are there."""
     if value is not None and not isinstance(value, dict):
-        parts.refuse(place, "a map of volumes by name", value)
+        builder.refuse(path, "a map of volumes by name", value)
         return
     for name, body in (value or {}).items():
         if not isinstance(body, dict):
-            parts.refuse((*place, name), "a volume", body)
+            builder.refuse((*path, name), "a volume", body)
             continue
         for own, (word, source) in SOURCES.items():
             if body.get(own):
-                add(parts, pod, VOLUMES, (*place, name), {"name": name, word: source(body)})
+                add(builder, pod, VOLUMES, (*path, name), {"name": name, word: source(body)})
         read_only = {"readOnly": True} if body.get("readOnly") else {}
         mount = {"name": name, "mountPath": body.get("path") or "", **read_only}
-        add(parts, pod, at, (*place, name), mount)
+        add(builder, pod, at, (*path, name), mount)
 
 
-def put_name(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+def put_name(builder: PodBuilder, pod: Any, at: Path, path: Path, value: Any) -> None:
     """One name for an item {name} of a list."""
     if value not in (None, ""):
-        add(parts, pod, at, place, {"name": value})
+        add(builder, pod, at, path, {"name": value})
 
 
-def put_label_values(parts: Pieces, pod: Any, at: Path, place: Path, value: Any) -> None:
+def put_label_values(builder: PodBuilder, pod: Any, at: Path, path: Path, value: Any) -> None:
     """Values by node label, one of which a node must have of each."""
     if value is not None and not isinstance(value, dict):
-        parts.refuse(place, "a map of values by label", value)
+        builder.refuse(path, "a map of values by label", value)
     elif value:
         wanted = [
             {"key": label, "operator": "In", "values": values}
             for label, values in sorted(value.items())
         ]
-        parts.add(at, place, "told", given=True)
+        builder.add(at, path, "told", given=True)
         put(pod, at, {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": wanted}]}})
 
 
-def add(parts: Pieces, pod: Any, at: Path, place: Path, item: dict[str, Any]) -> None:
+def add(builder: PodBuilder, pod: Any, at: Path, path: Path, item: dict[str, Any]) -> None:
     """An item behind those of a list, if it is not among them; it can be read only."""
     found = read(pod, at)
-    held = found if isinstance(found, list) else []
-    if item not in held:
-        parts.add((*at, len(held)), place, "told", given=True)
-        put(pod, at, [*held, item])
+    existing = found if isinstance(found, list) else []
+    if item not in existing:
+        builder.add((*at, len(existing)), path, "told", given=True)
+        put(pod, at, [*existing, item])
+
+
+class FluxAssembler(Assembler):
+    """Assembles the one pod of a MiniCluster."""
+
+    def own_forms(self) -> Mapping[str, FragmentForm]:
+        return {
+            "mounts": FragmentForm(put_mounts),
+            "name": FragmentForm(put_name, behind=True),
+            "labelValues": FragmentForm(put_label_values),
+        }

@@ -1,12 +1,20 @@
-"""The memory that Spark asks Kubernetes for, from the settings of a SparkApplication."""
+"""Pods of Spark applications, whose memory and devices Spark works out of the application's spec.
+
+sparkDriver, sparkExecutor  the memory that Spark asks for; the value is the application's spec
+device                      {name, quantity} for a limit of the first container
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
 from webhook.objects import quantity
+from webhook.objects.path import Path
+from webhook.pods.assemble import Assembler
+from webhook.pods.fragments import FragmentForm, PodBuilder, Put, put_resource
 
 UNITS: Final = {"": 2**20, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 LEAST_OVERHEAD: Final = 384 * 2**20
@@ -21,16 +29,16 @@ def memory_of(spec: Any, role: str) -> Any:
     `spec` is an application's spec. A limit is given as written; so is the first of size, overhead
     and factor that cannot be read, for rules to refuse.
     """
-    held = spec.get(role) if isinstance(spec, dict) else None
-    if not isinstance(held, dict):
+    existing = spec.get(role) if isinstance(spec, dict) else None
+    if not isinstance(existing, dict):
         return None
-    if held.get("memoryLimit") is not None:
-        return held["memoryLimit"]
-    written = held.get("memory")
+    if existing.get("memoryLimit") is not None:
+        return existing["memoryLimit"]
+    written = existing.get("memory")
     heap = java_size(written)
     if heap is None:
         return written
-    stated = held.get("memoryOverhead")
+    stated = existing.get("memoryOverhead")
     overhead = java_size(stated) if stated is not None else overhead_of(spec, heap)
     if overhead is None:
         return stated if stated is not None else spec.get("memoryOverheadFactor")
@@ -58,3 +66,32 @@ def overhead_of(spec: dict[str, Any], heap: int) -> int | None:
         kind = spec.get("type", "Java")
         share = OVERHEAD.get(kind, OTHER_OVERHEAD) if isinstance(kind, str) else OTHER_OVERHEAD
     return max(int(heap * share), LEAST_OVERHEAD)
+
+
+def put_memory(role: str) -> Put:
+    """The memory of the driver or of an executor, as request and limit."""
+
+    def put_memory_of(builder: PodBuilder, pod: Any, at: Path, path: Path, value: Any) -> None:
+        amount = memory_of(value, role)
+        for section in ("requests", "limits") if amount is not None else ():
+            put_resource(builder, pod, (section, "memory"), (*path, role, "memory"), amount)
+
+    return put_memory_of
+
+
+def put_device(builder: PodBuilder, pod: Any, at: Path, path: Path, value: Any) -> None:
+    """A device plugin's resource, by name and number."""
+    name = value.get("name") if isinstance(value, dict) else None
+    if isinstance(name, str) and name:
+        put_resource(builder, pod, ("limits", name), (*path, "quantity"), value.get("quantity"))
+
+
+class SparkAssembler(Assembler):
+    """Assembles drivers and executors."""
+
+    def own_forms(self) -> Mapping[str, FragmentForm]:
+        return {
+            "sparkDriver": FragmentForm(put_memory("driver"), around="driver"),
+            "sparkExecutor": FragmentForm(put_memory("executor"), around="executor"),
+            "device": FragmentForm(put_device),
+        }

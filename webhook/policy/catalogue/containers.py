@@ -1,4 +1,4 @@
-"""Fields of containers: what runs, with which words, variables, ports and directories."""
+"""Fields of containers: image, command, variables, ports and directories."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ EXPOSED_URLS = Items(
             "authorizedUsers",
             "array",
             ("authorizedUsers",),
-            note="Users who can open it; not beside groups.",
+            note="Users who can open it; not together with groups.",
         ),
         Attribute(
             "authorizedGroups",
             "array",
             ("authorizedGroups",),
-            note="Groups that may; not beside users.",
+            note="Groups that can open it; not together with users.",
         ),
         Attribute(
             "customUrl",

@@ -17,10 +17,11 @@ from webhook.policy.row import (
     Field,
     Items,
 )
+from webhook.policy.rules import rules_for
 
 
 def named_values(what: str, store: str) -> Items:
-    """Items of a name and a value, of which the name is the key."""
+    """Items with a name and a value. The name is the key."""
     return Items(
         "name",
         (),
@@ -125,7 +126,7 @@ PODS: tuple[Field, ...] = (
         Binding.POD,
         PULL_SECRETS,
         items=SECRETS,
-        extra_rules=values.TABLE["array"].rules,
+        extra_rules=rules_for("array"),
         note="Secrets for the registry, as items or as a plain list of names.",
     ),
     Field(

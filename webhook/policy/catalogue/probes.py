@@ -1,4 +1,4 @@
-"""Fields of the readiness probe: one object of the main container, whose scalars carry the rules."""
+"""Fields of the readiness probe: one object of the main container, with rules on its scalars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_probe(name: str, note: str, aliases: tuple[str, ...] = ()) -> Field:
 
 
 def of_handler(name: str, value: str, note: str, enum: tuple[str, ...] = ()) -> Field:
-    """A part of the HTTP handler."""
+    """A member of the HTTP handler."""
     return Field(
         f"probes.readiness.handler.httpGet.{name}",
         value,
@@ -33,7 +33,7 @@ def of_handler(name: str, value: str, note: str, enum: tuple[str, ...] = ()) -> 
     )
 
 
-# The port comes first: with its default a probe can be made where there is none.
+# The port comes first: with its default, podgate can add a probe to a container without one.
 PROBES: tuple[Field, ...] = (
     of_handler("port", "integer", "Port that is asked."),
     of_handler("path", "string", "Path that is asked for."),

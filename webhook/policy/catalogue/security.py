@@ -1,4 +1,4 @@
-"""Fields of safety: what processes may do on the node. Rules hold for every container."""
+"""Fields of security: what processes can do on the node. Rules apply to every container."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CONTEXT = "securityContext"
 
 
 def of_host(path: str, name: str, note: str) -> Field:
-    """A namespace of the host that a pod may share."""
+    """A namespace of the host that a pod can share."""
     return Field(
         path,
         "boolean",
@@ -25,7 +25,7 @@ def of_host(path: str, name: str, note: str) -> Field:
 
 
 def of_both(path: str, value: str, name: str, note: str) -> Field:
-    """A value of the pod that a container may have its own of."""
+    """A value of the pod that a container can override."""
     return Field(
         path,
         value,
@@ -35,6 +35,25 @@ def of_both(path: str, value: str, name: str, note: str) -> Field:
         pod_at=(CONTEXT, name),
         writes="pod",
         aliases=("security.runasGid", "security.runAsGpu") if name == "runAsGroup" else (),
+        safety=True,
+        windows=False,
+        note=note,
+    )
+
+
+def of_apparmor(name: str, note: str, enum: tuple[str, ...] = ()) -> Field:
+    """A member of the AppArmor profile of a container, or of the pod for all containers."""
+    at = (CONTEXT, "appArmorProfile", name)
+    return Field(
+        f"security.appArmorProfile.{name}",
+        "string",
+        Binding.SAFETY,
+        CONTAINER,
+        at,
+        pod_at=at,
+        writes="pod",
+        enum=enum,
+        rules=None if enum else frozenset({"blocked", "canEdit", "options"}),
         safety=True,
         windows=False,
         note=note,
@@ -117,6 +136,12 @@ SECURITY: tuple[Field, ...] = (
         windows=False,
         note="Filter of system calls; Localhost needs a profile of the node.",
     ),
+    of_apparmor(
+        "type",
+        "AppArmor profile of processes, by field or annotation; Localhost needs a profile of the node.",
+        ("RuntimeDefault", "Unconfined", "Localhost"),
+    ),
+    of_apparmor("localhostProfile", "AppArmor profile of the node; a default beside Localhost."),
     Field(
         "security.readOnlyRootFilesystem",
         "boolean",

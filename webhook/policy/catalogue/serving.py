@@ -18,14 +18,14 @@ from webhook.policy.row import (
 def of_service(
     path: str, value: str, types: tuple[str, ...], note: str, enum: tuple[str, ...] = ()
 ) -> Field:
-    """A field with a place that the kind's profile names."""
+    """A field whose path is in the profile of the kind."""
     return Field(path, value, Binding.WORKLOAD, WORKLOAD, types=types, enum=enum, note=note)
 
 
 def of_platform(
     path: str, value: str, types: tuple[str, ...], note: str, enum: tuple[str, ...] = ()
 ) -> Field:
-    """A field that no native object carries: it is read, and told."""
+    """A field that no native object carries. podgate reads and reports it."""
     return Field(path, value, Binding.NOTHING, NOTHING, types=types, enum=enum, note=note)
 
 
@@ -78,13 +78,13 @@ SERVING: tuple[Field, ...] = (
         "servingPort.authorizedUsers",
         "array",
         (*INFERENCE, *GROUPS),
-        "Users who can call; not beside groups.",
+        "Users who can call the service; not together with groups.",
     ),
     of_platform(
         "servingPort.authorizedGroups",
         "array",
         (*INFERENCE, *GROUPS),
-        "Groups that may call; not beside users.",
+        "Groups that can call the service; not together with users.",
     ),
     Field(
         "servingPort.clusterLocalAccessOnly",

@@ -1,4 +1,4 @@
-"""Fields of storage: volumes of each source, joined with their mounts."""
+"""Fields of storage: volumes of each source, with their mounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def source(
     *,
     required: bool = False,
 ) -> Attribute:
-    """A text of the volume's source."""
+    """A string in the volume's source."""
     return Attribute(
         attribute, "string", ("source", native), aliases=aliases, required=required, note=note
     )
@@ -369,7 +369,7 @@ DATA_VOLUME = Items(
 )
 
 
-def stored(path: str, items: Items, note: str, aliases: tuple[str, ...] = ()) -> Field:
+def storage_field(path: str, items: Items, note: str, aliases: tuple[str, ...] = ()) -> Field:
     """A storage field."""
     return Field(
         f"storage.{path}",
@@ -383,29 +383,29 @@ def stored(path: str, items: Items, note: str, aliases: tuple[str, ...] = ()) ->
 
 
 STORAGE: tuple[Field, ...] = (
-    stored("hostPath", HOST_PATH, "Directories of the node."),
-    stored("nfs", NFS, "Exports of an NFS server."),
-    stored(
+    storage_field("hostPath", HOST_PATH, "Directories of the node."),
+    storage_field("nfs", NFS, "Exports of an NFS server."),
+    storage_field(
         "pvc",
         PVC,
         "Persistent volume claims, those that are there and those that pods bring along.",
     ),
-    stored(
+    storage_field(
         "configMapVolume",
         CONFIG_MAP,
         "ConfigMaps as files.",
         ("configMapVolumes", "configMap"),
     ),
-    stored("secretVolume", SECRET, "Secrets as files.", ("secretVolumes", "secret")),
-    stored(
+    storage_field("secretVolume", SECRET, "Secrets as files.", ("secretVolumes", "secret")),
+    storage_field(
         "emptyDirVolume",
         EMPTY_DIR,
         "Scratch volumes that live as long as the pod.",
         ("emptyDir", "emptydir", "emptyDirVolumes"),
     ),
-    stored("git", GIT, "Git repositories, checked out by an init container."),
-    stored("s3", S3, "S3 buckets, through a CSI driver of the settings."),
-    stored(
+    storage_field("git", GIT, "Git repositories, checked out by an init container."),
+    storage_field("s3", S3, "S3 buckets, through a CSI driver of the settings."),
+    storage_field(
         "dataVolume",
         DATA_VOLUME,
         "Data volumes of the platform, known by the settings.",

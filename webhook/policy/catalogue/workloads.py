@@ -1,4 +1,4 @@
-"""Fields of the workload as a whole: retries, life time, priority, numbers of pods."""
+"""Fields of the workload as a whole: retries, lifetime, priority, numbers of pods."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PRIORITIES = {
     "inference": 125,
     "very-high": 150,
 }
-"""The platform's priority classes; a cluster may have others."""
+"""The platform's priority classes. A cluster can have others."""
 
 
 def of_workers(path: str, value: str, note: str, enum: tuple[str, ...] = ()) -> Field:
-    """A field of distributed workloads, which stands at the workers' level."""
+    """A field of distributed workloads. It is set at the level of the workers."""
     return Field(
         path,
         value,
@@ -50,7 +50,7 @@ def of_workers(path: str, value: str, note: str, enum: tuple[str, ...] = ()) -> 
 def of_workload(
     path: str, value: str, types: tuple[str, ...], note: str, enum: tuple[str, ...] = ()
 ) -> Field:
-    """A field with a place that the kind's profile names."""
+    """A field whose path is in the profile of the kind."""
     return Field(path, value, Binding.WORKLOAD, WORKLOAD, types=types, enum=enum, note=note)
 
 

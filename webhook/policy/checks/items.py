@@ -1,33 +1,27 @@
-"""Finds default items that cannot work: contradictory, incomplete, or outside their rules."""
+"""Checks of default items: contradictory, incomplete, or clashing ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from webhook.objects.path import Path
-from webhook.policy import object_names, ranges
-from webhook.policy.body import holding
-from webhook.policy.checks import storage as storage_checks
-from webhook.policy.companions import Here
-from webhook.policy.item_sources import attribute_defaults, place_of
-from webhook.policy.leaves import LeafType, items_of, leaf_type
-from webhook.policy.policy import Default, DefaultItem
-from webhook.policy.row import Field, Items
-from webhook.policy.table import TABLE
+from webhook.documents.problem import Problem
+from webhook.policy.checks.level import Level, LevelItem
+from webhook.policy.checks.storage import PVC, is_true, needed_of_claim
+from webhook.policy.leaves import items_of
+from webhook.policy.reasons import REASONS
 
-Broken = Callable[[LeafType, Any, Mapping[str, Any]], list[str]]
 EXCLUSIVE = (
     ("value", "secret", "configMap", "podFieldRef", "userCredential"),
     ("authorizedUsers", "authorizedGroups"),
 )
-"""Attributes of which one item has at most one."""
+"""Groups of attributes. An item has at most one attribute of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`attribute` may stand only while `other` is one of `values` (absent has its meaning)."""
+    """`attribute` is allowed only if `other`, or its value when absent, is one of `values`."""
 
     attribute: str
     other: str
@@ -40,104 +34,113 @@ CONDITIONS = (
 )
 
 
-def check(here: Here, broken: Broken) -> None:
-    """Tell every fault of the default items that hold at this level."""
-    for field, items in holding(here.draft.items, here.level).items():
-        row = TABLE.fields[field]
-        given = attribute_defaults(here, row)
-        for item in items:
-            if item.excluded:
-                check_unlocked(here, row, item)
-                continue
-            check_attributes(here, row, item, broken)
-            complete = {**given, **item.attributes}
-            check_exclusive(here, row, item, complete)
-            check_conditions(here, row, item, complete)
-            check_complete(here, row, item, complete)
+def given_items(level: Level) -> Iterator[LevelItem]:
+    """Return the items, without those that only remove one of a broader scope."""
+    return (each for each in level.items if not each.item.excluded)
 
 
-def check_unlocked(here: Here, row: Field, item: DefaultItem) -> None:
-    """An item that is excluded cannot be locked beside it."""
-    if item.key in here.rules.get(row.path, {}).get("locked", ()):
-        path = here.draft.place("item", here.level, row.path, item.key)
-        fix = "remove one of the two"
-        here.error(path, "excluded-default-item", f"item {item.key}, locked and excluded", fix)
+class ExcludedAndLocked:
+    """An item cannot be both excluded and locked."""
+
+    ids: ClassVar = {"excluded-default-item": REASONS["excluded-default-item"]}
+    severity = "error"
+
+    def run(self, level: Level) -> Iterator[Problem]:
+        for each in level.items:
+            if each.item.excluded and each.locked:
+                found = f"item {each.item.key}, locked and excluded"
+                yield level.problem(self, level.at_item(each), found, "remove one of the two")
 
 
-def check_attributes(here: Here, row: Field, item: DefaultItem, broken: Broken) -> None:
-    """An attribute of an item keeps to its rules and to its natural range."""
-    for name, given in item.attributes.items():
-        leaf = leaf_type(f"{row.path}.{name}")
-        path = place_of(here, row, item, name)
-        faults = broken(leaf, given.value, here.rules.get(leaf.path, {}))
-        if faults:
-            fix = f"keep to {' and '.join(faults)}, or change the rule"
-            found = f"item {item.key} with {name} {leaf.show(given.value)}"
-            here.error(path, "default-outside-rules", found, fix)
-        check_nature(here, leaf, given.value, path)
+class ExclusiveAttributes:
+    """Some attributes exclude each other. A claim is either existing or ephemeral."""
+
+    ids: ClassVar = {"exclusive-attributes": "An item has attributes that exclude each other."}
+    severity = "error"
+
+    def run(self, level: Level) -> Iterator[Problem]:
+        for each in given_items(level):
+            for names in EXCLUSIVE:
+                given = [name for name in names if name in each.attributes]
+                if len(given) > 1:
+                    path = level.at_attribute(each, given[1])
+                    found = f"item {each.item.key} with {' and '.join(given)}"
+                    yield level.problem(self, path, found, "keep one of them")
+            both = is_true(each.attributes, "existingPvc") and is_true(each.attributes, "ephemeral")
+            if each.row.path == PVC and both:
+                found = f"item {each.item.key} with existingPvc and ephemeral"
+                yield level.problem(self, level.at_item(each), found, "keep one of them")
 
 
-def check_nature(here: Here, leaf: LeafType, value: Any, path: Path) -> None:
-    """A value is one that the field can hold at all: numbers in range, names of objects."""
-    wanted = ranges.fault(leaf, value)
-    if wanted:
-        here.error(path, "value-out-of-range", leaf.show(value), f"write {wanted}")
-    if object_names.fault(leaf.path, value):
-        here.error(path, "bad-name", leaf.show(value), f"write {object_names.WANTED}")
-
-
-def check_exclusive(
-    here: Here, row: Field, item: DefaultItem, complete: Mapping[str, Default]
-) -> None:
-    """Of some attributes an item can have one only."""
-    for names in EXCLUSIVE:
-        given = [name for name in names if name in complete]
-        if len(given) > 1:
-            path = place_of(here, row, item, given[1])
-            found = f"item {item.key} with {' and '.join(given)}"
-            here.error(path, "exclusive-attributes", found, "keep one of them")
-
-
-def check_conditions(
-    here: Here, row: Field, item: DefaultItem, complete: Mapping[str, Default]
-) -> None:
+class AttributeOutOfPlace:
     """Some attributes depend on the value of another one."""
-    for condition in CONDITIONS:
-        if condition.attribute not in complete or not has(items_of(row), condition.other):
-            continue
-        other = complete.get(condition.other)
-        attribute = items_of(row).attribute(condition.other)
-        value = other.value if other else attribute.absent if attribute else None
-        if value not in condition.values:
-            path = place_of(here, row, item, condition.attribute)
-            words = " or ".join(sorted(condition.values))
-            found = f"item {item.key} with {condition.attribute} and {condition.other} {value}"
-            fix = f"remove it, or write {condition.other}: {words}"
-            here.error(path, "attribute-out-of-place", found, fix)
 
-
-def has(items: Items, name: str) -> bool:
-    """Whether items of a field have that attribute."""
-    return items.attribute(name) is not None
-
-
-def check_complete(here: Here, row: Field, item: DefaultItem, given: Mapping[str, Default]) -> None:
-    """A locked item needs all required attributes; others may be completed by a request."""
-    locked = item.key in here.rules.get(row.path, {}).get("locked", ())
-    needed = {
-        each.name
-        for each in items_of(row).attributes
-        if each.required
-        or (locked and here.rules.get(f"{row.path}.{each.name}", {}).get("required") is True)
+    ids: ClassVar = {
+        "attribute-out-of-place": "An item has an attribute that its other attributes rule out."
     }
-    if row.path == storage_checks.PVC:
-        needed |= storage_checks.needed_of_claim(given)
-    missing = sorted(needed - set(given))
-    if not missing:
-        return
-    path = here.draft.place("item", here.level, row.path, item.key)
-    found, fix = f"item {item.key} without {' and '.join(missing)}", f"give {', '.join(missing)}"
-    if locked:
-        here.error(path, "locked-item-incomplete", found, f"{fix}, in the item or in attributes")
-    else:
-        here.warn(path, "incomplete-item", found, f"{fix}, unless every request does")
+    severity = "error"
+
+    def run(self, level: Level) -> Iterator[Problem]:
+        for each in given_items(level):
+            for condition in CONDITIONS:
+                attribute = items_of(each.row).attribute(condition.other)
+                if condition.attribute not in each.attributes or attribute is None:
+                    continue
+                other = each.attributes.get(condition.other)
+                value = other.value if other else attribute.absent
+                if value not in condition.values:
+                    path = level.at_attribute(each, condition.attribute)
+                    named = f"{condition.attribute} and {condition.other} {value}"
+                    words = " or ".join(sorted(condition.values))
+                    fix = f"remove it, or write {condition.other}: {words}"
+                    yield level.problem(self, path, f"item {each.item.key} with {named}", fix)
+
+
+class IncompleteLockedItem:
+    """A locked item needs all required attributes."""
+
+    ids: ClassVar = {"locked-item-incomplete": "A locked default item lacks a required attribute."}
+    severity = "error"
+
+    def run(self, level: Level) -> Iterator[Problem]:
+        for each in given_items(level):
+            missing = missing_attributes(level, each) if each.locked else []
+            if missing:
+                found = f"item {each.item.key} without {' and '.join(missing)}"
+                fix = f"give {', '.join(missing)}, in the item or in attributes"
+                yield level.problem(self, level.at_item(each), found, fix)
+
+
+class IncompleteItem:
+    """Warns of an incomplete item that is not locked. Requests can complete it."""
+
+    ids: ClassVar = {
+        "incomplete-item": "A default item lacks an attribute without which it cannot be used."
+    }
+    severity = "warning"
+
+    def run(self, level: Level) -> Iterator[Problem]:
+        for each in given_items(level):
+            missing = [] if each.locked else missing_attributes(level, each)
+            if missing:
+                found = f"item {each.item.key} without {' and '.join(missing)}"
+                fix = f"give {', '.join(missing)}, unless every request does"
+                yield level.problem(self, level.at_item(each), found, fix)
+
+
+def missing_attributes(level: Level, each: LevelItem) -> list[str]:
+    """Return the missing attributes: required by the table and, if locked, by the rules."""
+    needed = {
+        one.name
+        for one in items_of(each.row).attributes
+        if one.required
+        or (each.locked and is_required(level.rules.get(f"{each.row.path}.{one.name}", {})))
+    }
+    if each.row.path == PVC:
+        needed |= needed_of_claim(each.attributes)
+    return sorted(needed - set(each.attributes))
+
+
+def is_required(arguments: Mapping[str, object]) -> bool:
+    """Whether rules require a value."""
+    return arguments.get("required") is True

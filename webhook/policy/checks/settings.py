@@ -1,16 +1,16 @@
-"""Finds defaults that need something of an installation, and rules that it is blind for."""
+"""Checks of defaults and rules that need a setting of the installation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from webhook.documents.problem import Problem
 from webhook.objects.quantity import NANO
-from webhook.policy.body import holding
-from webhook.policy.checks.policy_set import problem
+from webhook.policy.body import resolve_level
 from webhook.policy.checks.storage import PVC, is_to_be_created
-from webhook.policy.policy import EVERYWHERE, Asset, Default, Place, Policy
+from webhook.policy.policy import EVERYWHERE, Asset, Default, Entry, Policy
 from webhook.policy.rules import restricts
 from webhook.policy.table import TABLE
 
@@ -29,8 +29,17 @@ BLIND = {
 }
 
 
+CLAIMS_FIX = (
+    "set PODGATE_IDENTITY_CLAIMS (--identity-claims of podgate serve) to the claims of"
+    " uid, gid and groups"
+)
+SEVERAL_FIX = (
+    "keep one of them, or set PODGATE_SEVERAL_DEVICES (--several-devices of podgate serve)"
+)
+
+
 class Settings(Protocol):
-    """What the check wants to know of an installation, see `workload.vocabulary`."""
+    """The settings that the checks need. `InstallationConfig` has them."""
 
     @property
     def git_image(self) -> str: ...
@@ -48,22 +57,17 @@ class Settings(Protocol):
     def create_claims(self) -> bool: ...
 
 
-def check_settings(
-    policies: Iterable[Policy], assets: Mapping[str, Asset], settings: Settings
-) -> tuple[Problem, ...]:
-    """Every problem between policies and the settings, in order of the policies."""
-    found: list[Problem] = []
-    for policy in policies:
-        found += unwritable_items(policy, settings)
-        found += unwritable_assets(policy, assets, settings)
-        found += unwritable_values(policy, settings)
-        found += blind_rules(policy, settings)
-        found += claims_to_create(policy, assets, settings)
-    return tuple(dict.fromkeys(found))
+@dataclass(frozen=True)
+class PolicyHere:
+    """One policy in an installation with these assets and settings."""
+
+    policy: Policy
+    assets: Mapping[str, Asset]
+    settings: Settings
 
 
 def is_writable(field: str, identity: str, settings: Settings) -> bool:
-    """Whether an item of a field can be written; of data volumes the one of that id."""
+    """Whether podgate can write an item of a field. For data volumes, `identity` must be set up."""
     if field == GIT:
         return bool(settings.git_image)
     if field == S3:
@@ -72,7 +76,7 @@ def is_writable(field: str, identity: str, settings: Settings) -> bool:
 
 
 def is_seen(field: str, settings: Settings) -> bool:
-    """Whether items of a field are recognised in manifests at all."""
+    """Whether podgate recognizes items of a field in manifests."""
     if field == GIT:
         return bool(settings.git_image or settings.git_images)
     if field == S3:
@@ -80,99 +84,136 @@ def is_seen(field: str, settings: Settings) -> bool:
     return field != DATA_VOLUME or bool(settings.data_volumes)
 
 
-def unwritable_items(policy: Policy, settings: Settings) -> Iterator[Problem]:
-    """Default items that need a setting."""
-    for level, fields in policy.body.items.items():
-        for field, items in fields.items():
-            for item in items:
-                if not is_writable(field, item.key, settings):
-                    place = ("item", level, field, item.key)
-                    found = f"item {item.key} of {field}"
-                    yield problem(policy, place, "needs-settings", found, FIX[field], "error")
+class NeedsSettings:
+    """Default items, imposed assets and default values must have the settings that they need."""
 
+    ids: ClassVar = {
+        "needs-settings": "What the default needs is named in no setting of the installation."
+    }
+    severity = "error"
 
-def unwritable_assets(
-    policy: Policy, assets: Mapping[str, Asset], settings: Settings
-) -> Iterator[Problem]:
-    """Imposed assets that need a setting; their key is no id of a data volume."""
-    for level, identities in policy.body.imposed.items():
-        for identity in identities:
-            asset = assets.get(identity)
-            if asset is not None and not is_writable(asset.field, identity, settings):
-                place = ("imposed", level, "", identity)
+    def run(self, subject: PolicyHere) -> Iterator[Problem]:
+        yield from self.items(subject.policy, subject.settings)
+        yield from self.imposed(subject)
+        yield from self.values(subject.policy, subject.settings)
+
+    def items(self, policy: Policy, settings: Settings) -> Iterator[Problem]:
+        """Check default items."""
+        for level, fields in policy.body.items.items():
+            for field, items in fields.items():
+                for item in items:
+                    if not is_writable(field, item.key, settings):
+                        entry = ("item", level, field, item.key)
+                        yield policy.problem(self, entry, f"item {item.key} of {field}", FIX[field])
+
+    def imposed(self, subject: PolicyHere) -> Iterator[Problem]:
+        """Check imposed assets. Their key is not the id of a data volume."""
+        for level, identities in subject.policy.body.imposed.items():
+            for identity in identities:
+                asset = subject.assets.get(identity)
+                if asset is None or is_writable(asset.field, identity, subject.settings):
+                    continue
+                entry = ("imposed", level, "", identity)
                 found = f"{identity} ({asset.kind} {asset.name})"
-                yield problem(policy, place, "needs-settings", found, FIX[asset.field], "error")
+                yield subject.policy.problem(self, entry, found, FIX[asset.field])
 
-
-def unwritable_values(policy: Policy, settings: Settings) -> Iterator[Problem]:
-    """Default values that need a setting."""
-    for level in dict.fromkeys((EVERYWHERE, *policy.body.defaults)):
-        given = holding(policy.body.defaults, level)
-        source, devices, portion = (given.get(name) for name in (SOURCE, DEVICES, PORTION))
-        if source is not None and source.value == FROM_TOKEN and not settings.identity_claims:
-            fix = (
-                "set PODGATE_IDENTITY_CLAIMS (--identity-claims of podgate serve) to the claims of"
-                " uid, gid and groups"
-            )
-            found = f"{SOURCE} {FROM_TOKEN}"
-            yield problem(policy, placed(policy, level, SOURCE), "needs-settings", found, fix)
-        if devices is None or portion is None or settings.several_devices:
-            continue
-        if devices.value > 1 and portion.value < NANO:
-            fix = "keep one of them, or set PODGATE_SEVERAL_DEVICES (--several-devices of podgate serve)"
-            found = f"{PORTION} below 1 beside {DEVICES} {devices.value}"
-            place = placed(policy, level, PORTION)
-            yield problem(policy, place, "needs-settings", found, fix, "error")
-
-
-def placed(policy: Policy, level: str, leaf: str) -> Place:
-    """Where the default that holds at a level stands: there, or outside all levels."""
-    own = ("default", level, leaf, "")
-    return own if own in policy.places else ("default", EVERYWHERE, leaf, "")
-
-
-def blind_rules(policy: Policy, settings: Settings) -> Iterator[Problem]:
-    """Rules on items that nobody recognises without a setting; once per field."""
-    told: set[str] = set()
-    for level, leaves in policy.body.rules.items():
-        for leaf, arguments in leaves.items():
-            field = TABLE.owner(leaf).path
-            if field in told or not restricts(arguments) or is_seen(field, settings):
+    def values(self, policy: Policy, settings: Settings) -> Iterator[Problem]:
+        """Check default values. Without identity claims a default is not written: a warning."""
+        for level in dict.fromkeys((EVERYWHERE, *policy.body.defaults)):
+            given = resolve_level(policy.body.defaults, level)
+            source, devices, portion = (given.get(name) for name in (SOURCE, DEVICES, PORTION))
+            if source is not None and source.value == FROM_TOKEN and not settings.identity_claims:
+                entry, found = default_entry(policy, level, SOURCE), f"{SOURCE} {FROM_TOKEN}"
+                yield policy.problem(self, entry, found, CLAIMS_FIX, severity="warning")
+            if devices is None or portion is None or settings.several_devices:
                 continue
-            told.add(field)
-            place = ("rule", level, leaf, next(iter(arguments)))
-            yield problem(policy, place, "blind-without-settings", field, BLIND[field])
+            if devices.value > 1 and portion.value < NANO:
+                found = f"{PORTION} below 1 beside {DEVICES} {devices.value}"
+                yield policy.problem(
+                    self, default_entry(policy, level, PORTION), found, SEVERAL_FIX
+                )
 
 
-def claims_to_create(
-    policy: Policy, assets: Mapping[str, Asset], settings: Settings
-) -> Iterator[Problem]:
-    """Report who creates each claim that is neither there nor comes with the pod."""
-    for place, key, attributes in claims_of(policy, assets):
-        if not is_to_be_created(attributes):
-            continue
-        claim = attributes["claimName"].value if "claimName" in attributes else key
-        found = f"item {key} with claim {claim}, neither existingPvc nor ephemeral"
-        named = f"PersistentVolumeClaim {claim}"
-        if settings.create_claims:
-            fix = f"podgate creates {named} in each governed namespace"
-            yield problem(policy, place, "claim-created", found, fix, "note")
-            continue
-        fix = (
-            f"an administrator creates {named} in each governed namespace, and Pods wait for it; or"
-            " write ephemeral: true, or set PODGATE_CREATE_CLAIMS"
+def default_entry(policy: Policy, level: str, leaf: str) -> Entry:
+    """Return the entry of the default that applies at a level."""
+    own = ("default", level, leaf, "")
+    return own if own in policy.positions else ("default", EVERYWHERE, leaf, "")
+
+
+class BlindWithoutSettings:
+    """Rules need items that podgate recognizes. Reported once for each field."""
+
+    ids: ClassVar = {
+        "blind-without-settings": (
+            "Without a setting podgate does not recognise what the rule is about."
         )
-        yield problem(policy, place, "claim-not-created", found, fix)
+    }
+    severity = "warning"
+
+    def run(self, subject: PolicyHere) -> Iterator[Problem]:
+        policy = subject.policy
+        seen: set[str] = set()
+        for level, leaves in policy.body.rules.items():
+            for leaf, arguments in leaves.items():
+                field = TABLE.owner(leaf).path
+                if field in seen or not restricts(arguments) or is_seen(field, subject.settings):
+                    continue
+                seen.add(field)
+                entry = ("rule", level, leaf, next(iter(arguments)))
+                yield policy.problem(self, entry, field, BLIND[field])
+
+
+class ClaimCreated:
+    """Notes each claim that podgate creates."""
+
+    ids: ClassVar = {"claim-created": "A claim that podgate creates in each governed namespace."}
+    severity = "note"
+
+    def run(self, subject: PolicyHere) -> Iterator[Problem]:
+        for entry, claim, found in (
+            claims_to_create(subject) if subject.settings.create_claims else ()
+        ):
+            fix = f"podgate creates PersistentVolumeClaim {claim} in each governed namespace"
+            yield subject.policy.problem(self, entry, found, fix)
+
+
+class ClaimNotCreated:
+    """Warns of each claim that an administrator has to create."""
+
+    ids: ClassVar = {
+        "claim-not-created": (
+            "A claim that podgate does not create: it is neither there nor ephemeral."
+        )
+    }
+    severity = "warning"
+
+    def run(self, subject: PolicyHere) -> Iterator[Problem]:
+        for entry, claim, found in (
+            () if subject.settings.create_claims else claims_to_create(subject)
+        ):
+            fix = (
+                f"an administrator creates PersistentVolumeClaim {claim} in each governed namespace,"
+                " and Pods wait for it; or write ephemeral: true, or set PODGATE_CREATE_CLAIMS"
+            )
+            yield subject.policy.problem(self, entry, found, fix)
+
+
+def claims_to_create(subject: PolicyHere) -> Iterator[tuple[Entry, str, str]]:
+    """Return each claim to create: its entry, its name, and its text in messages."""
+    for entry, key, attributes in claims_of(subject.policy, subject.assets):
+        if is_to_be_created(attributes):
+            claim = str(attributes["claimName"].value) if "claimName" in attributes else key
+            yield entry, claim, f"item {key} with claim {claim}, neither existingPvc nor ephemeral"
 
 
 def claims_of(
     policy: Policy, assets: Mapping[str, Asset]
-) -> Iterator[tuple[Place, str, Mapping[str, Default]]]:
-    """Each claim that a policy mounts: its place, its key and its attributes."""
+) -> Iterator[tuple[Entry, str, Mapping[str, Default]]]:
+    """Return each claim that a policy mounts: its entry, key and attributes."""
     for level, fields in policy.body.items.items():
         given = {
             leaf.removeprefix(f"{PVC}."): default
-            for leaf, default in holding(policy.body.defaults, level).items()
+            for leaf, default in resolve_level(policy.body.defaults, level).items()
             if leaf.startswith(f"{PVC}.")
         }
         for item in fields.get(PVC, ()):

@@ -1,0 +1,86 @@
+"""Labels of namespaces: watched in one process, found by the workers in shards."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from certs.pair import KeyPair
+from tests.cluster.test_api_server import Objects, event
+from tests.cluster.test_kubernetes import FakeApi
+from tests.server.test_http import ca  # noqa: F401 - a fixture
+from webhook.cluster.client import ApiServer, Json
+from webhook.cluster.credentials import Credentials, ServiceAccount
+from webhook.sources.namespaces import FRESH, WatchedLabels, watch_namespaces
+from webhook.sources.shards import NAMESPACES
+from webhook.sources.snapshot import Snapshot
+
+
+def namespace(name: str, version: int, **labels: str) -> Json:
+    return {"metadata": {"name": name, "resourceVersion": str(version), "labels": labels}}
+
+
+@pytest.fixture
+def objects() -> Objects:
+    return Objects()
+
+
+@pytest.fixture
+def server(
+    objects: Objects,
+    ca: KeyPair,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> Iterator[ApiServer]:
+    fake = FakeApi(ca, tmp_path, act=objects.act)
+    with fake.running():
+        yield ApiServer(Credentials(ServiceAccount("127.0.0.1", str(fake.port), tmp_path)))
+
+
+def test_workers_see_labels_as_the_watch_reports_them(
+    server: ApiServer, objects: Objects, tmp_path: Path
+) -> None:
+    objects.items = [namespace("a", 1, team="red"), namespace("b", 1)]
+    objects.watches = [
+        [
+            event("MODIFIED", namespace("a", 2, team="blue")),
+            event("DELETED", namespace("b", 3)),
+            event("ADDED", namespace("c", 4)),
+        ]
+    ]
+    folder = tmp_path / "snapshot"
+    folder.mkdir()
+    snapshot = Snapshot(folder)
+    labels = WatchedLabels(snapshot)
+    snapshot.write_heard({NAMESPACES: time.time()})
+
+    async def run() -> None:
+        task = asyncio.create_task(watch_namespaces(server, snapshot).run())
+        async with asyncio.timeout(10):
+            while labels.find("c") is None:
+                await asyncio.sleep(0.01)
+        task.cancel()
+
+    assert labels.find("a") is None
+    asyncio.run(run())
+    assert labels.find("a") == {"team": "blue"}
+    assert labels.find("b") is None
+    assert labels.find("c") == {}
+
+    # Nothing was heard for long: a look-up decides.
+    snapshot.write_heard({NAMESPACES: time.time() - FRESH - 1})
+    assert labels.find("a") is None
+
+
+def test_a_document_that_is_nested_deep_is_written_and_read_again(tmp_path: Path) -> None:
+    nested: Json = {}
+    for _ in range(400):
+        nested = {"a": nested}
+    snapshot = Snapshot(tmp_path)
+    snapshot.write(1, {("WorkloadPolicy", "team", "deep"): nested})
+    seen = snapshot.read()
+    assert seen is not None
+    assert seen.objects["WorkloadPolicy", "team", "deep"] == nested
