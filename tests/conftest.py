@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import Counter
@@ -35,6 +36,13 @@ def pytest_runtest_setup() -> None:
     until = os.environ.get("TESTS_UNTIL")
     if until and time.time() > float(until):
         pytest.skip("left out: the time of make quick is over")
+
+
+@pytest.fixture
+def caplog(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Only podgate's records: a thread of a library may log long after the test that started it."""
+    caplog.handler.addFilter(logging.Filter("podgate"))
+    return caplog
 
 
 @pytest.fixture(scope="session")

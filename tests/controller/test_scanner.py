@@ -80,7 +80,8 @@ def test_without_an_api_of_reports_a_look_counts_and_says_so_once(
         assert 'podgate_scan_objects{result="pass"} 1.0' in told
         assert 'podgate_scan_reports{api="none"} 1.0' in told
         assert f'podgate_scan_reports{{api="{OLD}"}} 0.0' in told
-    (line,) = (each.message for each in caplog.records if each.levelno == logging.WARNING)
+    told = (each for each in caplog.records if each.name == "podgate.scanner")
+    (line,) = (each.message for each in told if each.levelno == logging.WARNING)
     assert "neither openreports.io nor wgpolicyk8s.io" in line
     assert "podgate audit" in line
     assert cluster.written == []

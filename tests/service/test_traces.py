@@ -179,6 +179,10 @@ def test_a_collector_that_is_away_holds_up_neither_answers_nor_the_end(
     begun = time.monotonic()
     assert made.stop() == 0
     assert time.monotonic() - begun < 5
+    for thread in threading.enumerate():
+        if thread.name == traces.CLOSING:
+            thread.join(60)  # it would log in the middle of another test
+            assert not thread.is_alive()
 
 
 def test_without_the_setting_nothing_of_it_is_imported() -> None:

@@ -30,6 +30,7 @@ REMEDY = (
 )
 PATH = "/v1/traces"
 EXPORT_SECONDS, CLOSE_SECONDS = 5.0, 3.0
+CLOSING = "last spans"
 
 Attributes = Mapping[str, str | float | bool | tuple[str, ...]]
 
@@ -104,7 +105,7 @@ class Traces:
 
     def close(self) -> None:
         """Send what is left, but do not wait long for a collector that is down."""
-        ending = threading.Thread(target=self.provider.shutdown, daemon=True)
+        ending = threading.Thread(target=self.provider.shutdown, name=CLOSING, daemon=True)
         ending.start()
         ending.join(CLOSE_SECONDS)
         if ending.is_alive():
