@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.drill_server.__main__ import SHORT, drill
 from tests.drill_server.attacks import SCENES
+
+pytestmark = pytest.mark.long
 
 
 def test_a_hostile_client_stops_nobody() -> None:
