@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import socket
+import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 
 from certs import authority
 from certs.pair import KeyPair
+from tests.cluster.proxy import Proxy
 from tests.cluster.test_kubernetes import TOKEN, FakeApi
 from tests.generated import ROOT
 from webhook.cluster import credentials
@@ -182,42 +181,14 @@ def test_a_cluster_may_be_asked_without_verifying_it(api: FakeApi) -> None:
     assert find(api, ApiServer(Credentials(Kubeconfig(api.kubeconfig(**cluster)))))
 
 
-@contextlib.contextmanager
-def proxy(hosts: list[str]) -> Iterator[str]:
-    """An HTTP proxy on loopback that tunnels, and notes to where."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def pump(source: socket.socket, target: socket.socket) -> None:
-            with contextlib.suppress(OSError):
-                while data := source.recv(65536):
-                    target.sendall(data)
-                target.shutdown(socket.SHUT_WR)
-
-        def serve() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    client, _ = listening.accept()
-                    head = client.recv(65536).decode()
-                    hosts.append(head.split()[1])
-                    host, _, port = hosts[-1].rpartition(":")
-                    server = socket.create_connection((host, int(port)))
-                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                    for pair in ((client, server), (server, client)):
-                        threading.Thread(target=pump, args=pair, daemon=True).start()
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_requests_go_through_the_proxy_of_the_kubeconfig(api: FakeApi, scheme: str) -> None:
-    hosts: list[str] = []
-    with proxy(hosts) as url:
+    with Proxy().running() as proxy:
+        url = scheme + proxy.address
         server = f"https://127.0.0.1:{api.port}"
-        url = scheme + url.removeprefix("http://")
         cluster = {"server": server, "certificate-authority": "ca.crt", "proxy-url": url}
         assert find(api, ApiServer(Credentials(Kubeconfig(api.kubeconfig(**cluster)))))
-    assert hosts == [f"127.0.0.1:{api.port}"]
+    assert proxy.hosts == [f"127.0.0.1:{api.port}"]
 
 
 def test_a_proxy_that_cannot_be_used_is_told_without_its_password(api: FakeApi) -> None:
@@ -225,6 +196,34 @@ def test_a_proxy_that_cannot_be_used_is_told_without_its_password(api: FakeApi) 
     with pytest.raises(CredentialsError, match="write http://HOST:PORT") as caught:
         Kubeconfig(api.kubeconfig(**cluster)).load()
     assert "secret" not in str(caught.value)
+
+
+def test_a_plugin_that_hangs_is_ended(
+    api: FakeApi, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "LOGIN_TIMEOUT", 0.5)
+    process = api.folder / "process"
+    plugin.program.write_text(f"#!/bin/sh\necho $$ > {process}\nexec sleep 600\n")
+    with pytest.raises(CredentialsError, match=r"gave no credentials: it did not end in 0\.5 s"):
+        Kubeconfig(api.kubeconfig(plugin.user())).load()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process.read_text()), 0)
+
+
+def test_a_plugin_that_fails_after_a_refusal_is_not_run_in_a_tight_loop(
+    api: FakeApi, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "AT_MOST", 0.0)
+    monkeypatch.setattr(credentials, "PAUSE", 60.0)
+    plugin.give({"token": TOKEN, "expirationTimestamp": in_time(3600)})
+    server = ApiServer(Credentials(Kubeconfig(api.kubeconfig(plugin.user()))))
+    assert find(api, server)
+    api.token = "the-next-token"
+    plugin.give("log in again")
+    for _ in range(3):
+        with pytest.raises(ApiError, match="log in again"):
+            find(api, server)
+    assert plugin.count == 2
 
 
 def test_what_is_still_valid_is_used_while_a_plugin_fails(

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import re
 import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -188,15 +189,19 @@ class Entries:
         The package would only log that it failed, and go on without credentials. Returns when the
         credentials expire, in Unix time, None where they do not.
         """
+        from kubernetes.config import exec_provider
         from kubernetes.config.dateutil import parse_rfc3339
-        from kubernetes.config.exec_provider import ExecProvider
 
         plugin = self.user.value.get("exec") if self.user else None
         if self.user is None or not plugin or self.user.value.get("token"):
             return None
         program = texts.clean(str(plugin.get("command")))
+        # The package would wait for the program for ever.
+        exec_provider.subprocess = Programs  # type: ignore[attr-defined, assignment]
         try:
-            given = ExecProvider(self.user["exec"], str(self.folder), self.cluster).run()
+            given = exec_provider.ExecProvider(
+                self.user["exec"], str(self.folder), self.cluster
+            ).run()
         except FileNotFoundError as error:
             hint = texts.clean(str(plugin.get("installHint") or "install it, or correct `command`"))
             raise CredentialsError(
@@ -235,6 +240,25 @@ class Entries:
         ):
             if isinstance(entry.get(key), str) and not entry.get(f"{key}-data"):
                 yield self.folder / entry[key]
+
+
+class Program(subprocess.Popen[str]):
+    """A program that is ended after LOGIN_TIMEOUT."""
+
+    def communicate(self, *_: Any) -> tuple[str, str]:
+        """What it writes until it ends; raises TimeoutError."""
+        try:
+            return super().communicate(timeout=LOGIN_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            with self:  # closes its pipes
+                raise TimeoutError(f"it did not end in {LOGIN_TIMEOUT:g} s") from None
+
+
+class Programs:
+    """The members of `subprocess` that the package runs a program with."""
+
+    Popen, PIPE = Program, subprocess.PIPE
 
 
 def find_entry(config: ConfigNode, members: str, member: str, name: Any, shown: str) -> ConfigNode:
@@ -343,12 +367,20 @@ class Credentials:
         return self.loaded is None or self.loaded.is_stale()
 
     def current(self) -> Loaded:
-        """A client with the credentials as they are now; raises CredentialsError."""
+        """A client with the credentials as they are now; raises CredentialsError.
+
+        Those of a plugin that now fails are used until they expire.
+        """
         with self.locked():
-            if self.loaded is None or self.loaded.is_stale():
-                self.load()
-            assert self.loaded is not None
-            return self.loaded
+            loaded = self.loaded
+            if loaded is not None and not loaded.is_stale():
+                return loaded
+            try:
+                return self.load()
+            except CredentialsError:
+                if loaded is None or time.time() >= (loaded.expires or 0.0):
+                    raise
+                return loaded
 
     def reload(self, refused: Loaded) -> Loaded:
         """The credentials after the API server did not accept some; raises CredentialsError.
@@ -357,24 +389,19 @@ class Credentials:
         """
         with self.locked():
             if self.loaded is refused and time.time() - refused.made >= AT_MOST:
-                self.loaded = self.source.load()
+                return self.load()
             return self.loaded or refused
 
-    def load(self) -> None:
-        """Load them; what did not work is not tried again at once.
-
-        Those of a plugin that now fails are used until they expire.
-        """
-        now = time.time()
-        if self.failure is None or now - self.failed >= PAUSE:
+    def load(self) -> Loaded:
+        """Load them; raises CredentialsError. What did not work is not tried again at once."""
+        if self.failure is None or time.time() - self.failed >= PAUSE:
             try:
                 self.loaded, self.failure = self.source.load(), None
             except CredentialsError as error:
                 self.failed, self.failure = time.time(), error
-        if self.failure is None:
-            return
-        if self.loaded is None or self.loaded.expires is None or now >= self.loaded.expires:
-            raise CredentialsError(str(self.failure))
+            else:
+                return self.loaded
+        raise CredentialsError(str(self.failure))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
