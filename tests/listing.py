@@ -7,6 +7,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 Json = dict[str, Any]
+DEEP = "nested deep"
+
+
+def nest_deep(body: bytes) -> bytes:
+    """JSON with 1,500 lists in place of each text DEEP: json does not write so many."""
+    return body.replace(f'"{DEEP}"'.encode(), b"[" * 1500 + b"]" * 1500)
 
 
 def query_of(path: str) -> tuple[str, dict[str, str]]:

@@ -13,6 +13,7 @@ import webhook.controller.injections
 from tests.cli.running import podgate
 from tests.cli.test_audit_injected import Cluster, owned
 from tests.cluster.test_kubernetes import FakeApi, api, ca, reply
+from tests.listing import DEEP
 from webhook.admission import timeouts
 from webhook.evaluation.request import Request
 
@@ -98,6 +99,7 @@ BROKEN: dict[str, Any] = {
     },
     "labels that are numbers": {"metadata": {"labels": [1]}, "spec": {"containers": [None]}},
     "a pod that is nested too deep": {"spec": {"containers": [], "volumes": timeouts.nest(150, 1)}},
+    "a pod with so many levels that no list with it can be decoded": {"spec": {"volumes": DEEP}},
 }
 
 
@@ -354,9 +356,7 @@ def test_what_is_not_known_of_an_aggregated_api_is_a_warning(api: FakeApi, tmp_p
     assert audit(api, tmp_path, "Enforce", "--strict").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"items": ' + b"[" * 3000 + b"]" * 3000 + b"}", b"<html>", b"1"]
-)
+@pytest.mark.parametrize("body", [b'{"items": ' + b"[" * 3000, b"<html>", b"1"])
 @pytest.mark.parametrize("more", [(), ("--injected",), ("-o", "json")], ids=" ".join)
 def test_a_list_that_cannot_be_read_is_an_error_that_names_it(
     body: bytes, more: tuple[str, ...], api: FakeApi, tmp_path: Path

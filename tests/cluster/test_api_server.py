@@ -16,11 +16,13 @@ import pytest
 
 from certs.pair import KeyPair
 from tests.cluster.test_kubernetes import FakeApi, reply
+from tests.listing import DEEP, nest_deep
 from tests.server.test_http import ca  # noqa: F401 - a fixture
 from webhook.cluster import list_and_watch
-from webhook.cluster.client import LONGEST_ANSWER, ApiError, ApiServer
+from webhook.cluster.client import DEEPEST, LONGEST_ANSWER, ApiError, ApiServer
 from webhook.cluster.credentials import Credentials, ServiceAccount
 from webhook.cluster.list_and_watch import Collection, follow, read_all, read_events, read_pages
+from webhook.policy.scalars import too_deep
 
 PATH = "/apis/podgate.dev/v1alpha1/clusterworkloadpolicies"
 Json = dict[str, Any]
@@ -91,12 +93,12 @@ class Objects:
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
         text = said if isinstance(said, str) else "".join(json.dumps(e) + "\n" for e in said)
+        data = nest_deep(text.encode())
         # In two pieces, so that a line comes in parts.
-        half = len(text) // 2
-        for piece in (text[:half], text[half:]):
+        half = len(data) // 2
+        for piece in (data[:half], data[half:]):
             if piece:
-                data = piece.encode()
-                handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 handler.wfile.flush()
         threading.Event().wait(self.lingers)
         if said != "{":
@@ -236,14 +238,13 @@ def test_a_refusal_is_told_with_what_the_server_says(server: ApiServer, objects:
     assert str(error.value) == f"GET {PATH}: no such thing"
 
 
-DEEP = b'{"items": ' + b"[" * 3000 + b"]" * 3000 + b"}"
 UNREADABLE = {
     "no JSON": b"<html>",
     "nothing": b"",
     "half of it": b'{"items": [{"metadata"',
     "no UTF-8": b'{"items": ["\xff"]}',
     "a surrogate": b'{"items": ["\\ud800"]}',
-    "nested too deep": DEEP,
+    "nested without an end": b'{"items": ' + b"[" * 3000,
     "a list": b"[]",
     "null": b"null",
     "a text": b'"ok"',
@@ -279,7 +280,7 @@ def test_metadata_that_is_no_map_is_empty(
         "1",
         '{"type": "ADDED", "object": [1]}',
         '{"type": "ERROR", "object": {"code": "many"}}',
-        '{"type": "ADDED", "object": ' + "[" * 3000 + "]" * 3000 + "}",
+        f'{{"type": "ADDED", "object": "{DEEP}"}}',
     ],
 )
 def test_an_event_that_cannot_be_read_is_a_failure_after_which_the_watch_goes_on(
@@ -289,6 +290,35 @@ def test_an_event_that_cannot_be_read_is_a_failure_after_which_the_watch_goes_on
     objects.watches = [line + "\n", [event("ADDED", item("b", 2))]]
     collection, _ = followed(server, lambda each: names(each) == {"a", "b"})
     assert collection.trouble == ""
+
+
+def test_an_object_that_is_nested_deep_keeps_no_others_unread(
+    server: ApiServer, objects: Objects, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only its innermost levels are missing, so that it is refused as any other deep object."""
+    objects.items = [item("a", 1), item("deep", 1, x='}]"[', parts=[DEEP, 1]), item("b", 1)]
+    objects.watches = [[event("MODIFIED", item("deep", 5, x=[DEEP])), event("ADDED", item("c", 6))]]
+    collection = Collection(PATH)
+    asyncio.run(collection.read(server))
+    assert names(collection) == {"a", "deep", "b"}
+    spec = collection.objects["", "deep"]["spec"]
+    assert (spec["x"], spec["parts"][1]) == ('}]"[', 1)
+    assert too_deep(spec["parts"][0], DEEPEST - 10)
+    assert caplog.messages == [f"GET {PATH}: deep is nested deeper than {DEEPEST} levels"]
+
+    caplog.clear()
+    collection, _ = followed(server, lambda each: each.version == "6")
+    assert names(collection) == {"a", "deep", "b", "c"}
+    assert too_deep(collection.objects["", "deep"]["spec"]["x"], DEEPEST - 10)
+    assert len([each for each in caplog.messages if "deep is nested" in each]) == 2
+
+
+def test_240_levels_are_read_as_they_are(server: ApiServer, objects: Objects) -> None:
+    for depth in (DEEPEST, DEEPEST + 1):
+        inner = json.loads("[" * (depth - 1) + "]" * (depth - 1))
+        objects.body = json.dumps({"spec": inner}).encode()
+        whole = asyncio.run(server.ask("GET", PATH)) == {"spec": inner}
+        assert whole == (depth == DEEPEST)
 
 
 def test_pages_get_smaller_where_objects_are_large(server: ApiServer, objects: Objects) -> None:

@@ -29,6 +29,7 @@ from certs.names import Names
 from certs.pair import KeyPair
 from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.missing import MissingTestbed
+from tests.listing import nest_deep
 from tests.server.test_http import UID, Documents, Running, review
 from tests.server.test_http import start as start_server
 from webhook.admission.judge import CatalogJudge, NeedsNamespace, Ready
@@ -179,6 +180,7 @@ class FakeApi:
 
 def reply(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
     """A whole answer."""
+    body = nest_deep(body)
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(body)))
     handler.end_headers()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.building import asset
+from tests.building import asset, policy
 from tests.catalog.test_living import BROKEN, GOOD, KEY, A, B, allows, at, key
+from tests.cluster.test_api_server import PATH, Objects, objects, server  # noqa: F401 - fixtures
+from tests.listing import DEEP
+from tests.server.test_http import ca  # noqa: F401 - a fixture
 from tests.sources.test_configmaps import POLICY
 from webhook.cli.serve import make_judge
+from webhook.cluster.client import ApiServer
+from webhook.cluster.list_and_watch import Collection
 from webhook.policy.envelope import Context
 from webhook.server.serve import LoadError
 from webhook.sources.catalog_source import ClusterSources
 from webhook.sources.load import Sources
+from webhook.sources.reader import Watcher
 from webhook.sources.snapshot import Snapshot
 
 IMPOSING = """
@@ -98,3 +105,23 @@ def test_documents_in_configmaps_are_judged_by_between_files_and_the_cluster(
     catalog, _ = ClusterSources(Sources(policies=(str(file),)), snapshot).load()
     assert allows(catalog, A)
     assert not allows(catalog, B)
+
+
+def test_a_document_that_is_nested_deep_leaves_its_last_good_version_in_force_and_all_others(
+    snapshot: Snapshot,
+    server: ApiServer,  # noqa: F811 - the fixture
+    objects: Objects,  # noqa: F811 - the fixture
+) -> None:
+    watcher = Watcher(server, snapshot, {KEY[0]: Collection(PATH)})
+    living = ClusterSources(Sources(), snapshot)
+    deep = at(GOOD, 2)
+    deep["spec"] = {**GOOD["spec"], "more": DEEP}
+    other = policy("rules: {image: {options: [{value: x}]}}", "other")
+    for items in ([at(GOOD, 1)], [deep, other]):
+        objects.items = items
+        asyncio.run(watcher.collections[KEY[0]].read(server))
+        watcher.write()
+        catalog, _ = living.load()
+    assert not allows(catalog, B)
+    (said,) = snapshot.acknowledgements()
+    assert said["in_force"] == [[*KEY, 1], [*key(other), 1]]

@@ -73,14 +73,3 @@ def test_workers_see_labels_as_the_watch_reports_them(
     # Nothing was heard for long: a look-up decides.
     snapshot.write_heard({NAMESPACES: time.time() - FRESH - 1})
     assert labels.find("a") is None
-
-
-def test_a_document_that_is_nested_deep_is_written_and_read_again(tmp_path: Path) -> None:
-    nested: Json = {}
-    for _ in range(400):
-        nested = {"a": nested}
-    snapshot = Snapshot(tmp_path)
-    snapshot.write(1, {("WorkloadPolicy", "team", "deep"): nested})
-    seen = snapshot.read()
-    assert seen is not None
-    assert seen.objects["WorkloadPolicy", "team", "deep"] == nested

@@ -22,7 +22,10 @@ from webhook.documents.problem import Problem
 from webhook.evaluation.server_defaults import ServerDefaults
 from webhook.interface.kind_schema import KindSchema
 from webhook.jq.expressions import Compile
+from webhook.policy.scalars import too_deep
 
+DEEPEST = 200
+"""Levels of a document, as of files. What the API server has may go deeper, and is then not whole."""
 Key = enclosed.Key
 Schemas = Callable[[Collection[KindName]], Sequence[KindSchema]]
 """Returns the known schemas of these kinds, and of others with pods."""
@@ -206,6 +209,10 @@ class WatchedDocuments:
         documents = Documents()
         if isinstance(data, Unread):
             return Version(data, 1, Documents(problems=list(data.problems)))
+        if too_deep(data, DEEPEST):
+            found = f"nested deeper than {DEEPEST} levels"
+            problem = Problem(origin_of(key), "", found, "nest less", "bad-yaml")
+            return Version(data, number_of(data), Documents(problems=[problem]))
         source = enclosed.source_of(key, data)
         context = fixed.choices.context
         add(documents, source, context, shipped=False, compile_jq=fixed.compile_jq)

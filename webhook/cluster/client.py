@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import logging
 import os
+import re
 import ssl
 import threading
 import time
@@ -18,6 +20,8 @@ import orjson
 
 from webhook.cluster.credentials import LOGIN_TIMEOUT, Credentials, CredentialsError, Loaded
 from webhook.documents import texts
+
+log = logging.getLogger("podgate.api")
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -33,6 +37,10 @@ SILENCE = (
 )
 LONGEST_LINE = 8 * 1024 * 1024
 AHEAD = 4  # chunks of a long answer that are read before the first of them is used
+DEEPEST = 240  # levels of an answer that are read: orjson writes 254, and a snapshot adds some
+SPARE = 1024 - DEEPEST  # orjson reads 1024
+CUT = b'"podgate: nested too deep"'
+TOKENS = re.compile(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]')
 
 
 class ApiError(Exception):
@@ -422,15 +430,60 @@ def name_of(method: str, path: str) -> str:
 
 
 def object_in(answer: bytes, asked: str) -> Json:
-    """The object in an answer; ApiError, which names the request, where none can be read."""
+    """The object in an answer; ApiError, which names the request, where none can be read.
+
+    One object that is nested too deep must not keep the others of a list unread: what is deeper than
+    DEEPEST levels is replaced by CUT. The rest of it is still deeper than podgate accepts anywhere.
+    """
     try:
-        found = orjson.loads(answer)
-    except ValueError as error:
-        text = f"{asked}: the API server's answer cannot be read as JSON ({error})"
-        raise ApiError(0, text) from error
+        found = load_shallow(answer)
+    except ValueError:
+        try:
+            found = orjson.loads(cut_deep(answer))
+        except ValueError as error:
+            text = f"{asked}: the API server's answer cannot be read as JSON ({error})"
+            raise ApiError(0, text) from error
+        log_cut(found, asked)
     if not isinstance(found, dict):
         raise ApiError(0, f"{asked}: the API server's answer is no object")
     return found
+
+
+def load_shallow(answer: bytes) -> Any:
+    """Decode JSON; ValueError for what is nested deeper than DEEPEST levels."""
+    if answer.count(b"{") + answer.count(b"[") <= DEEPEST:
+        return orjson.loads(answer)
+    found = orjson.loads(b"[" * SPARE + answer + b"]" * SPARE)
+    for _ in range(SPARE):
+        (found,) = found
+    return found
+
+
+def cut_deep(answer: bytes) -> bytes:
+    """JSON with CUT in place of what is nested deeper than DEEPEST levels."""
+    kept: list[bytes] = []
+    depth = start = 0
+    for token in TOKENS.finditer(answer):
+        if token[0] in b"[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                kept += answer[start : token.start()], CUT
+        elif token[0] in b"]}":
+            if depth == DEEPEST + 1:
+                start = token.end()
+            depth -= 1
+    return b"".join((*kept, answer[start:]))
+
+
+def log_cut(found: Any, asked: str) -> None:
+    """Log the objects that were not read as a whole."""
+    body = found if isinstance(found, dict) else {}
+    items = body.get("items") or [body.get("object") or body]
+    for each in items if isinstance(items, list) else ():
+        if isinstance(each, dict) and CUT in orjson.dumps(each):
+            metadata = metadata_of(each)
+            name = "/".join(str(metadata[key]) for key in ("namespace", "name") if key in metadata)
+            log.warning("%s: %s is nested deeper than %d levels", asked, name, DEEPEST)
 
 
 def metadata_of(body: Json) -> Json:

@@ -79,10 +79,10 @@ def refuse_misread(leaf: LeafType, raw: Any, text: str | None) -> None:
         raise ValueError("an object")
 
 
-def too_deep(raw: Any) -> bool:
-    """Whether an object is nested deeper than any object of Kubernetes."""
+def too_deep(raw: Any, deepest: int = DEEPEST_OBJECT) -> bool:
+    """Whether an object is nested deeper, by default than any object of Kubernetes."""
     level, depth = [raw], 0
-    while level and depth <= DEEPEST_OBJECT:
+    while level and depth <= deepest:
         below = [each for each in level if isinstance(each, dict | list)]
         level = [
             child for each in below for child in (each.values() if isinstance(each, dict) else each)

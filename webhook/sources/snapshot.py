@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -127,11 +126,7 @@ class Snapshot:
 
     def put(self, name: str, body: Mapping[str, Any]) -> None:
         """Write a file atomically."""
-        try:
-            data = orjson.dumps(body)
-        except TypeError:  # nested deeper than orjson writes, but not deeper than it reads
-            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        self.put_bytes(name, data)
+        self.put_bytes(name, orjson.dumps(body))
 
     def put_bytes(self, name: str, body: bytes) -> None:
         """Write encoded data atomically."""
