@@ -28,12 +28,12 @@ def attempt(
         thread.start()
         try:
             with (
-                socket.create_connection(listener.getsockname(), timeout=5) as plain,
+                socket.create_connection(listener.getsockname(), timeout=60) as plain,
                 caller.wrap_socket(plain, server_hostname=name) as secured,
             ):
                 return secured.recv(5)
         finally:
-            thread.join(5)
+            thread.join(60)
 
 
 def _context(
@@ -53,9 +53,9 @@ def _context(
 
 
 def _serve(listener: socket.socket, context: ssl.SSLContext) -> None:
-    listener.settimeout(5)
+    listener.settimeout(60)
     plain, _ = listener.accept()
-    plain.settimeout(5)
+    plain.settimeout(60)
     with plain:
         try:
             with context.wrap_socket(plain, server_side=True) as secured:

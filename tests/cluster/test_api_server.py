@@ -135,7 +135,7 @@ def followed(server: ApiServer, done: Callable[[Collection], bool]) -> tuple[Col
         task = asyncio.create_task(
             follow(server, collection, lambda _: changes.append(1), lambda _: 0.01)
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not done(collection):
                 assert not task.done()
                 await asyncio.sleep(0.01)
@@ -360,16 +360,18 @@ def test_a_watch_that_ends_without_an_answer_is_a_failure_that_is_waited_after(
 
     def pause(failures: int) -> float:
         pauses.append(failures)
-        return 0.2
+        return 0.01
 
     async def run() -> None:
         task = asyncio.create_task(follow(server, collection, lambda _: None, pause))
-        await asyncio.sleep(1.0)
+        async with asyncio.timeout(60):
+            while len(pauses) < 3:
+                await asyncio.sleep(0.01)
         task.cancel()
 
     asyncio.run(run())
     watches = [each for each in objects.asked if "watch" in each]
-    assert 2 <= len(watches) <= 6, "a proxy that hangs up must not be asked in circles"
+    assert len(watches) <= len(pauses) + 1, "a proxy that hangs up must not be asked in circles"
     assert pauses[:3] == [1, 2, 3]
     assert "without an answer" in collection.trouble
     assert names(collection) == {"a"}
@@ -385,7 +387,7 @@ def test_a_watch_that_ends_at_once_and_says_nothing_is_waited_after(
         collection = Collection(PATH)
         noted = lambda failures: pauses.append(failures) or 0.05  # noqa: E731
         task = asyncio.create_task(follow(server, collection, lambda _: None, noted))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(pauses) < 4:
                 await asyncio.sleep(0.01)
         task.cancel()
@@ -405,12 +407,12 @@ def test_a_cancelled_watch_ends_with_its_thread(server: ApiServer, objects: Obje
         task = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.05)
         task.cancel()
-        await asyncio.wait([task], timeout=2)
+        await asyncio.wait([task], timeout=60)
         assert task.cancelled()
 
     before = threading.active_count()
     asyncio.run(run())
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     # The server's own thread stays with its open answer.
     while threading.active_count() > before + 1 and time.monotonic() < until:
         time.sleep(0.01)
@@ -512,7 +514,7 @@ def test_a_fault_with_one_object_ends_no_other_collection(
 
     async def run() -> None:
         task = asyncio.create_task(follow(server, collection, lambda _: None, lambda _: 0.01))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "fault (KeyError)" not in collection.trouble:
                 await asyncio.sleep(0.01)
         assert not task.done()

@@ -30,7 +30,7 @@ from certs.pair import KeyPair
 from tests.e2e.testbed.cluster import Cluster
 from tests.e2e.testbed.missing import MissingTestbed
 from tests.listing import nest_deep
-from tests.server.test_http import UID, Documents, Running, review
+from tests.server.test_http import UID, Documents, Running, eventually, review
 from tests.server.test_http import start as start_server
 from webhook.admission.judge import CatalogJudge, NeedsNamespace, Ready
 from webhook.cli.serve import make_judge_from_files
@@ -229,11 +229,11 @@ async def test_labels_are_asked_for_once_and_kept_for_30_seconds(api: FakeApi) -
     spaces = api.namespaces(clock=clock, counted=outcomes.append)
     assert spaces.known("team-a") is None
     expected = {"department": "vision", NAME_LABEL: "team-a"}
-    found = await asyncio.gather(*(spaces.labels("team-a", 5) for _ in range(50)))
+    found = await asyncio.gather(*(spaces.labels("team-a", 60) for _ in range(50)))
     assert found == [expected] * 50
     assert api.paths == [f"/api/v1/namespaces/team-a{CACHED}"]
     clock.now += 29
-    assert spaces.known("team-a") == expected == await spaces.labels("team-a", 5)
+    assert spaces.known("team-a") == expected == await spaces.labels("team-a", 60)
     assert outcomes == ["found"]
     assert not spaces.running
 
@@ -244,11 +244,11 @@ async def test_old_labels_are_used_while_they_are_renewed_but_not_for_more_than_
 ) -> None:
     clock, outcomes = Clock(), list[str]()
     spaces = api.namespaces(clock=clock, counted=outcomes.append)
-    old = await spaces.labels("team-a", 5)
+    old = await spaces.labels("team-a", 60)
     api.known["team-a"] = {"department": "speech"}
     clock.now += 31
     assert spaces.known("team-a") is None
-    assert await spaces.labels("team-a", 5) == old
+    assert await spaces.labels("team-a", 60) == old
     await asyncio.gather(*spaces.running.values())
     renewed = spaces.known("team-a")
     assert renewed == {"department": "speech", NAME_LABEL: "team-a"}
@@ -256,18 +256,18 @@ async def test_old_labels_are_used_while_they_are_renewed_but_not_for_more_than_
     api.status = 503
     clock.now += 31
     for _ in range(3):
-        assert await spaces.labels("team-a", 5) == renewed
+        assert await spaces.labels("team-a", 60) == renewed
         await asyncio.gather(*spaces.running.values())
     assert outcomes == ["found", "found", "failed"], "it is not asked for again within 5 s"
     clock.now += 6
-    assert await spaces.labels("team-a", 5) == renewed
+    assert await spaces.labels("team-a", 60) == renewed
     await asyncio.gather(*spaces.running.values())
     assert outcomes[3:] == ["failed"]
     assert "team-a" in caplog.text
     clock.now += 300
-    assert await spaces.labels("team-a", 5) == "the API server answered with HTTP 503"
+    assert await spaces.labels("team-a", 60) == "the API server answered with HTTP 503"
     api.status = 200
-    assert await spaces.labels("team-a", 5) == renewed
+    assert await spaces.labels("team-a", 60) == renewed
 
 
 @in_loop
@@ -276,14 +276,14 @@ async def test_a_namespace_that_has_gone_is_an_error_and_one_that_comes_is_found
 ) -> None:
     clock = Clock()
     spaces = api.namespaces(clock=clock)
-    assert isinstance(await spaces.labels("team-a", 5), dict)
+    assert isinstance(await spaces.labels("team-a", 60), dict)
     del api.known["team-a"]
     clock.now += 31
-    assert isinstance(await spaces.labels("team-a", 5), dict)
+    assert isinstance(await spaces.labels("team-a", 60), dict)
     await asyncio.gather(*spaces.running.values())
-    assert "no such namespace" in str(await spaces.labels("team-a", 5))
+    assert "no such namespace" in str(await spaces.labels("team-a", 60))
     api.known["team-a"] = {"a": "b"}
-    assert await spaces.labels("team-a", 5) == {"a": "b", NAME_LABEL: "team-a"}
+    assert await spaces.labels("team-a", 60) == {"a": "b", NAME_LABEL: "team-a"}
 
 
 @in_loop
@@ -294,7 +294,7 @@ async def test_no_more_namespaces_are_kept_than_there_is_room_for(
     api.known = {f"n{number}": {} for number in range(5)}
     spaces = api.namespaces()
     for name in api.known:
-        await spaces.labels(name, 5)
+        await spaces.labels(name, 60)
     assert list(spaces.kept) == ["n2", "n3", "n4"]
 
 
@@ -314,7 +314,7 @@ async def test_many_namespaces_at_once_take_few_connections(api: FakeApi) -> Non
 
     api.act = act
     spaces = api.namespaces()
-    found = await asyncio.gather(*(spaces.labels(name, 5) for name in api.known))
+    found = await asyncio.gather(*(spaces.labels(name, 60) for name in api.known))
     assert all(isinstance(each, dict) for each in found), found
     assert most[0] <= namespaces.LOOKUPS
 
@@ -325,10 +325,10 @@ async def test_a_namespace_that_is_not_in_the_servers_cache_yet_is_asked_for_aga
 ) -> None:
     api.behind = True
     spaces = api.namespaces()
-    assert await spaces.labels("team-a", 5) == {"department": "vision", NAME_LABEL: "team-a"}
+    assert await spaces.labels("team-a", 60) == {"department": "vision", NAME_LABEL: "team-a"}
     path = "/api/v1/namespaces/team-a"
     assert api.paths == [f"{path}{CACHED}", path]
-    assert "no such namespace" in str(await spaces.labels("none", 5))
+    assert "no such namespace" in str(await spaces.labels("none", 60))
 
 
 def garbage(handler: BaseHTTPRequestHandler) -> bool:
@@ -388,13 +388,13 @@ def test_whatever_else_is_answered_is_no_labels(
 ) -> None:
     api.act = act
     spaces = api.namespaces()
-    assert told in str(asyncio.run(spaces.labels("team-a", 5)))
+    assert told in str(asyncio.run(spaces.labels("team-a", 60)))
     assert not spaces.kept
 
 
 @pytest.mark.parametrize("name", ["", "A", "a/b", "a b", "../x", "a" * 64, "-a", "a\n"])
 def test_a_name_that_no_namespace_can_have_is_not_asked_for(api: FakeApi, name: str) -> None:
-    told = asyncio.run(api.namespaces().labels(name, 5))
+    told = asyncio.run(api.namespaces().labels(name, 60))
     assert told == "no namespace can have this name"
     assert not api.paths
 
@@ -403,48 +403,46 @@ def trickle(handler: BaseHTTPRequestHandler) -> bool:
     """A byte now and then."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
     with contextlib.suppress(OSError):
-        for _ in range(40):
-            time.sleep(0.1)
+        for _ in range(90):
+            time.sleep(0.5)
             handler.wfile.write(b" ")
     handler.close_connection = True
     return True
 
 
 def silent(handler: BaseHTTPRequestHandler) -> bool:
-    """Nothing for a while."""
-    time.sleep(4)
+    """Nothing, until the client has gone."""
+    handler.rfile.read(1)
     handler.close_connection = True
     return True
 
 
 @pytest.mark.parametrize("act", [trickle, silent])
-@pytest.mark.parametrize("patience, least, most", [(5, 2.9, 3.7), (0.2, 0.15, 0.7)])
-def test_a_slow_api_server_costs_three_seconds_in_all_and_never_more_than_the_caller_has(
+@pytest.mark.parametrize(
+    "limit, patience, told",
+    [(0.5, 60, "did not answer in 0.5 s"), (30, 0.2, "within the 0.2 s that the caller waits")],
+)
+def test_a_slow_api_server_costs_no_more_than_a_look_up_may_take_and_the_caller_has(
     api: FakeApi,
+    monkeypatch: pytest.MonkeyPatch,
     act: Callable[[BaseHTTPRequestHandler], bool],
+    limit: float,
     patience: float,
-    least: float,
-    most: float,
+    told: str,
 ) -> None:
-    async def timed() -> tuple[str, float]:
-        spaces, begin = api.namespaces(), time.monotonic()
-        told = str(await spaces.labels("team-a", patience))
-        return told, time.monotonic() - begin
-
+    monkeypatch.setattr(namespaces, "LOOKUP_TIMEOUT", limit)
     api.act = act
-    told, seconds = asyncio.run(timed())
-    assert "did not answer" in told
-    assert least < seconds < most
+    assert told in str(asyncio.run(api.namespaces().labels("team-a", patience)))
 
 
 def test_nobody_listening_and_a_foreign_authority_are_told(api: FakeApi, ca: KeyPair) -> None:
     other = authority.create_authority(NOW, timedelta(days=1)).certificate_pem
     data = {"certificate-authority-data": base64.b64encode(other).decode()}
     wrong = Namespaces(ApiServer(Credentials(Kubeconfig(api.kubeconfig(**data)))))
-    assert "does not verify" in str(asyncio.run(wrong.labels("team-a", 5)))
+    assert "does not verify" in str(asyncio.run(wrong.labels("team-a", 60)))
     assert not api.paths, "the token is shown to nobody else"
     api.port = 1
-    assert "refused" in str(asyncio.run(api.namespaces().labels("team-a", 5))).lower()
+    assert "refused" in str(asyncio.run(api.namespaces().labels("team-a", 60))).lower()
 
 
 def test_every_way_to_log_in_that_needs_no_program_works(api: FakeApi, ca: KeyPair) -> None:
@@ -461,7 +459,7 @@ def test_every_way_to_log_in_that_needs_no_program_works(api: FakeApi, ca: KeyPa
     ]
     for user in users:
         spaces = Namespaces(ApiServer(Credentials(Kubeconfig(api.kubeconfig(user)))))
-        assert isinstance(asyncio.run(spaces.labels("team-a", 5)), dict), user
+        assert isinstance(asyncio.run(spaces.labels("team-a", 60)), dict), user
     assert [bool(each) for each in api.clients] == [False, False, True, True]
     path = api.kubeconfig(**{
         "server": f"https://127.0.0.1:{api.port}/k8s/clusters/c-1/",
@@ -469,7 +467,7 @@ def test_every_way_to_log_in_that_needs_no_program_works(api: FakeApi, ca: KeyPa
         "tls-server-name": "localhost",
     })  # fmt: skip
     spaces = Namespaces(ApiServer(Credentials(Kubeconfig(path))))
-    assert isinstance(asyncio.run(spaces.labels("team-a", 5)), dict)
+    assert isinstance(asyncio.run(spaces.labels("team-a", 60)), dict)
     assert api.paths[-1] == f"/k8s/clusters/c-1/api/v1/namespaces/team-a{CACHED}"
 
 
@@ -538,17 +536,17 @@ def test_a_service_account_is_used_where_there_is_one_and_no_kubeconfig(api: Fak
     assert isinstance(found.source, ServiceAccount)
     spaces, clock = Namespaces(ApiServer(found)), Clock()
     spaces.clock = clock
-    assert isinstance(asyncio.run(spaces.labels("team-a", 5)), dict)
+    assert isinstance(asyncio.run(spaces.labels("team-a", 60)), dict)
 
     # Kubelet exchanges the token; the old one is no longer accepted.
     api.token = "a-new-token"
-    assert "(401)" in str(asyncio.run(spaces.labels("team-b", 5)))
+    assert "(401)" in str(asyncio.run(spaces.labels("team-b", 60)))
     renewed = api.folder / "token.new"
     renewed.write_text("a-new-token")
     renewed.replace(api.folder / "token")
-    assert isinstance(asyncio.run(spaces.labels("team-b", 5)), dict)
+    assert isinstance(asyncio.run(spaces.labels("team-b", 60)), dict)
     (api.folder / "token").unlink()
-    assert "token file does not exist" in str(asyncio.run(spaces.labels("team-c", 5)))
+    assert "token file does not exist" in str(asyncio.run(spaces.labels("team-c", 60)))
 
 
 def pod(image: str = "bad", padding: int = 0, **metadata: Any) -> Json:
@@ -625,30 +623,30 @@ def test_an_unknown_namespace_is_an_error_that_names_it_with_the_uid(
 
 def test_a_look_up_keeps_nobody_else_waiting(launch: Callable[..., Running], api: FakeApi) -> None:
     running = launch(POLICY, kubeconfig=api.kubeconfig())
-    api.act = silent
-    answers: list[tuple[int, float]] = []
+    go_on, answers = threading.Event(), list[int]()
+
+    def hold(handler: BaseHTTPRequestHandler) -> bool:
+        assert go_on.wait(60)
+        return False
 
     def ask() -> None:
-        begin = time.monotonic()
-        status, _ = running.post(review(object=pod()))
-        answers.append((status, time.monotonic() - begin))
+        answers.append(running.post(review(object=pod()))[0])
 
+    api.act = hold
     waiting = [threading.Thread(target=ask) for _ in range(20)]
     for each in waiting:
         each.start()
-    time.sleep(0.3)
+    assert eventually(lambda: bool(api.paths))
     with contextlib.closing(running.connect()) as connection:
         for _ in range(20):
-            begin = time.monotonic()
             body = review(object=pod(), namespace="sandbox")
             connection.request("POST", "/mutate", body, {"content-type": "application/json"})
             assert connection.getresponse().read()
-            assert time.monotonic() - begin < 0.25
     assert not answers, "the others still wait"
+    go_on.set()
     for each in waiting:
         each.join()
-    assert [status for status, _ in answers] == [500] * 20
-    assert all(seconds < 4 for _, seconds in answers)
+    assert answers == [200] * 20
     assert len(api.paths) == 1
 
 
@@ -671,7 +669,7 @@ def test_names_need_nobody_to_ask(
     launch: Callable[..., Running], caplog: pytest.LogCaptureFixture
 ) -> None:
     running = launch(BY_NAME)
-    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert "PODGATE_KUBECONFIG" not in caplog.text
     status, answer = running.post(review(object=pod()))
     assert (status, causes(answer)) == (200, ["options"])
     status, answer = running.post(review(object=pod(), namespace="team-b"))
@@ -728,7 +726,7 @@ def test_a_real_api_server_gives_labels_to_whom_it_may(tmp_path: Path) -> None:
         expected = {"department": "vision", NAME_LABEL: "team-a"}
 
         async def ask(spaces: Namespaces, name: str) -> Any:
-            return await spaces.labels(name, 5)
+            return await spaces.labels(name, 60)
 
         admin = Namespaces(asking(cluster.kubeconfig()))
         assert asyncio.run(ask(admin, "team-a")) == expected
@@ -742,7 +740,7 @@ def test_a_real_api_server_gives_labels_to_whom_it_may(tmp_path: Path) -> None:
         cluster.kubectl("create", *role)
         bound = ("--clusterrole=podgate", "--serviceaccount=team-a:podgate")
         cluster.kubectl("create", "clusterrolebinding", "podgate", *bound)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while (found := asyncio.run(ask(account, "team-a"))) != expected:
             assert time.monotonic() < end, found
     finally:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from certs import files
 from certs.development import ensure_development_certificates
 from tests.conftest import REPOSITORY
 from tests.e2e.testbed import releases
+from tests.ports import free_port
 
 PATIENCE = 30.0
 MINOR = "PODGATE_KUBERNETES_MINOR"
@@ -135,13 +135,6 @@ class Served:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-
-def free_port() -> int:
-    """A loopback port that was free a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:

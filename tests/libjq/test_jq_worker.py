@@ -31,8 +31,8 @@ from webhook.libjq.worker import (
 )
 
 POD = json.dumps(RUNNER_POD).encode()
-QUEUE_TIMEOUT = 20.0
-SLACK = 5.0
+QUEUE_TIMEOUT = 60.0
+SLACK = 60.0
 ENDLESS = "[range(1e9)]"
 
 
@@ -44,7 +44,7 @@ def unguarded(**options: Any) -> JqWorker:
 @pytest.fixture(scope="module")
 def worker() -> Iterator[JqWorker]:
     """A worker as it is used, but with time for a crowded machine."""
-    with JqWorker(deadline=10, queue_timeout=QUEUE_TIMEOUT) as found:
+    with JqWorker(deadline=60, queue_timeout=QUEUE_TIMEOUT) as found:
         yield found
 
 
@@ -69,7 +69,7 @@ def lives(process: int) -> bool:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for something that happens elsewhere."""
-    for _ in range(1000):
+    for _ in range(3000):
         if condition():
             return
         time.sleep(0.02)
@@ -229,7 +229,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_program_harms_only_its_request(open_worker: JqWorker, text: str) -> None:
-    open_worker.evaluate(".", b"null")
+    open_worker.evaluate(".", b"null", SLACK)
     begin = time.monotonic()
     try:
         open_worker.evaluate(text, b"null")
@@ -237,20 +237,20 @@ def test_a_hostile_program_harms_only_its_request(open_worker: JqWorker, text: s
         assert time.monotonic() - begin < jq_worker.DEADLINE + SLACK
     else:
         assert "test(" in text, "only the expression that libjq itself bounds may come to an end"
-    assert open_worker.evaluate("[.]", b"1") == [[1]]
+    assert open_worker.evaluate("[.]", b"1", SLACK) == [[1]]
 
 
 @pytest.mark.parametrize("text", ["halt", "halt_error", "[inputs]", "input_filename", "debug"])
 def test_a_harmless_program_leaves_the_process_alone(open_worker: JqWorker, text: str) -> None:
-    open_worker.evaluate(".", b"null")
+    open_worker.evaluate(".", b"null", SLACK)
     process = process_of(open_worker)
-    open_worker.evaluate(text, b"null")
+    open_worker.evaluate(text, b"null", SLACK)
     assert process_of(open_worker) == process
 
 
 @pytest.mark.parametrize("text", ['"x"*1e9', "reduce range(1e6) as $i (null;[.])"])
 def test_a_program_that_ends_the_process_is_a_fault(text: str) -> None:
-    with unguarded(deadline=20) as worker:
+    with unguarded(deadline=60) as worker:
         with pytest.raises(JqDiedError):
             worker.evaluate(text, b"null")
         assert worker.evaluate(".", b"1") == [1]
@@ -300,16 +300,16 @@ def test_the_process_is_confined(open_worker: JqWorker) -> None:
 
 def test_memory_is_bounded() -> None:
     text = '[("x" * 1e6) as $x | range(500) | $x + "y"] | length'
-    with unguarded(deadline=20) as worker:
+    with unguarded(deadline=60) as worker:
         assert worker.evaluate('("x" * 1e6) | length', b"null") == [1_000_000]
         with pytest.raises(JqDiedError):
             worker.evaluate(text, b"null")
-    with unguarded(deadline=20, bounds=Bounds(memory=1 << 30)) as worker:
+    with unguarded(deadline=60, bounds=Bounds(memory=1 << 30)) as worker:
         assert worker.evaluate(text, b"null") == [500]
 
 
 def test_outputs_are_bounded() -> None:
-    with unguarded(deadline=10, bounds=Bounds(outputs=10, size=100)) as worker:
+    with unguarded(deadline=60, bounds=Bounds(outputs=10, size=100)) as worker:
         assert worker.evaluate("range(10)", b"null") == list(range(10))
         for text in ("range(11)", "range(1e9)", '"x" * 100', '("x" * 40) | (., ., .)'):
             with pytest.raises(JqLimitError):
@@ -336,7 +336,7 @@ def test_a_kill_in_the_middle_costs_one_request() -> None:
 
 
 def test_a_kill_between_requests_costs_none() -> None:
-    with unguarded(deadline=10) as worker:
+    with unguarded(deadline=60) as worker:
         worker.evaluate(".", b"null")
         process = process_of(worker)
         os.kill(process, signal.SIGKILL)
@@ -345,19 +345,19 @@ def test_a_kill_between_requests_costs_none() -> None:
 
 
 def test_a_request_that_waits_behind_a_late_one_is_answered() -> None:
-    with unguarded(deadline=1) as worker:
-        worker.evaluate(".", b"null")
+    with unguarded(deadline=5) as worker:
+        worker.evaluate(".", b"null", SLACK)
         process = process_of(worker)
         first, failed = in_thread(lambda: worker.evaluate(ENDLESS, b"null"))
         until(worker.idle.empty)
-        assert worker.evaluate(".", b"2", deadline=10) == [2]
+        assert worker.evaluate(".", b"2", deadline=SLACK) == [2]
         first.join()
         assert [type(each) for each in failed] == [JqDeadlineError]
         assert not lives(process)
 
 
 def test_many_threads_each_get_their_own_answer() -> None:
-    with JqWorker(2, deadline=20, queue_timeout=60) as worker:
+    with JqWorker(2, deadline=60, queue_timeout=60) as worker:
         texts = ("[., 1]", "[., 2]", ".[")
 
         def ask(number: int) -> list[Any]:
@@ -475,7 +475,7 @@ def test_a_process_that_cannot_start_is_a_fault(
     silent.write_text("import time; time.sleep(60)")
     nonsense = tmp_path / "nonsense.py"
     nonsense.write_text("print('x' * 100)")
-    with unguarded(deadline=10) as worker:
+    with unguarded(deadline=60) as worker:
         for child in (tmp_path / "missing.py", nonsense):
             with monkeypatch.context() as patch:
                 patch.setattr(jq_process, "CHILD", child)
@@ -514,7 +514,7 @@ def test_an_answer_is_not_trusted(answer: tuple[bytes, bytes], error: type[JqErr
 
 def test_a_text_is_compiled_once_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jq_worker, "KNOWN", 2)
-    with JqWorker(deadline=10, queue_timeout=QUEUE_TIMEOUT) as worker:
+    with JqWorker(deadline=60, queue_timeout=QUEUE_TIMEOUT) as worker:
         for count in range(5):
             worker.compile(f"[., {count}]")
             assert len(worker.known) <= 2

@@ -44,7 +44,7 @@ def opened(running: Running) -> Iterator[ssl.SSLSocket]:
     """A connection of a client that says what it likes."""
     context = ssl.create_default_context(cadata=running.ca.certificate_pem.decode())
     with (
-        socket.create_connection(("127.0.0.1", running.port), timeout=8) as plain,
+        socket.create_connection(("127.0.0.1", running.port), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as secured,
     ):
         yield secured
@@ -160,7 +160,7 @@ def test_requests_one_after_the_other_keep_their_connection(running: Running) ->
 def test_a_body_that_goes_on_after_the_answer_ends_the_connection(running: Running) -> None:
     with opened(running) as secured:
         secured.sendall(b"POST /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 9999\r\n\r\nx")
-        secured.settimeout(connections.LINGER_SECONDS + 4)
+        secured.settimeout(connections.LINGER_SECONDS + 60)
         assert b"405" in rest(secured)
 
 
@@ -173,10 +173,16 @@ def test_who_sends_no_request_is_not_kept(
         with opened(server) as secured:
             secured.sendall(sent)
             assert rest(secured) == b""
-    with opened(server) as secured:
+
+
+def test_who_has_sent_a_request_is_kept_for_longer(
+    launch: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FIRST_SECONDS", 4.0)
+    with opened(launch()) as secured:
         secured.sendall(whole(review()))
         assert one(secured)[0] == 200
-        time.sleep(0.8)
+        time.sleep(connections.FIRST_SECONDS + 0.5)
         secured.sendall(whole(review()))
         assert one(secured)[0] == 200
 
@@ -224,7 +230,7 @@ def test_only_clients_of_the_given_names_are_let_in(
     context = ssl.create_default_context(cadata=ca.certificate_pem.decode())
     context.load_cert_chain(pem)
     with (
-        socket.create_connection(("127.0.0.1", made.port), timeout=8) as plain,
+        socket.create_connection(("127.0.0.1", made.port), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as secured,
     ):
         with contextlib.suppress(ConnectionError, ssl.SSLError):
@@ -248,7 +254,7 @@ def test_a_handshake_that_never_ends_is_not_kept(
 ) -> None:
     monkeypatch.setattr(gate, "HANDSHAKE_SECONDS", 0.5)
     made = launch()
-    with socket.create_connection(("127.0.0.1", made.port), timeout=8) as plain:
+    with socket.create_connection(("127.0.0.1", made.port), timeout=60) as plain:
         assert plain.recv(1) == b""
     assert eventually(lambda: 'cause="handshake"} 1.0' in made.probe("/metrics")[1])
     assert eventually(lambda: "podgate_connections 0.0" in made.probe("/metrics")[1])

@@ -74,13 +74,13 @@ def test_names_of_documents_that_come_and_go_do_not_make_metrics_grow() -> None:
 @pytest.fixture
 def calls() -> Iterator[tuple[JqWorker, Metrics]]:
     counted = Metrics.new()
-    with JqWorker(1, deadline=0.2, queue_timeout=10, on_outcome=counted.count_jq_call) as worker:
+    with JqWorker(1, deadline=0.2, queue_timeout=60, on_outcome=counted.count_jq_call) as worker:
         yield worker, counted
 
 
 def test_calls_of_jq_are_counted_by_what_came_of_them(calls: tuple[JqWorker, Metrics]) -> None:
     worker, counted = calls
-    assert worker.evaluate(".a", b'{"a": 1}', 5.0) == [1]
+    assert worker.evaluate(".a", b'{"a": 1}', 60.0) == [1]
     with pytest.raises(JqRefusedError):
         worker.evaluate("input", b"{}")
     worker.refuse = lambda _: None
@@ -96,12 +96,12 @@ def test_a_process_of_jq_that_dies_is_counted_in_a_call_and_between_calls(
     calls: tuple[JqWorker, Metrics],
 ) -> None:
     worker, counted = calls
-    worker.evaluate(".", b"1", 5.0)
+    worker.evaluate(".", b"1", 60.0)
     process = worker.processes[0].process
     assert process is not None
     process.kill()
     process.wait()
-    worker.evaluate(".", b"1", 5.0)
+    worker.evaluate(".", b"1", 60.0)
     text = counted.text()
     assert value(text, "podgate_jq_deaths_total") == 1
     assert value(text, 'podgate_jq_calls_total{outcome="died"}') == 0
@@ -153,7 +153,7 @@ def port() -> Iterator[tuple[Get, list[str], int]]:
     end = side_port.start(listener, pages)
 
     def get(path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", number, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", number, timeout=30)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -186,7 +186,7 @@ def test_a_side_port_has_a_bounded_number_of_callers(port: tuple[Get, list[str],
     before, held = threading.active_count(), list[socket.socket]()
     try:
         for count in range(3 * side_port.MOST):
-            made = socket.create_connection(("127.0.0.1", number), timeout=10)
+            made = socket.create_connection(("127.0.0.1", number), timeout=60)
             held.append(made)
             if count % 2:
                 made.sendall(b"GET /")

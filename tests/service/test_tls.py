@@ -62,7 +62,7 @@ def write(folder: Path, pair: KeyPair) -> Files:
 def listener() -> Iterator[socket.socket]:
     """A socket on loopback."""
     with socket.create_server(("127.0.0.1", 0)) as made:
-        made.settimeout(5)
+        made.settimeout(60)
         yield made
 
 
@@ -74,7 +74,7 @@ def handshake(
     def accept() -> None:
         plain, _ = listener.accept()
         with plain:
-            plain.settimeout(5)
+            plain.settimeout(60)
             try:
                 with served.wrap_socket(plain, server_side=True) as secured:
                     secured.sendall(b"!")
@@ -85,7 +85,7 @@ def handshake(
     thread.start()
     try:
         with (
-            socket.create_connection(listener.getsockname(), timeout=5) as plain,
+            socket.create_connection(listener.getsockname(), timeout=60) as plain,
             client.wrap_socket(plain, server_hostname=name) as secured,
         ):
             secured.recv(1)
@@ -93,7 +93,7 @@ def handshake(
             assert der is not None
             return load_pem_x509_certificate(ssl.DER_cert_to_PEM_cert(der).encode())
     finally:
-        thread.join(5)
+        thread.join(60)
 
 
 def caller(

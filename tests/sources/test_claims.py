@@ -97,7 +97,7 @@ def watch_until(
 
     async def run() -> None:
         task = asyncio.create_task(watched.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not done(watched):
                 await asyncio.sleep(0.01)
         task.cancel()

@@ -86,7 +86,7 @@ def followed(server: ApiServer, done: Callable[[Known], bool]) -> tuple[Known, i
     async def run() -> Known:
         known = Known(server, lambda: changes.append(1))
         task = asyncio.create_task(known.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not done(known):
                 assert not task.done(), task
                 await asyncio.sleep(0.01)

@@ -59,7 +59,7 @@ def test_workers_see_labels_as_the_watch_reports_them(
 
     async def run() -> None:
         task = asyncio.create_task(watch_namespaces(server, snapshot).run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while labels.find("c") is None:
                 await asyncio.sleep(0.01)
         task.cancel()

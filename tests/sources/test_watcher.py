@@ -31,22 +31,18 @@ def changed(**parts: Any) -> Json:
     return body
 
 
-async def serials(folder: Path, bodies: list[Json]) -> list[int]:
+def serials(folder: Path, bodies: list[Json]) -> list[int]:
     """The serial of the snapshot after each event."""
     snapshot = Snapshot(folder)
     collection = Collection("/apis/podgate.dev/v1alpha1/clusterworkloadpolicies", was_read=True)
     watcher = Watcher(cast("ApiServer", None), snapshot, {KIND: collection})
-    watcher.crds.was_tried = watcher.claims.is_settled = True
-    task = asyncio.create_task(watcher.write_changes())
     found = []
     for body in bodies:
         collection.objects["", "p"] = body
-        watcher.dirty.set()
-        await asyncio.sleep(0.5)
+        watcher.write()
         seen = snapshot.read()
         assert seen is not None
         found.append(seen.serial)
-    task.cancel()
     return found
 
 
@@ -57,7 +53,7 @@ def test_a_new_status_is_no_new_snapshot(tmp_path: Path) -> None:
         changed(spec={"rules": {"image": {"required": False}}}),
         changed(spec={"rules": {"image": {"required": False}}}, status={}),
     ]
-    assert asyncio.run(serials(tmp_path, events)) == [1, 1, 2, 2]
+    assert serials(tmp_path, events) == [1, 1, 2, 2]
 
 
 def test_the_configmaps_of_its_namespace_are_watched_by_their_label(
@@ -82,7 +78,7 @@ def test_the_configmaps_of_its_namespace_are_watched_by_their_label(
 async def turns(api: ApiServer, collection: Collection, done: Callable[[], bool]) -> None:
     """Follow a collection until something is so."""
     task = asyncio.create_task(follow(api, collection, lambda _: None, lambda _: 0.01))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not done():
             await asyncio.sleep(0.01)
     task.cancel()

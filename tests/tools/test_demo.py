@@ -58,7 +58,7 @@ def test_the_demo_tells_every_place_and_leaves_nothing_behind(tmp_path: Path) ->
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     told = done.stdout
@@ -99,12 +99,12 @@ def test_an_interrupted_demo_stops_its_webhook(tmp_path: Path, number: signal.Si
         # A shell that runs the tests in the background has them ignore Ctrl-C, and so their children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not list(tmp_path.glob("podgate-demo-*/serve.log")):
             assert time.monotonic() < end, "the demo does not start its webhook"
             time.sleep(0.01)
         process.send_signal(number)
-        told, errors = process.communicate(timeout=30)
+        told, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors

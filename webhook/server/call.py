@@ -142,7 +142,7 @@ class Call:
     arrived: float
     until: float
     parent: str = ""
-    lookups: float = LOOKUP_SECONDS
+    lookups: float = field(default_factory=lambda: LOOKUP_SECONDS)
     called_off: bool = False
     work: asyncio.Future[Answered | Needs] | None = None
     answers: Iterator[int] = field(default_factory=count)

@@ -1,12 +1,11 @@
 """The command lines of etcd, the API server and the controller manager."""
 
-import contextlib
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.testbed.binaries import Binaries
+from tests.ports import free_port
 
 SERVICE_NETWORK = "10.0.0.0/24"
 MANAGER = "system:kube-controller-manager"
@@ -42,11 +41,9 @@ class Ports:
 
 def free_ports() -> Ports:
     """Return three loopback ports that were free a moment ago."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(3)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        numbers = [int(one.getsockname()[1]) for one in sockets]
+    numbers = set[int]()
+    while len(numbers) < 3:
+        numbers.add(free_port())
     return Ports(*numbers)
 
 
