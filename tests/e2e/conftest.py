@@ -58,9 +58,9 @@ def minor() -> Iterator[str]:
         yield releases.chosen().minor
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """A running cluster with nothing in it."""
+@contextlib.contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A cluster with nothing in it, until the block ends."""
     cluster = Cluster()
     with bed_or_skip():
         cluster.start()
@@ -68,18 +68,20 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A running cluster with nothing in it."""
+    with running_cluster() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")
 def bare() -> Iterator[Cluster]:
     """A second cluster, where podgate is not registered and every definition may be installed."""
-    cluster = Cluster()
-    with bed_or_skip():
-        cluster.start()
-    try:
+    with running_cluster() as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,34 @@ import pytest
 import yaml
 
 from tests.cli.running import podgate
+from tests.cluster.test_credentials import Plugin, in_time
+from tests.e2e.api import Api
+from tests.e2e.served import Certificates
+from tests.e2e.test_controller import VALIDATING, Controllers, soon
+from tests.e2e.test_living_cluster import (  # noqa: F401 - fixture
+    POLICIES,
+    A,
+    B,
+    api,
+    images,
+    put,
+    running,
+)
 from tests.e2e.testbed.cluster import Cluster
 
 pytestmark = pytest.mark.e2e
 
 COMMANDS = {
     "audit": ["audit", "--governed", "all", "--fail-on", "none"],
+    "audit --candidate": [
+        "audit",
+        "--governed",
+        "all",
+        "--candidate",
+        "POLICY",
+        "--fail-on",
+        "none",
+    ],
     "audit --injected": ["audit", "--injected"],
     "crds install": ["crds", "install", "--dry-run"],
     "hooks show": ["hooks", "show"],
@@ -24,44 +45,68 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def kubeconfig(bare: Cluster, tmp_path: Path) -> Path:
-    """The admin's, with a program that gives the same credentials, for a short time."""
-    document = yaml.safe_load(bare.kubeconfig().read_text("utf-8"))
-    (user,) = [each["user"] for each in document["users"]]
-    files = {"clientCertificateData": "client-certificate", "clientKeyData": "client-key"}
-    status: dict[str, Any] = {"token": user["token"]} if "token" in user else {}
-    for key, name in files.items():
-        if name in user:
-            status[key] = (bare.folder / user[name]).read_text("utf-8")
-    program = tmp_path / "login"
-    program.write_text(
-        f"#!{sys.executable}\nimport datetime, json, os\n"
-        f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n"
-        "until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=40)\n"
-        f"status = {status!r} | {{'expirationTimestamp': until.strftime('%Y-%m-%dT%H:%M:%SZ')}}\n"
-        "version = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['apiVersion']\n"
-        "print(json.dumps({'apiVersion': version, 'kind': 'ExecCredential', 'status': status}))\n"
-    )
-    program.chmod(0o755)
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login"}
-    document["users"][0]["user"] = {"exec": plugin | {"interactiveMode": "Never"}}
-    for each in document["clusters"]:
-        if "certificate-authority" in each["cluster"]:
-            path = bare.folder / each["cluster"]["certificate-authority"]
-            each["cluster"]["certificate-authority"] = str(path)
-    path = tmp_path / "kubeconfig"
+def write_kubeconfig(cluster: Cluster, plugin: Plugin, **more: Any) -> Path:
+    """The admin's, with a program for its user; `more` are members of its cluster."""
+    document = yaml.safe_load(cluster.kubeconfig().read_text("utf-8"))
+    document["users"][0]["user"] = plugin.user(interactiveMode="Never")
+    document["clusters"][0]["cluster"] |= more
+    path = plugin.program.parent / "kubeconfig"
     path.write_text(json.dumps(document))
     return path
 
 
+@pytest.fixture
+def plugin(bare: Cluster, tmp_path: Path) -> Plugin:
+    """A program that gives the admin's token, for a short time."""
+    made = Plugin(tmp_path)
+    made.give({"token": bare.token(), "expirationTimestamp": in_time(600)})
+    return made
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_program_of_the_kubeconfig_gives_the_credentials(
-    kubeconfig: Path, tmp_path: Path, name: str
+    bare: Cluster, plugin: Plugin, tmp_path: Path, name: str
 ) -> None:
-    done = podgate(*COMMANDS[name], "--kubeconfig", str(kubeconfig))
-    assert (tmp_path / "runs").read_text() == "x"
+    candidate = tmp_path / "policy.yaml"
+    candidate.write_text(json.dumps(images(A)))
+    command = [each.replace("POLICY", str(candidate)) for each in COMMANDS[name]]
+    done = podgate(*command, "--kubeconfig", str(write_kubeconfig(bare, plugin)))
+    assert plugin.count == 1
     missing = name in ("hooks show", "interface tree")  # nothing of this name is there
     assert done.exit_code == 0 or missing, done.stderr
     assert "credentials" not in done.stderr
     assert "HTTP 401" not in done.stderr
+
+
+def test_the_server_the_controller_and_hooks_use_the_program(
+    bare: Cluster,
+    api: Api,  # noqa: F811 - the fixture
+    plugin: Plugin,
+    certificates: Certificates,
+    tmp_path: Path,
+) -> None:
+    def hooks(command: str) -> str:
+        before = plugin.count
+        done = podgate("hooks", command, *config)
+        assert done.exit_code == 0, done.stderr
+        assert plugin.count == before + 1
+        return done.stdout
+
+    config = "--kubeconfig", str(write_kubeconfig(bare, plugin))
+    put(api, images(A))
+    with running(bare, certificates, tmp_path, *config) as served:
+        served.soon(lambda: served.all_say(B, allowed=False))
+        before = plugin.count
+        assert before == 2, "the check at the start, and the reading process; no worker"
+        made = Controllers(bare, served.url, certificates, tmp_path)
+        try:
+            made.start("first", served.plain, *config)
+            soon(lambda: api.find(VALIDATING), made.log)
+            assert plugin.count == before + 1
+            assert "fails open now" in hooks("off")
+            assert "is the controller's again" in hooks("on")
+        finally:
+            made.stop()
+            hooks("remove")
+            api.request("DELETE", f"{POLICIES}/images")
+    assert api.find(VALIDATING) is None
