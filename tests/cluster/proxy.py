@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -41,12 +43,13 @@ class Tunnel:
 class Proxy:
     """Tunnels where its clients ask to (CONNECT), or to `port` if there is one.
 
-    `hosts` are those that clients asked for.
+    `hosts` are those that clients asked for; `user` is who they said they are, name and password.
     """
 
     port: int | None = None
     hosts: list[str] = field(default_factory=list)
     tunnels: list[Tunnel] = field(default_factory=list)
+    user: bytes = b""
     address: str = ""
 
     @property
@@ -88,7 +91,10 @@ class Proxy:
         try:
             host, port = "127.0.0.1", self.port
             if port is None:
-                asked = client.recv(65536).decode().split()[1]
+                head = client.recv(65536)
+                asked = head.decode().split()[1]
+                shown = re.search(rb"(?i)proxy-authorization: basic (\S+)", head)
+                self.user = base64.b64decode(shown[1]) if shown else b""
                 self.hosts.append(asked)
                 host, _, number = asked.rpartition(":")
                 port = int(number)

@@ -19,6 +19,7 @@ from certs.pair import KeyPair
 from tests.cluster.proxy import Proxy
 from tests.cluster.test_kubernetes import TOKEN, FakeApi
 from tests.generated import ROOT
+from webhook.cli.crds import credentials_for
 from webhook.cluster import credentials
 from webhook.cluster.client import ApiError, ApiServer
 from webhook.cluster.credentials import Credentials, CredentialsError, Kubeconfig
@@ -172,8 +173,40 @@ def test_several_kubeconfigs_are_merged_as_kubectl_does(api: FakeApi) -> None:
     text = whole.read_text().replace(TOKEN, "another")
     text = text.replace("current-context: here", "current-context: elsewhere")
     whole.write_text(text)
-    both = Path(f"{users}:{api.folder / 'absent'}:{whole}")
-    assert find(api, ApiServer(Credentials(Kubeconfig(both)))), "the first file's user counts"
+    environ = {"KUBECONFIG": os.pathsep.join(map(str, (users, api.folder / "absent", whole)))}
+    assert find(api, ApiServer(credentials_for(None, environ))), "the first file's user counts"
+
+
+def test_a_path_that_is_given_is_one_file(api: FakeApi) -> None:
+    path = api.folder / f"with{os.pathsep}colon"
+    path.write_bytes(api.kubeconfig().read_bytes())
+    assert find(api, ApiServer(credentials_for(path, {})))
+
+
+@pytest.mark.parametrize("way", ["token", "plugin", "certificate"])
+def test_relative_paths_start_from_the_file_that_has_them(
+    api: FakeApi, ca: KeyPair, way: str
+) -> None:
+    whole, own = api.kubeconfig({}), api.folder / "own"
+    own.mkdir()
+    plugin = Plugin(own)
+    plugin.give({"token": TOKEN})
+    (own / "mine").write_text(TOKEN)
+    pair = authority.issue_client(ca, "podgate", datetime.now(UTC), timedelta(days=1))
+    (own / "chain").write_bytes(pair.certificate_pem)
+    (own / "key").write_bytes(pair.key_pem)
+    users: Json = {
+        "token": {"tokenFile": "mine"},
+        "plugin": plugin.user(),
+        "certificate": {"client-certificate": "chain", "client-key": "key"},
+    }
+    (own / "config").write_text(json.dumps({"users": [{"name": "u", "user": users[way]}]}))
+    server = ApiServer(Credentials(Kubeconfig(own / "config", (whole,))))
+    assert find(api, server)
+    if way == "token":
+        api.token = "the-next-token"
+        (own / "mine").write_text(api.token)
+        assert find(api, server)
 
 
 def test_a_cluster_may_be_asked_without_verifying_it(api: FakeApi) -> None:
@@ -189,6 +222,21 @@ def test_requests_go_through_the_proxy_of_the_kubeconfig(api: FakeApi, scheme: s
         cluster = {"server": server, "certificate-authority": "ca.crt", "proxy-url": url}
         assert find(api, ApiServer(Credentials(Kubeconfig(api.kubeconfig(**cluster)))))
     assert proxy.hosts == [f"127.0.0.1:{api.port}"]
+
+
+@pytest.mark.parametrize("variable", ["", "HTTPS_PROXY"])
+def test_a_proxy_gets_the_user_of_its_url(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    with Proxy().running() as proxy:
+        url = f"http://me%40here:p%C3%A4ss%3A1@{proxy.address}"
+        cluster = {"server": f"https://127.0.0.1:{api.port}", "certificate-authority": "ca.crt"}
+        if variable:
+            monkeypatch.setenv(variable, url)
+        else:
+            cluster["proxy-url"] = url
+        assert find(api, ApiServer(Credentials(Kubeconfig(api.kubeconfig(**cluster)))))
+    assert proxy.user == "me@here:päss:1".encode()
 
 
 def test_a_proxy_that_cannot_be_used_is_told_without_its_password(api: FakeApi) -> None:

@@ -13,7 +13,12 @@ import yaml
 
 from webhook.cli import loading
 from webhook.cluster.client import ApiError, ApiServer
-from webhook.cluster.credentials import Credentials, CredentialsError, find_credentials
+from webhook.cluster.credentials import (
+    Credentials,
+    CredentialsError,
+    Kubeconfig,
+    find_credentials,
+)
 from webhook.interface import names
 from webhook.policy.envelope import VERSION
 from webhook.sources.files import shipped_folder
@@ -68,19 +73,22 @@ def install(kubeconfig: KubeconfigFile = None, dry_run: DryRun = False) -> None:
 
 def credentials_for(given: Path | None, environ: Mapping[str, str]) -> Credentials:
     """The credentials that kubectl would find; CredentialsError where there are none."""
-    credentials = find_credentials(given or usual_kubeconfig(environ), environ)
+    paths = (given,) if given else usual_kubeconfigs(environ)
+    if paths:
+        return Credentials(Kubeconfig(paths[0], paths[1:]))
+    credentials = find_credentials(None, environ)
     if credentials is None:
         raise CredentialsError("no kubeconfig and no service account here; write --kubeconfig FILE")
     return credentials
 
 
-def usual_kubeconfig(environ: Mapping[str, str]) -> Path | None:
-    """What KUBECONFIG names, which may be several files, else `~/.kube/config` where it is there."""
-    named = environ.get("KUBECONFIG", "")
-    if any(Path(each).is_file() for each in named.split(os.pathsep) if each):
-        return Path(named)
-    usual = Path(environ["HOME"]) / ".kube" / "config" if environ.get("HOME") else None
-    return usual if usual is not None and usual.is_file() else None
+def usual_kubeconfigs(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files that KUBECONFIG names, else `~/.kube/config`; none where none is there."""
+    named = tuple(Path(each) for each in environ.get("KUBECONFIG", "").split(os.pathsep) if each)
+    if any(each.is_file() for each in named):
+        return named
+    usual = Path(environ.get("HOME") or "/") / ".kube" / "config"
+    return (usual,) if usual.is_file() else ()
 
 
 async def install_missing(server: ApiServer, *, dry_run: bool) -> list[str]:

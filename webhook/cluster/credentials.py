@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import logging
+import os
 import re
 import ssl
 import subprocess
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote
 
 from webhook.documents import texts
 
@@ -111,9 +113,10 @@ class ServiceAccount:
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """The current context of a kubeconfig, or of several with `:` between them, as kubectl reads it."""
+    """The current context of a kubeconfig, or of several, as kubectl merges those of KUBECONFIG."""
 
     path: Path
+    others: tuple[Path, ...] = ()
 
     def load(self) -> Loaded:
         """Read them, and run the plugin that they name; raises CredentialsError."""
@@ -122,17 +125,22 @@ class Kubeconfig:
             KubeConfigMerger,
         )
 
-        shown = texts.clean(str(self.path))
+        shown = texts.clean(os.pathsep.join(map(str, (self.path, *self.others))))
         configuration = new_configuration()
         try:
-            merger = KubeConfigMerger(str(self.path))
+            merger = KubeConfigMerger("")
+            for path in (self.path, *self.others):
+                if path.expanduser().exists():
+                    merger.paths.append(str(path.expanduser()))
+                    merger.load_config(merger.paths[-1])
             if merger.config is None:
                 raise FileNotFoundError(2, "No such file or directory")  # noqa: TRY301
             contexts = [merger.config_files[path].get("current-context") for path in merger.paths]
             # The package takes the last of several files, kubectl the first.
             merger.config.value["current-context"] = next(filter(None, contexts), None)
-            read = ":".join(merger.paths) or shown
+            read = os.pathsep.join(merger.paths)
             entries = Entries.of(merger.config, texts.clean(read))
+            files = (*(Path(each) for each in merger.paths), *entries.find_files())
             expires = entries.run_plugin()
             KubeConfigLoader(merger.config, config_base_path=None).load_and_set(configuration)
         except CredentialsError:
@@ -148,7 +156,6 @@ class Kubeconfig:
                 f"{shown} is not a usable kubeconfig: {texts.clean(str(error))}; compare it with"
                 " what `kubectl config view` shows"
             ) from error
-        files = (*(Path(each) for each in merger.paths), *entries.files())
         return open_client(configuration, files, shown, expires)
 
 
@@ -159,7 +166,6 @@ class Entries:
     shown: str
     cluster: ConfigNode
     user: ConfigNode | None
-    folder: Path
 
     @classmethod
     def of(cls, config: ConfigNode, shown: str) -> Entries:
@@ -180,8 +186,7 @@ class Entries:
             raise CredentialsError(
                 f"{shown}: server is {texts.show_value(server)}; write https://HOST:PORT"
             )
-        folder = Path(cluster.path or shown).absolute().parent
-        return cls(shown, cluster, user, folder)
+        return cls(shown, cluster, user)
 
     def run_plugin(self) -> float | None:
         """Run the program that `exec` names, and write what it gives into the user's entry.
@@ -200,7 +205,7 @@ class Entries:
         exec_provider.subprocess = Programs  # type: ignore[attr-defined, assignment]
         try:
             given = exec_provider.ExecProvider(
-                self.user["exec"], str(self.folder), self.cluster
+                self.user["exec"], str(folder_of(self.user)), self.cluster
             ).run()
         except FileNotFoundError as error:
             hint = texts.clean(str(plugin.get("installHint") or "install it, or correct `command`"))
@@ -229,17 +234,27 @@ class Entries:
         expires: float | None = parse_rfc3339(until).timestamp() if until else None
         return expires
 
-    def files(self) -> Iterator[Path]:
-        """The files that the entries name."""
-        user = self.user.value if self.user else {}
-        for entry, key in (
-            (self.cluster.value, "certificate-authority"),
-            (user, "client-certificate"),
-            (user, "client-key"),
-            (user, "tokenFile"),
+    def find_files(self) -> Iterator[Path]:
+        """The files that the entries name; the entries have their absolute paths afterwards.
+
+        The package looks for those of the user beside the file that has the cluster.
+        """
+        for entry, keys in (
+            (self.cluster, ("certificate-authority",)),
+            (self.user, ("client-certificate", "client-key", "tokenFile")),
         ):
-            if isinstance(entry.get(key), str) and not entry.get(f"{key}-data"):
-                yield self.folder / entry[key]
+            for key in keys:
+                named = entry.safe_get(key) if entry is not None else None
+                if entry is not None and isinstance(named, str) and named:
+                    path = folder_of(entry) / named
+                    entry.value[key] = str(path)
+                    if not entry.safe_get(f"{key}-data"):
+                        yield path
+
+
+def folder_of(entry: ConfigNode) -> Path:
+    """The folder that relative paths of an entry start from: that of the file which has it."""
+    return Path(entry.path or "").absolute().parent
 
 
 class Program(subprocess.Popen[str]):
@@ -295,6 +310,8 @@ def open_client(
     """A client for a configuration; CredentialsError where TLS cannot be set up with it."""
     import urllib3
     from kubernetes.client.api_client import ApiClient
+    from kubernetes.client.rest import is_socks_proxy_url
+    from urllib3.util import make_headers, parse_url
     from urllib3.util.ssl_ import create_urllib3_context
 
     needed = ssl.CERT_REQUIRED
@@ -323,6 +340,10 @@ def open_client(
     if configuration.proxy and "://" not in configuration.proxy:
         configuration.proxy = f"http://{configuration.proxy}"
     try:
+        if configuration.proxy and not is_socks_proxy_url(configuration.proxy):
+            user = parse_url(configuration.proxy).auth or ""
+            given = make_headers(proxy_basic_auth=unquote(user, "latin-1")) if user else None
+            configuration.proxy_headers = given
         client = ApiClient(configuration)
     except Exception as error:  # the URL may hold a password
         what = "the proxy of proxy-url, HTTPS_PROXY or ALL_PROXY cannot be used"
