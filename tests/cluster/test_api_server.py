@@ -47,7 +47,7 @@ class Objects:
         self.limited = False
         self.lingers = 0.0
         self.expired: dict[str, str] = {}
-        self.failures = 0
+        self.failures: list[int] = []
 
     def act(self, handler: BaseHTTPRequestHandler) -> bool:
         query = {key: each[0] for key, each in parse_qs(urlsplit(handler.path).query).items()}
@@ -71,8 +71,7 @@ class Objects:
             reply(handler, 410, json.dumps(body | metadata).encode())
             return
         if self.failures:
-            self.failures -= 1
-            reply(handler, 503, b'{"kind": "Status", "message": "starting"}')
+            reply(handler, self.failures.pop(0), b'{"kind": "Status", "message": "starting"}')
             return
         start = int((query.get("continue") or "0").rpartition("-")[2])
         size = int(query["limit"]) if self.limited else self.page or len(self.items) or 1
@@ -450,6 +449,7 @@ def test_a_list_whose_version_is_forgotten_for_good_begins_again(
 def test_a_list_of_a_command_goes_on_where_it_was_once_the_server_is_back(
     server: ApiServer, objects: Objects, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One that starts forbids everything for a moment, even what its rules allow."""
     monkeypatch.setattr(list_and_watch, "FIRST_PAUSE", 0.01)
     objects.items, objects.page = [item(f"p{at}", at) for at in range(7)], 3
 
@@ -457,10 +457,15 @@ def test_a_list_of_a_command_goes_on_where_it_was_once_the_server_is_back(
         found = []
         async for page in read_pages(server, PATH, resumed=resumed):
             found += [each["metadata"]["name"] for each in page.items]
-            objects.failures = 2 if len(found) == 3 else 0
+            objects.failures = [503, 403] if len(found) == 3 else []
         return found
 
     assert asyncio.run(read(5.0)) == [f"p{at}" for at in range(7)]
+    objects.failures = [503, 403]
+    assert asyncio.run(read(5.0)) == [f"p{at}" for at in range(7)]
+    objects.failures = [403]
+    with pytest.raises(ApiError, match="starting"):
+        asyncio.run(read(5.0))
     with pytest.raises(ApiError, match="starting"):
         asyncio.run(read(0.0))
 

@@ -84,7 +84,9 @@ async def read_pages(
         except ApiError as error:
             failures += 1
             seconds = choose_pause(failures)
-            passes = isinstance(error, NoAnswerError) or error.code in PASSING
+            # For a moment after its start an API server forbids what its rules allow.
+            begins = error.code == 403 and (token or failures > 1)
+            passes = begins or isinstance(error, NoAnswerError) or error.code in PASSING
             if passes and resumed > seconds and server.has_answered:
                 log.warning("%s; asking again in %.0f s", error, seconds)
                 resumed -= seconds
@@ -114,8 +116,7 @@ async def read_all(
     server: ApiServer, path: str, accept: str = JSON, query: Mapping[str, str] = NO_QUERY
 ) -> list[Json]:
     """All objects of a collection; raises ApiError."""
-    pages = read_pages(server, path, accept, query)
-    return [each async for page in pages for each in page.items]
+    return [each async for page in read_pages(server, path, accept, query) for each in page.items]
 
 
 async def read_events(
@@ -287,8 +288,7 @@ async def watch(
 ) -> None:
     """Take in events until the server ends the watch."""
     # A server that is asked for a list here ends the watch at once.
-    accept = METADATA if collection.only_metadata else JSON
-    asked = collection.path, collection.version, accept
+    asked = collection.path, collection.version, METADATA if collection.only_metadata else JSON
     async for kind, item in read_events(server, *asked, **collection.query):
         version = str(metadata_of(item).get("resourceVersion") or "")
         if version:

@@ -257,7 +257,7 @@ async def pages_of(
 ) -> AsyncIterator[list[Json]]:
     """The metadata of a collection, page by page; empty if it is not served or may not be listed."""
     try:
-        async for page in read_pages(server, path, METADATA_LIST):
+        async for page in read_pages(server, path, METADATA_LIST, resumed=RESUMED):
             yield page.items
     except ApiError as error:
         if error.code == 403:
