@@ -149,7 +149,7 @@ def of_the_start(made: Webhook) -> Iterator[Gate]:
     What is above the workers comes first, then they work beside one another.
     """
     above = cpu_seconds(made.process.pid)
-    workers = [cpu_seconds(each) for each in children(made.process.pid)]
+    workers = [cpu_seconds(int(each["process"])) for each in made.workers()]
     told = ", ".join(f"{each:.1f}" for each in workers)
     detail = f"{above:.1f} s and then {told} s in workers; {made.ready:.1f} s elapsed"
     what = f"CPU seconds from the start until ready, {crowd.POLICIES} policies in the cluster"
@@ -159,7 +159,7 @@ def of_the_start(made: Webhook) -> Iterator[Gate]:
 def memory(made: Webhook, when: str) -> Gate:
     """The largest worker's share of memory: pages that processes share are counted once in all."""
     workers = [int(each["process"]) for each in made.workers()]
-    whole = [made.process.pid, *workers, *(one for each in workers for one in children(each))]
+    whole = [made.process.pid, *children(made.process.pid)]
     own = [megabytes(each) for each in workers]
     told = ", ".join(f"{each:.0f}" for each in own)
     resident = ", ".join(f"{megabytes(each, 'Rss'):.0f}" for each in workers)
@@ -233,9 +233,9 @@ def crowded(made: Webhook, client: Client, sent: list[bytes]) -> list[float]:
     file.write_bytes(orjson.dumps(heavy))
     words = [sys.executable, "-m", "bench.heavy", str(made.port), str(made.folder), str(file)]
     with running(words, made.folder / "heavy.log"):
-        for worker in made.workers():
-            for watcher in children(int(worker["process"])):
-                os.kill(watcher, 9)  # it is started again and lists everything
+        workers = {int(each["process"]) for each in made.workers()}
+        for reader in {*children(made.process.pid)} - workers:
+            os.kill(reader, 9)  # it is started again and lists everything
         return [client.post(each) for _ in range(ROUNDS) for each in sent]
 
 

@@ -6,12 +6,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.server.test_http import eventually
 from webhook.server import workers
-from webhook.server.workers import Heartbeats, Pool, Worker
+from webhook.server.workers import Heartbeats, Pool, Worker, WorkerSlot
+from webhook.sources.snapshot import is_running
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -67,3 +69,40 @@ def test_a_worker_that_works_and_never_beats_is_replaced_in_the_end(pool: Pool) 
 def test_a_process_that_is_gone_takes_no_time() -> None:
     assert workers.work_of(2**22 + 1) == (0, False)
     assert workers.work_of(os.getpid())[1]
+
+
+def test_a_reader_that_ends_is_started_again_and_is_there_until_the_workers_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "AGAIN", 0.1)
+
+    def readers() -> list[int]:
+        return [int(each.name) for each in tmp_path.glob("[0-9]*")]
+
+    def read(slot: WorkerSlot) -> int:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        (tmp_path / str(os.getpid())).touch()
+        while True:
+            slot.beat()
+            time.sleep(0.05)
+
+    def work(slot: WorkerSlot) -> int:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        (tmp_path / "worker").touch()
+        signal.sigwait({signal.SIGTERM})
+        time.sleep(0.5)
+        (tmp_path / "at-the-end").write_text(str([each for each in readers() if is_running(each)]))
+        return 0
+
+    parent = os.fork()
+    if parent == 0:
+        os._exit(Pool(1, work, read).run())
+    assert eventually(lambda: (tmp_path / "worker").exists() and len(readers()) == 1)
+    (first,) = readers()
+    os.kill(first, signal.SIGKILL)
+    assert eventually(lambda: len(readers()) == 2)
+    (second,) = set(readers()) - {first}
+    os.kill(parent, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1]) == 0
+    assert (tmp_path / "at-the-end").read_text() == str([second])
+    assert not is_running(second)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +34,11 @@ DATA = asset("data", "/data", "/mnt")
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path) -> Iterator[Snapshot]:
-    """A snapshot that somebody else keeps up to date, so that no watcher is started."""
+def snapshot(tmp_path: Path) -> Snapshot:
+    """A snapshot that the test writes."""
     folder = tmp_path / "snapshot"
     folder.mkdir()
-    made = Snapshot(folder)
-    watching = made.watchman()
-    assert watching is not None
-    with watching:
-        yield made
+    return Snapshot(folder)
 
 
 def put(snapshot: Snapshot, serial: int, *documents: dict[str, Any]) -> None:

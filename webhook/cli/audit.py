@@ -19,7 +19,6 @@ from webhook.cli.outcomes import Tally
 from webhook.cli.registration import Governed
 from webhook.cluster.client import ApiError, ApiServer
 from webhook.cluster.credentials import CredentialsError
-from webhook.cluster.list_and_watch import read_all
 from webhook.controller.audit import (
     Labels,
     audit_objects,
@@ -44,7 +43,7 @@ from webhook.policy.combine import GUARDED
 from webhook.sources.catalog_source import fixed_of
 from webhook.sources.configmaps import ConfigMaps
 from webhook.sources.load import DEFAULT_MINOR, Sources
-from webhook.sources.reader import collections_of, plain, version_of
+from webhook.sources.reader import collections_of, documents_in
 
 NO_REPORTS = (
     f"{NONE_OF_THEM} is installed, so a controller with --scan-every has nowhere to write reports"
@@ -215,19 +214,14 @@ async def catalogs(
     loading.print_problems([each for each in problems if fixed is None])
     if fixed is None:
         raise loading.BadInput
-    objects = {}
-    for kind, collection in collections_of(own_namespace).items():
+    collections = collections_of(own_namespace)
+    for collection in collections.values():
         try:
-            items = await read_all(server, collection.path, query=collection.query)
+            await collection.read(server)
         except ApiError as error:
             if error.code != 404:
                 raise
-            continue
-        version = version_of(collection.path)
-        for each in items:
-            metadata = each.get("metadata") or {}
-            key = (kind, str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-            objects[key] = plain(each, version, kind)
+    objects = {key: body for key, body, _ in documents_in(collections)}
     watched = WatchedDocuments()
     outcome = watched.take(ConfigMaps().unpack(objects), fixed)
     for status in outcome.statuses.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,17 +19,14 @@ from webhook.documents.problem import Problem
 from webhook.evaluation.installation import InstallationConfig
 from webhook.libjq.evaluator import get_evaluator
 from webhook.policy.envelope import Context
-from webhook.server.serve import Changed, Load, LoadError
+from webhook.server.serve import LoadError
 from webhook.server.serve import serve as run_server
 from webhook.service import clock
 from webhook.service.settings import Settings, variable
 from webhook.sources.catalog_source import ClusterSources, new_folder
 from webhook.sources.load import Sources, change_detector, load
-from webhook.sources.reading_process import ReadingProcess
 from webhook.sources.shards import Shards
 from webhook.sources.snapshot import Snapshot
-
-START_SECONDS = 3.0  # that a worker waits for the reading process before it answers
 
 
 def build_judge(
@@ -171,40 +167,15 @@ def serve(
         sources = sources_of(settings, loading.installation_config(settings))
     except loading.BadInput:
         raise typer.Exit(loading.BAD_INPUT) from None
+    given = (lambda: make_judge_from_files(sources)), change_detector(sources)
     if not settings.cluster and find_credentials(settings.kubeconfig, os.environ) is None:
-        given = (lambda: make_judge_from_files(sources)), change_detector(sources)
         raise typer.Exit(run_server(settings, *given))
     snapshot = Snapshot(new_folder())
+    if settings.cluster:
+        watched, context = ClusterSources(sources, snapshot), sources.choices.context
+        given = (lambda: make_judge(*watched.load(), context, snapshot)), watched.has_changed
     try:
-        code = run_server(settings, *load_with_reader(settings, sources, snapshot), snapshot)
+        code = run_server(settings, *given, snapshot)
     finally:
         shutil.rmtree(snapshot.folder, ignore_errors=True)
     raise typer.Exit(code)
-
-
-def load_with_reader(
-    settings: Settings, sources: Sources, snapshot: Snapshot
-) -> tuple[Load, Changed]:
-    """How a worker loads the catalog, and how it learns of changes, beside a reading process."""
-    if settings.cluster:
-        watched = ClusterSources(sources, snapshot, settings.kubeconfig, settings.own_namespace)
-        context = sources.choices.context
-        return (lambda: make_judge(*watched.load(), context, snapshot)), watched.has_changed
-    reading, files_changed = (
-        ReadingProcess(snapshot, settings.kubeconfig, settings.own_namespace),
-        change_detector(sources),
-    )
-
-    def load() -> CatalogJudge:
-        reading.keep_running()
-        judge = make_judge_from_files(sources)
-        until = time.monotonic() + START_SECONDS
-        while not snapshot.socket.exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        return judge
-
-    def changed() -> bool:
-        reading.keep_running()
-        return files_changed()
-
-    return load, changed

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -49,7 +49,7 @@ from webhook.sources.configmaps import ConfigMaps
 from webhook.sources.crds import Known, Schemas
 from webhook.sources.last_good import LastGoodStore
 from webhook.sources.load import Sources, schemas_of
-from webhook.sources.reader import collections_of, plain, version_of
+from webhook.sources.reader import collections_of, documents_in
 
 log = logging.getLogger("podgate.controller")
 
@@ -327,7 +327,9 @@ class Controller:
         beside, _ = schemas_of(self.sources.crds)
         schemas = partial(self.schemas.of, self.crds.found, beside)
         self.generation += 1
-        objects = self.configmaps.unpack({key: body for key, body, _ in self.objects()})
+        objects = self.configmaps.unpack(
+            {key: body for key, body, _ in documents_in(self.collections)}
+        )
         if self.watched.started:
             outcome = self.watched.take(objects, fixed, schemas, self.generation)
         else:
@@ -339,13 +341,6 @@ class Controller:
             log.warning("%s", problem_text(each))
         self.uncovered = found
         return outcome
-
-    def objects(self) -> Iterator[tuple[Key, Json, Json]]:
-        """Every document by its key, as its author wrote it and as the cluster stores it."""
-        for kind, collection in self.collections.items():
-            version = version_of(collection.path)
-            for (namespace, name), body in collection.objects.items():
-                yield (kind, namespace, name), plain(body, version, kind), body
 
     # Access rights
 
@@ -411,7 +406,7 @@ class Controller:
         uncreated = self.creator.notes(outcome.statuses) if self.creator is not None else {}
         for key, several in (*contested.items(), *uncreated.items()):
             noted[key] = (*noted.get(key, ()), *several)
-        for key, _, body in self.objects():
+        for key, _, body in documents_in(self.collections):
             document_status = outcome.statuses.get(key)
             if document_status is None:
                 continue

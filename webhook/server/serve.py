@@ -44,7 +44,7 @@ from webhook.service.settings import Settings
 from webhook.service.tls import Certificate, Files, TlsError
 from webhook.service.traces import Traces
 from webhook.sources.namespaces import WatchedLabels
-from webhook.sources.reading_process import check_kubeconfig
+from webhook.sources.reader import check_kubeconfig, read_cluster
 from webhook.sources.snapshot import Snapshot
 
 log = logging.getLogger("podgate")
@@ -122,16 +122,22 @@ def run(
     changed: Changed,
     snapshot: Snapshot | None,
 ) -> int:
-    """Serve in this process, or in as many workers as the settings or the CPUs require."""
+    """Serve in this process, or in as many workers as the settings or the CPUs require.
+
+    A process that reads the cluster always has a process of its own.
+    """
     count = settings.workers or cpu_count()
     given = settings, listeners, certificate, load, changed, snapshot
-    if count == 1:
+    if count == 1 and snapshot is None:
         return Process(*given).run()
     folder = metrics.share()
     try:
         work = worker_of(*given)
+        read = None
+        if snapshot is not None:
+            read = lambda slot: read_cluster(settings, snapshot, slot.beat)  # noqa: E731
         stop_timeout = settings.drain + GRACE_SECONDS + 5
-        return Pool(count, work, on_end=metrics.forget, stop_timeout=stop_timeout).run()
+        return Pool(count, work, read, on_end=metrics.forget, stop_timeout=stop_timeout).run()
     finally:
         metrics.unshare(folder)
 

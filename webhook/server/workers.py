@@ -1,4 +1,6 @@
-"""Worker processes: starts them, watches their heartbeat, replaces those that end, and stops them all."""
+"""The processes of a Pod: starts workers and the reader, watches their heartbeats, replaces those that
+end, and stops them all.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ STANDSTILL = (
 ASLEEP = 5.0  # seconds between two checks after which this process itself was suspended
 SHORT_LIFE = 10.0
 SHORT_LIVES = 5
+AGAIN = 5.0  # seconds between two starts of the reader
 
 
 def cpu_count(group: Path = Path("/sys/fs/cgroup")) -> int:
@@ -125,28 +128,35 @@ class Pool:
 
     Fork is safe here: it happens before any thread, loop or catalog exists, and `work` may be a
     closure. `on_end` gets the process ID of each worker that ended. `stop_timeout` limits a
-    graceful stop, in seconds.
+    graceful stop, in seconds. `read` is what one more process runs, which reads the cluster for the
+    workers. They go on without it, so it is started again as often as it ends, and stopped last.
     """
 
     count: int
     work: Callable[[WorkerSlot], int]
+    read: Callable[[WorkerSlot], int] | None = None
     on_end: Callable[[int], None] = lambda process: None
     stop_timeout: float = 30.0
     silence: float = SILENCE
     standstill: float = STANDSTILL
     workers: list[Worker] = field(default_factory=list)
+    readers: list[Worker] = field(default_factory=list)
     beats: Heartbeats = field(init=False)
 
     def run(self) -> int:
         """Run until SIGTERM or SIGINT; the exit code is 1 if workers keep ending early."""
-        self.beats = Heartbeats.of(self.count)
+        self.beats = Heartbeats.of(self.count + 1)
         self.workers = [Worker(number) for number in range(self.count)]
+        self.readers = [Worker(self.count)] if self.read is not None else []
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
         try:
-            for worker in self.workers:
+            for worker in (*self.readers, *self.workers):
                 self.start(worker)
             code = self.watch()
-            return max(code, self.stop())
+            code = max(code, self.stop())
+            for reader in self.readers:
+                kill(reader)
+            return code
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
@@ -164,9 +174,10 @@ class Pool:
         code = 70
         try:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
-            code = self.work(WorkerSlot(worker.number, self.beats))
+            work = self.read if self.read is not None and worker in self.readers else self.work
+            code = work(WorkerSlot(worker.number, self.beats))
         except BaseException:
-            log.exception("worker %d failed", worker.number)
+            log.exception("%s failed", self.name_of(worker))
         finally:
             os._exit(code)
 
@@ -179,13 +190,13 @@ class Pool:
                 return 0
             now, before = time.monotonic(), looked
             looked = now
-            for worker in self.workers:
+            for worker in (*self.readers, *self.workers):
                 if now - before > ASLEEP:
                     # The whole Pod was suspended, so its workers had no time for a heartbeat yet.
                     self.beats.beat(worker.number)
                     worker.worked = now
                 elif self.is_hung(worker, now):
-                    log.error("worker %d does not answer and is replaced", worker.number)
+                    log.error("%s does not answer and is replaced", self.name_of(worker))
                     os.kill(worker.process, signal.SIGKILL)
                     self.beats.beat(worker.number)
                 if self.has_ended(worker) and not self.replace(worker):
@@ -216,8 +227,8 @@ class Pool:
         code = os.waitstatus_to_exitcode(status)
         log.log(
             logging.INFO if code == 0 else logging.ERROR,
-            "worker %d (process %d) ended with %d",
-            worker.number,
+            "%s (process %d) ended with %d",
+            self.name_of(worker),
             process,
             code,
         )
@@ -225,7 +236,11 @@ class Pool:
         return True
 
     def replace(self, worker: Worker) -> bool:
-        """Start a worker again; False if it ended early too often."""
+        """Start a worker again; False if it ended early too often. The reader has to wait instead."""
+        if worker in self.readers:
+            if time.monotonic() - worker.since >= AGAIN:
+                self.start(worker)
+            return True
         early = time.monotonic() - worker.since < SHORT_LIFE
         worker.short_lives = worker.short_lives + 1 if early else 0
         if worker.short_lives >= SHORT_LIVES:
@@ -247,8 +262,7 @@ class Pool:
                 self.send_signal(signal.SIGTERM)
         late = [worker for worker in self.workers if worker.process and not self.has_ended(worker)]
         for worker in late:
-            os.kill(worker.process, signal.SIGKILL)
-            os.waitpid(worker.process, 0)
+            kill(worker)
         return 1 if late else 0
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -256,3 +270,14 @@ class Pool:
         for worker in self.workers:
             if worker.process:
                 os.kill(worker.process, number)
+
+    def name_of(self, worker: Worker) -> str:
+        """A process as logs name it."""
+        return "the reader" if worker in self.readers else f"worker {worker.number}"
+
+
+def kill(worker: Worker) -> None:
+    """End a process, if it runs, and wait for its end."""
+    if worker.process:
+        os.kill(worker.process, signal.SIGKILL)
+        os.waitpid(worker.process, 0)

@@ -29,7 +29,6 @@ from webhook.sources.load import (
     server_defaults,
     shipped_documents,
 )
-from webhook.sources.reading_process import ReadingProcess
 from webhook.sources.snapshot import Key, Seen, Snapshot
 
 log = logging.getLogger("podgate.cluster")
@@ -46,14 +45,11 @@ def new_folder() -> Path:
 class ClusterSources:
     """Documents of files, of ConfigMaps and of the cluster; for one name, the first of these wins.
 
-    `namespace` is where podgate's own objects are, "" for nowhere. One process of the Pod reads the
-    cluster, and every worker reads what it has written.
+    One process of the Pod reads the cluster, and every worker reads what it has written.
     """
 
     sources: Sources
     snapshot: Snapshot
-    kubeconfig: Path | None = None
-    namespace: str = ""
     watched: WatchedDocuments = field(default_factory=WatchedDocuments)
     configmaps: ConfigMaps = field(default_factory=ConfigMaps)
     serial: int = 0
@@ -61,17 +57,13 @@ class ClusterSources:
     generation: int = 0
     files_changed: Callable[[], bool] | None = None
     schemas: Schemas = field(init=False)
-    reading: ReadingProcess = field(init=False)
 
     def __post_init__(self) -> None:
         """Connect the schemas of CRDs, which are stored besides the documents in the snapshot."""
         self.schemas = Schemas(self.snapshot.read_schema)
-        given = self.snapshot, self.kubeconfig, self.namespace
-        self.reading = ReadingProcess(*given, documents=True)
 
     def has_changed(self) -> bool:
-        """Whether files or the cluster have changed since the last load; keeps the reader going."""
-        self.reading.keep_running()
+        """Whether files or the cluster have changed since the last load."""
         if self.files_changed is None:
             self.files_changed = change_detector(self.sources)
         return self.files_changed() or self.snapshot.mark() != self.mark
@@ -115,7 +107,6 @@ class ClusterSources:
         """Wait for the first snapshot, but not for long: a cluster answers soon or not at all."""
         until = time.monotonic() + FIRST_LOAD_TIMEOUT
         while True:
-            self.reading.keep_running()
             seen = self.newest()
             if seen is not None or time.monotonic() > until:
                 return seen

@@ -2,19 +2,19 @@
 
 It watches namespaces, and the cluster's documents where the webhook uses them, and writes both into
 the Pod's folder; it sends single requests for workers. Decoding a list must never hold up a review.
-Run as `python -m webhook.sources.reader FOLDER [--documents] [--namespace NAME] [--kubeconfig FILE]`
-by the webhook; it ends with its parent.
+The parent of the workers forks it, and it ends after them.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from webhook.cluster.list_and_watch import NOT_READ, Collection, follow
 from webhook.cluster.reader_connection import ReaderSocket
 from webhook.documents import enclosed
 from webhook.interface import names
-from webhook.service import telemetry
+from webhook.service.settings import Settings
 from webhook.sources import last_good
 from webhook.sources.claims import watch_claims
 from webhook.sources.configmaps import labelled_collection
@@ -76,8 +76,8 @@ class Watcher:
         self.claims = watch_claims(self.server, self.snapshot)
         self.namespaces = watch_namespaces(self.server, self.snapshot)
 
-    async def run(self) -> None:
-        """Answer workers and watch until the parent has gone."""
+    async def run(self, beat: Callable[[], None]) -> None:
+        """Answer workers and watch until the parent has gone; call `beat` each second."""
         async with asyncio.TaskGroup() as tasks:
             running = [
                 tasks.create_task(ReaderSocket(self.server, self.snapshot.socket).run()),
@@ -86,7 +86,10 @@ class Watcher:
             ]
             if self.collections:
                 running += [tasks.create_task(each) for each in self.watch_documents()]
-            await wait_for_parent(os.getppid())
+            parent = os.getppid()
+            while os.getppid() == parent:
+                beat()
+                await asyncio.sleep(1.0)
             for each in running:
                 each.cancel()
 
@@ -136,7 +139,8 @@ class Watcher:
         It has no statuses: the controller writes a thousand of them, and no worker needs them.
         Schemas are written first; those that two snapshots have not used are removed.
         """
-        state = dict(self.objects()), rows_of(self.crds.found)
+        documents = {key: body for key, body, _ in documents_in(self.collections)}
+        state = documents, rows_of(self.crds.found)
         if state == self.written:
             return
         for digest, body in self.crds.bodies.items():
@@ -164,18 +168,21 @@ class Watcher:
             self.dirty.clear()
             await asyncio.sleep(QUIET)
 
-    def objects(self) -> Iterator[tuple[Key, Any]]:
-        """Every object by kind, namespace and name, without the members that only the API server needs."""
-        for kind, collection in self.collections.items():
-            version = version_of(collection.path)
-            for (namespace, name), body in collection.objects.items():
-                yield (kind, namespace, name), plain(body, version, kind)
-
 
 def remembered_collection(namespace: str) -> Collection:
     """The ConfigMap in which the controller stores the last good versions."""
     path = last_good.collection_of(namespace)
     return Collection(path, query={"fieldSelector": f"metadata.name={last_good.NAME}"})
+
+
+def documents_in(
+    collections: Mapping[str, Collection],
+) -> Iterator[tuple[Key, dict[str, Any], dict[str, Any]]]:
+    """Every document by its key, as its author wrote it and as the cluster stores it."""
+    for kind, collection in collections.items():
+        version = version_of(collection.path)
+        for key, body in collection.objects.items():
+            yield (kind, *key), plain(body, version, kind), body
 
 
 def version_of(path: str) -> str:
@@ -193,40 +200,39 @@ def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
     return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
 
 
-async def wait_for_parent(parent: int) -> None:
-    """Wait until the parent ends."""
-    while os.getppid() == parent:
-        await asyncio.sleep(1.0)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Read the cluster for the Pod that this process belongs to."""
-    telemetry.start_logging(os.environ.get("PODGATE_LOG_LEVEL", "info"), "json")
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--documents", action="store_true")
-    parser.add_argument("--namespace", default="")
-    parser.add_argument("--kubeconfig", type=Path)
-    given = parser.parse_args(arguments)
-    credentials = find_credentials(given.kubeconfig, os.environ)
+def read_cluster(settings: Settings, snapshot: Snapshot, beat: Callable[[], None]) -> int:
+    """What the reading process runs; the exit code."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Workers that stop still ask it. A handler, since programs that it starts would inherit SIG_IGN.
+        signal.signal(number, lambda *_: None)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # credential plugins must not ask anyone
+    credentials = find_credentials(settings.kubeconfig, os.environ)
     if credentials is None:
         log.error("cannot read the cluster: %s", NO_ACCESS)
         return 2
-    reads_memory = given.documents and given.namespace
+    namespace = settings.own_namespace
     watcher = Watcher(
         ApiServer(credentials),
-        Snapshot(given.folder),
-        collections_of(given.namespace) if given.documents else {},
-        memory=remembered_collection(given.namespace) if reads_memory else None,
+        snapshot,
+        collections_of(namespace) if settings.cluster else {},
+        memory=remembered_collection(namespace) if settings.cluster and namespace else None,
     )
-    try:
-        asyncio.run(watcher.run())
-    except* FileNotFoundError:
-        if given.folder.is_dir():
-            raise
-        # The parent has ended and has removed the folder.
+    asyncio.run(watcher.run(beat))
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def check_kubeconfig(kubeconfig: Path) -> str:
+    """What is wrong with a kubeconfig, "" for nothing; found in a process of its own.
+
+    So this one, and the workers that it forks, need not load the client library.
+    """
+    command = [sys.executable, "-m", "webhook.cluster.credentials", str(kubeconfig)]
+    try:
+        ended = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, timeout=90
+        )
+    except subprocess.TimeoutExpired:
+        return f"{kubeconfig}: the program that gives the credentials has not ended"
+    if ended.returncode == 0:
+        return ""
+    return ended.stderr.strip() or f"{kubeconfig} cannot be used (exit code {ended.returncode})"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
 Key = tuple[str, str, str]
-DOCUMENTS, LOCK, HEARD, GOOD = "documents.json", "watching", "heard.json", "last-good.json"
+DOCUMENTS, HEARD, GOOD = "documents.json", "heard.json", "last-good.json"
 SCHEMA_FILE, REWRITING = "piece-{}.json", "rewriting-{}.json"
 
 
@@ -147,15 +146,6 @@ class Snapshot:
         except FileNotFoundError:
             return None
         return body
-
-    def watchman(self) -> IO[bytes] | None:
-        """Take the lock for watching, which one process holds while it lives; None if another has it."""
-        file = (self.folder / LOCK).open("ab")
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
-        file.close()
-        return None
 
 
 def is_running(process: int) -> bool:
