@@ -15,10 +15,9 @@ import pytest
 from certs import authority
 from certs.pair import KeyPair
 from tests.cluster.test_kubernetes import FakeApi
-from webhook.cluster import reader_connection
 from webhook.cluster.client import ApiError, ApiServer
 from webhook.cluster.credentials import Credentials, Kubeconfig
-from webhook.cluster.reader_connection import ReaderConnection, ReaderSocket, frame
+from webhook.cluster.reader_connection import ReaderConnection, ReaderSocket
 
 NAMESPACE = "/api/v1/namespaces/team-a"
 
@@ -38,18 +37,16 @@ def api(ca: KeyPair, tmp_path: Path) -> Iterator[FakeApi]:
 
 @asynccontextmanager
 async def reader(api: FakeApi, worker: ReaderConnection) -> AsyncIterator[None]:
-    """A reading process, as a task; when it ends, so does the worker's connection."""
+    """A reading process, as a task."""
     server = ApiServer(Credentials(Kubeconfig(api.kubeconfig())))
     task = asyncio.create_task(ReaderSocket(server, worker.socket).run())
     yield
-    worker.close()
-    await asyncio.sleep(0.05)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
 
 
-def test_many_requests_share_one_connection(api: FakeApi, tmp_path: Path) -> None:
+def test_many_requests_at_once_get_their_own_answers(api: FakeApi, tmp_path: Path) -> None:
     async def run() -> None:
         worker = ReaderConnection(tmp_path / "api")
         async with reader(api, worker):
@@ -58,7 +55,6 @@ def test_many_requests_share_one_connection(api: FakeApi, tmp_path: Path) -> Non
             answers = await asyncio.gather(*(worker.send("GET", each) for each in paths))
             assert [status for status, _ in answers] == [200, 404] * 20
             assert json.loads(answers[0][1])["metadata"]["name"] == "team-a"
-            assert not worker.waiting
 
     asyncio.run(run())
 
@@ -115,20 +111,35 @@ def test_workers_only_read_and_write_events(
     asyncio.run(run())
 
 
-def test_what_is_no_message_ends_its_connection_alone(
-    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader_connection, "LONGEST", 1000)
+def test_an_answer_that_breaks_off_is_none(tmp_path: Path) -> None:
+    async def break_off(got: asyncio.StreamReader, sent: asyncio.StreamWriter) -> None:
+        await got.read()
+        sent.write(b'{"status":200,"why":"","size":9}\n{"kind":')
+        sent.close()
 
+    async def run() -> None:
+        worker = ReaderConnection(tmp_path / "api")
+        async with await asyncio.start_unix_server(break_off, str(worker.socket)):
+            with pytest.raises(ApiError, match="does not run"):
+                await worker.send("GET", NAMESPACE)
+
+    asyncio.run(run())
+
+
+def test_what_is_no_message_is_refused_alone(
+    api: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def run() -> None:
         worker = ReaderConnection(tmp_path / "api")
         async with reader(api, worker):
             assert (await worker.send("GET", NAMESPACE))[0] == 200
-            for text in (b"\xff\xff\xff\xff", frame(b"x" * 2000), frame(b"{")):
+            for text in (b"", b"\xff\xff\xff\xff", b"{", b"[1]"):
                 got, sent = await asyncio.open_unix_connection(str(worker.socket))
                 sent.write(text)
-                assert await got.read() == b""
+                sent.write_eof()
+                assert b"podgate has a fault" in await got.read()
                 sent.close()
             assert (await worker.send("GET", NAMESPACE))[0] == 200
+            assert caplog.text.count("a request of a worker failed") == 4
 
     asyncio.run(run())
