@@ -5,6 +5,7 @@ end, and stops them all.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import mmap
 import os
@@ -149,6 +150,9 @@ class Pool:
         self.workers = [Worker(number) for number in range(self.count)]
         self.readers = [Worker(self.count)] if self.read is not None else []
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+        # Otherwise the collectors of the processes would write to all memory that they share.
+        gc.collect()
+        gc.freeze()
         try:
             for worker in (*self.readers, *self.workers):
                 self.start(worker)
