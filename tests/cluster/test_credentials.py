@@ -249,10 +249,13 @@ def test_a_proxy_that_cannot_be_used_is_told_without_its_password(api: FakeApi) 
 def test_a_plugin_that_hangs_is_ended(
     api: FakeApi, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(credentials, "LOGIN_TIMEOUT", 0.5)
+    monkeypatch.setattr(credentials, "LOGIN_TIMEOUT", 2.0)
     process = api.folder / "process"
-    plugin.program.write_text(f"#!/bin/sh\necho $$ > {process}\nexec sleep 600\n")
-    with pytest.raises(CredentialsError, match=r"gave no credentials: it did not end in 0\.5 s"):
+    plugin.program.write_text(
+        f"#!/bin/sh\necho open https://login >&2\necho $$ > {process}\nexec sleep 600\n"
+    )
+    told = "gave no credentials: it did not end in 2 s, and wrote 'open https://login"
+    with pytest.raises(CredentialsError, match=told):
         Kubeconfig(api.kubeconfig(plugin.user())).load()
     with pytest.raises(ProcessLookupError):
         os.kill(int(process.read_text()), 0)

@@ -44,6 +44,7 @@ class Definitions(Objects):
         self.read: list[str] = []
         self.accepted: list[bool] = []
         self.broken: set[str] = set()
+        self.failure = 503
 
     def put(self, data: Json, generation: int = 1) -> Json:
         """Make one known; what a watch says of it."""
@@ -57,7 +58,7 @@ class Definitions(Objects):
             self.accepted.append(f";as={kind};" in str(handler.headers.get("Accept")))
             return super().act(handler)
         self.read.append(name)
-        status = 503 if name in self.broken else 200 if name in self.whole else 404
+        status = self.failure if name in self.broken else 200 if name in self.whole else 404
         body = self.whole[name] if status == 200 else {"kind": "Status", "message": "no"}
         reply(handler, status, json.dumps(body).encode())
         return True
@@ -161,6 +162,20 @@ def test_one_that_cannot_be_read_hides_no_other_and_leaves_what_was_known(
         return len(known.found) == 2
 
     followed(server, mended)
+
+
+def test_without_the_right_to_read_them_not_every_one_is_asked_for(
+    server: ApiServer, definitions: Definitions
+) -> None:
+    definitions.failure = 403
+    for number in range(30):
+        made = named(f"Kind{number}", v1=PODS)
+        definitions.put(made)
+        definitions.items.append(metadata(made, 1))
+        definitions.broken.add(made["metadata"]["name"])
+    known, _ = followed(server, lambda k: k.was_tried)
+    assert known.is_settled
+    assert len(definitions.read) == 1
 
 
 def test_without_the_right_to_list_them_nobody_waits(

@@ -264,10 +264,12 @@ class Program(subprocess.Popen[str]):
         """What it writes until it ends; raises TimeoutError."""
         try:
             return super().communicate(timeout=LOGIN_TIMEOUT)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as error:
             self.kill()
+            written = (error.stderr or b"").decode(errors="replace")
             with self:  # closes its pipes
-                raise TimeoutError(f"it did not end in {LOGIN_TIMEOUT:g} s") from None
+                text = f"it did not end in {LOGIN_TIMEOUT:g} s, and wrote {written!r}"
+                raise TimeoutError(text) from None
 
 
 class Programs:

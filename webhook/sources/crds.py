@@ -94,6 +94,8 @@ class Known:
             except ApiError as error:
                 log.warning("reading CustomResourceDefinition %s: %s", name, error)
                 failed = True
+                if error.code == 403:
+                    break  # as it is for the others: a cluster may have hundreds
         self.forget_bodies()
         self.was_tried = True
         if before != self.found:
