@@ -56,6 +56,18 @@ def test_a_new_status_is_no_new_snapshot(tmp_path: Path) -> None:
     assert serials(tmp_path, events) == [1, 1, 2, 2]
 
 
+def test_the_managers_of_fields_are_not_kept(
+    server: ApiServer,  # noqa: F811 - the fixture
+    objects: Objects,  # noqa: F811 - the fixture
+) -> None:
+    managed = {**POLICY["metadata"], "managedFields": [{"manager": "kubectl", "fieldsV1": {}}]}
+    objects.items = [{**POLICY, "metadata": managed, "status": {"generationInForce": 1}}]
+    collection = collections_of()[KIND]
+    asyncio.run(collection.read(server))
+    (kept,) = collection.objects.values()
+    assert kept == {**POLICY, "status": {"generationInForce": 1}}
+
+
 def test_the_configmaps_of_its_namespace_are_watched_by_their_label(
     server: ApiServer,  # noqa: F811 - the fixture
     objects: Objects,  # noqa: F811 - the fixture

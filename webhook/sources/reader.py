@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webhook.cluster.client import ApiServer
+from webhook.cluster.client import ApiServer, metadata_of
 from webhook.cluster.credentials import NO_ACCESS, find_credentials
 from webhook.cluster.list_and_watch import NOT_READ, Collection, follow
 from webhook.cluster.reader_connection import ReaderSocket
@@ -51,8 +51,14 @@ def paths() -> dict[str, str]:
 
 def collections_of(namespace: str = "") -> dict[str, Collection]:
     """The collections of all documents by kind, with the ConfigMaps of podgate's own namespace."""
-    found = {kind: Collection(path) for kind, path in paths().items()}
+    found = {kind: Collection(path, brief=drop_managers) for kind, path in paths().items()}
     return {**found, enclosed.KIND: labelled_collection(namespace)} if namespace else found
+
+
+def drop_managers(item: dict[str, Any]) -> dict[str, Any]:
+    """A document without the managers of its fields, which take as much memory as the rest of it."""
+    metadata = {key: each for key, each in metadata_of(item).items() if key != "managedFields"}
+    return {**item, "metadata": metadata}
 
 
 @dataclass(slots=True)
