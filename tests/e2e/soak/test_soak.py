@@ -46,12 +46,12 @@ def test_refusals_of_people_are_at_least_as_many_as_they_were_told() -> None:
     assert len(list(of_refusals(log, 2, {}))) == 1
 
 
-def test_memory_that_grows_is_told_and_two_flat_workers_are_not() -> None:
+def test_memory_that_grows_is_told_and_three_flat_processes_are_not() -> None:
     flat = [(float(second), 80 * MEGABYTE) for second in range(30)]
     grows = [(float(second), (80 + second) * MEGABYTE) for second in range(30)]
-    assert list(of_memory({1: flat, 2: flat}, 1.05)) == []
-    assert len(list(of_memory({1: flat, 2: grows}, 1.05))) == 1
-    assert len(list(of_memory({1: flat, 2: flat, 3: flat}, 1.05))) == 1
+    assert list(of_memory({1: flat, 2: flat, 3: flat}, 1.05)) == []
+    assert len(list(of_memory({1: flat, 2: grows, 3: flat}, 1.05))) == 1
+    assert len(list(of_memory({1: flat, 2: flat}, 1.05))) == 1
 
 
 def test_a_failed_call_and_an_answer_of_500_are_told() -> None:

@@ -178,14 +178,14 @@ def of_programs(bed: Bed) -> Iterator[str]:
 
 
 def of_memory(memory: Mapping[int, list[tuple[float, int]]], growth: float) -> Iterator[str]:
-    """Workers whose memory grows, or that did not live all the time."""
-    if len(memory) != 2:
-        yield f"two workers were to serve; there were {len(memory)}: {list(memory)}"
+    """Workers whose memory grows, or that did not live all the time; and the reader, which is like them."""
+    if len(memory) != 3:
+        yield f"two workers and a reader were to run; there were {len(memory)}: {list(memory)}"
     for pid, samples in memory.items():
         _, second, last = thirds(samples)
         if last > second * growth + SPARE:
             told = f"{second / MEGABYTE:.1f} and then {last / MEGABYTE:.1f} MB"
-            yield f"the memory of worker {pid} grows: {told}"
+            yield f"the memory of process {pid} grows: {told}"
 
 
 def thirds(samples: Sequence[tuple[float, int]]) -> list[float]:

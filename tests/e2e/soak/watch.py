@@ -101,7 +101,7 @@ class Watch:
                     return
 
     def weigh(self, _: Api) -> None:
-        """The resident memory of every worker."""
+        """The resident memory of every worker and of the reader."""
         served = self.bed.gate.podgate.process.pid
         children = Path(f"/proc/{served}/task/{served}/children").read_text("utf-8")
         for pid in map(int, children.split()):
