@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -21,17 +20,18 @@ import pytest
 from tests.cli.running import podgate
 from tests.cluster.proxy import Proxy
 from tests.cluster.test_credentials import Plugin, in_time
+from tests.e2e import test_living_cluster
 from tests.e2e.api import Api, StatusError
 from tests.e2e.conftest import running_cluster
+from tests.e2e.served import Certificates
 from tests.e2e.test_credentials import write_kubeconfig
-from tests.e2e.test_living_cluster import POLICIES, ROOT, A, B, images, put
+from tests.e2e.test_living_cluster import POLICIES, A, B, images, put, running
 from tests.e2e.testbed.cluster import Cluster
 from webhook.cluster import client, credentials, list_and_watch
 from webhook.cluster.client import ApiServer
 from webhook.cluster.credentials import Credentials, Kubeconfig
 from webhook.cluster.list_and_watch import Collection, choose_pause, follow
 from webhook.interface import names
-from webhook.sources.snapshot import Snapshot
 
 pytestmark = pytest.mark.e2e
 
@@ -40,6 +40,7 @@ SPACED = f"/api/v1/namespaces/{SPACE}"
 MAPS = f"{SPACED}/configmaps"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SPACE}/deployments"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+C = "registry.example.com/c:1"
 SOON = 90.0  # seconds; on an idle machine 10 are enough
 Json = dict[str, Any]
 
@@ -206,10 +207,9 @@ def deployment(name: str) -> Json:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-READER = """
-import sys
+HASTY = """
 from webhook.cluster import client, list_and_watch
-from webhook.sources.reader import main
+from webhook.cli.main import main
 
 async def list_again(server, collection, changed, list_again=list_and_watch.list_again):
     await list_again(server, collection, changed)
@@ -217,59 +217,51 @@ async def list_again(server, collection, changed, list_again=list_and_watch.list
 
 client.SILENCE, list_and_watch.LONGEST_PAUSE = 3.0, 2.0
 list_and_watch.list_again = list_again
-sys.exit(main(sys.argv[1:]))
+main()
 """
 
 
-def test_a_reading_process_outlives_dead_connections_and_a_restart(
-    own: Cluster, api: Api, proxy: Proxy, tmp_path: Path
+def test_a_server_outlives_dead_connections_and_a_restart(
+    own: Cluster,
+    api: Api,
+    proxy: Proxy,
+    certificates: Certificates,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What was in force stays until the new version is there."""
     installed = podgate("crds", "install", "--kubeconfig", str(own.kubeconfig()))
     assert installed.exit_code == 0, installed.stderr
     own.wait_established({each.full for each in names.OWN})
+    put(api, images(A))
     plugin = Plugin(tmp_path)
     plugin.give({"token": own.token()})
     config = write_kubeconfig(own, plugin, **{"proxy-url": proxy.url})
-    snapshot, log = Snapshot(tmp_path / "snapshot"), tmp_path / "reader.log"
-    snapshot.folder.mkdir()
+    monkeypatch.setattr(test_living_cluster, "PODGATE", (sys.executable, "-c", HASTY))
 
-    def known() -> Any:
-        seen = snapshot.read()
-        found = seen and seen.objects.get(("ClusterWorkloadPolicy", "", "images"))
-        return found and found["spec"]["rules"]["image"]["options"]
+    def is_in_force(image: str) -> bool:
+        assert not served.allows(C), "there is always a policy"
+        return served.all_say(image, allowed=True)
 
-    def arrives(image: str, before: str | None) -> bool:
-        found = known()
-        assert found in ([image], [before], before), log.read_text("utf-8")
-        return bool(found == [image])
+    def lists() -> int:
+        return served.log.read_text("utf-8").count(f"listed {POLICIES}\n")
 
-    command = [sys.executable, "-c", READER, str(snapshot.folder), "--documents", "--kubeconfig"]
-    with log.open("wb") as out:
-        reader = subprocess.Popen([*command, str(config)], cwd=ROOT, stdout=out, stderr=out)
-    try:
-        put(api, images(A))
-        wait(lambda: arrives(A, None), lambda: log.read_text("utf-8"))
-
+    with running(own, certificates, tmp_path, "--kubeconfig", str(config)) as served:
+        served.soon(lambda: is_in_force(A))
         proxy.kill_connections()
         dead = len(proxy.tunnels)
         put(api, images(B))
-        assert known() == [A]
-        wait(lambda: arrives(B, A), lambda: log.read_text("utf-8"))
+        served.soon(lambda: is_in_force(B))
         assert len(proxy.tunnels) > dead
-        assert log.read_text("utf-8").count(f"listed {POLICIES}\n") == 1
+        assert lists() == 1
 
         with restarting(own):
-            assert known() == [B]
+            assert is_in_force(B)
         put(api, images(A))
-        wait(lambda: arrives(A, B), lambda: log.read_text("utf-8"))
-        lists = log.read_text("utf-8").count(f"listed {POLICIES}\n")
-        assert lists > 1, "the API server knows no versions from before its start (410)"
+        served.soon(lambda: is_in_force(A))
+        assert lists() > 1, "the API server knows no versions from before its start (410)"
         assert set(proxy.hosts) == {urlsplit(own.server).netloc}
-        assert plugin.count == 1
-    finally:
-        reader.terminate()
-        reader.wait(30)
+        assert plugin.count == 2, "the check at the start, and the reading process"
 
 
 def test_a_watcher_without_rights_asks_seldom_and_goes_on_once_it_has_them(
