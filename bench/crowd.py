@@ -72,12 +72,11 @@ def policy(name: str, number: int, namespace: str = "", **spec: Any) -> Json:
 
 def place(body: Json) -> str:
     """The collection that an object belongs to."""
-    if body["kind"] == "Namespace":
-        return "/api/v1/namespaces"
+    version, kind = body["apiVersion"], body["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     namespace = body["metadata"].get("namespace")
-    if namespace:
-        return f"{GROUP}/namespaces/{namespace}/workloadpolicies"
-    return f"{GROUP}/clusterworkloadpolicies"
+    return f"{root}/namespaces/{namespace}/{plural}" if namespace else f"{root}/{plural}"
 
 
 def fill(call: Caller, bodies: Iterable[Json]) -> None:

@@ -73,15 +73,15 @@ def children(pid: int) -> list[int]:
     return [int(each) for each in found]
 
 
-def until(holds: Callable[[], bool], what: str) -> float:
+def until(holds: Callable[[], bool], what: str, patience: float = PATIENCE) -> float:
     """Wait for something; seconds it took."""
     started = time.monotonic()
     while True:
         with contextlib.suppress(OSError):
             if holds():
                 return time.monotonic() - started
-        if time.monotonic() - started > PATIENCE:
-            raise SystemExit(f"{what}: not within {PATIENCE:.0f} s")
+        if time.monotonic() - started > patience:
+            raise SystemExit(f"{what}: not within {patience:.0f} s")
         time.sleep(0.02)
 
 

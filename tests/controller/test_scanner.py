@@ -10,14 +10,19 @@ from typing import Any, cast
 import pytest
 
 import webhook.controller.audit
+import webhook.controller.controller
 from tests.building import catalog, policy
 from tests.cli.test_audit import fail_on
 from tests.listing import page, query_of
 from webhook.cli import audit
 from webhook.cluster.client import ApiError, ApiServer
+from webhook.cluster.lease import Election
+from webhook.controller.controller import AskWorkers, Controller
+from webhook.controller.registration import Options, Target
 from webhook.controller.reports import APIS, KINDS
 from webhook.controller.scan import Scanner, api_of_reports
 from webhook.service.controller_metrics import ControllerMetrics
+from webhook.sources.load import Sources
 
 Json = dict[str, Any]
 NEW, OLD = APIS
@@ -147,3 +152,29 @@ def test_an_api_that_goes_during_a_look_ends_no_look(caplog: pytest.LogCaptureFi
 
 def test_an_audit_notes_that_reports_have_nowhere_to_go() -> None:
     assert "neither openreports.io nor wgpolicyk8s.io is installed" in audit.NO_REPORTS
+
+
+def test_a_controller_scans_as_soon_as_it_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after a pause of an hour, because somebody else led when it started."""
+    monkeypatch.setattr(webhook.controller.controller, "RENEWED", 0.01)
+    made = Controller(
+        cast("ApiServer", Cluster()),
+        Sources(),
+        Target(url="https://podgate.example.com"),
+        Options(),
+        Election("podgate-system", "podgate", "one"),
+        cast("AskWorkers", None),
+        scan_every=3600.0,
+    )
+
+    async def run() -> str:
+        task = asyncio.create_task(made.scan_all())
+        await asyncio.sleep(0)
+        made.leads, made.catalog = True, catalog(policy(RULES))
+        async with asyncio.timeout(30):
+            while 'result="fail"} 1.0' not in (told := made.metrics.text().decode()):
+                await asyncio.sleep(0.01)
+        task.cancel()
+        return told
+
+    assert "podgate_scan_duration_seconds_count 1.0" in asyncio.run(run())

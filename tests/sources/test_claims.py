@@ -117,6 +117,18 @@ def marks_of(shards: Shards) -> dict[int, tuple[int, int]]:
     return {each: shards.snapshot.mark(SHARD.format(CLAIMS, each)) for each in range(SHARDS)}
 
 
+def test_equal_claims_are_kept_written_and_decoded_once(
+    server: ApiServer, served: Served, shards: Shards
+) -> None:
+    served.items = [template(number % 3 + 1, f"gpus-{number}") for number in range(60)]
+    watched = watch_until(server, shards, lambda found: found.is_settled)
+    kept = watched.followed[TEMPLATE].objects
+    assert (len(kept), len({id(each) for each in kept.values()})) == (60, 3)
+    rows = shards.shard(shard_of("team"))
+    assert (len(rows), len({id(each) for each in rows.values()})) == (60, 3)
+    assert [count_of(shards, f"gpus-{number}") for number in range(4)] == [1, 2, 3, 1]
+
+
 def test_what_is_listed_and_watched_is_seen_and_what_is_deleted_is_not(
     served: Served, server: ApiServer, shards: Shards
 ) -> None:

@@ -14,7 +14,7 @@ from webhook.admission.review import TOO_DEEP
 from webhook.catalog.catalog import Catalog
 from webhook.cluster.client import ApiError, ApiServer, metadata_of
 from webhook.cluster.discovery import discover_resources
-from webhook.cluster.list_and_watch import METADATA_LIST, read_all, read_pages
+from webhook.cluster.list_and_watch import METADATA_LIST, read_pages
 from webhook.controller.served import LIST, listed_kinds
 from webhook.controller.undefined import Undefined, find_undefined
 from webhook.decision.both_passes import decide_both_passes
@@ -113,14 +113,13 @@ async def governed_namespaces(
     server: ApiServer, governed: str, only: str = ""
 ) -> dict[str, Labels]:
     """The governed namespaces with their labels; `governed` is label or all."""
-    items = await read_all(server, "/api/v1/namespaces", METADATA_LIST)
     found: dict[str, Labels] = {}
-    for each in items:
-        metadata = metadata_of(each)
-        name, labels = str(metadata.get("name")), metadata.get("labels") or {}
-        chosen = governed == "all" or labels.get(GOVERNED_LABEL) == "true"
-        if chosen and name not in NEVER_GOVERNED and only in ("", name):
-            found[name] = {**labels, NAME_LABEL: name}
+    async for page in read_pages(server, "/api/v1/namespaces", METADATA_LIST):
+        for metadata in map(metadata_of, page.items):
+            name, labels = str(metadata.get("name")), metadata.get("labels") or {}
+            chosen = governed == "all" or labels.get(GOVERNED_LABEL) == "true"
+            if chosen and name not in NEVER_GOVERNED and only in ("", name):
+                found[name] = {**labels, NAME_LABEL: name}
     return found
 
 

@@ -381,17 +381,18 @@ class Controller:
     # Reports
 
     async def scan_all(self) -> None:
-        """Scan existing objects at intervals, at low priority."""
+        """Scan existing objects at intervals, at low priority; the first time as soon as it leads."""
         while True:
-            if self.leads and self.catalog is not None:
-                try:
-                    await self.scanner.look(self.catalog)
-                except ApiError as error:
-                    log.warning("looking over what is there failed: %s", error)
-                    self.metrics.count_refusal("scan", error.code)
-                except Exception:
-                    log.exception("looking over what is there failed")
-                    self.metrics.count_fault("scan")
+            while not self.leads or self.catalog is None:
+                await asyncio.sleep(RENEWED)
+            try:
+                await self.scanner.look(self.catalog)
+            except ApiError as error:
+                log.warning("looking over what is there failed: %s", error)
+                self.metrics.count_refusal("scan", error.code)
+            except Exception:
+                log.exception("looking over what is there failed")
+                self.metrics.count_fault("scan")
             await asyncio.sleep(self.scan_every)
 
     # Status

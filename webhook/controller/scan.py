@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from webhook.catalog.catalog import Catalog
 from webhook.cluster.client import ApiError, ApiServer
@@ -20,6 +23,29 @@ from webhook.service.metric_rows import SCAN_RESULTS
 log = logging.getLogger("podgate.scanner")
 
 Json = dict[str, Any]
+PACKED = 25  # results; reports.MOST is a multiple of it
+
+
+@dataclass(slots=True)
+class Results:
+    """The first results of a namespace, packed: those of all namespaces wait for the end of a scan."""
+
+    packed: list[bytes] = field(default_factory=list)
+    unpacked: list[Json] = field(default_factory=list)
+
+    def add(self, result: Json) -> None:
+        """Keep a result, unless the report is full."""
+        if len(self.packed) * PACKED >= reports.MOST:
+            return
+        self.unpacked.append(result)
+        if len(self.unpacked) == PACKED:
+            self.packed.append(zlib.compress(orjson.dumps(self.unpacked), 1))
+            self.unpacked.clear()
+
+    def unpack(self) -> list[Json]:
+        """All results in their order."""
+        rows = (each for data in self.packed for each in orjson.loads(zlib.decompress(data)))
+        return [*rows, *self.unpacked]
 
 
 @dataclass(slots=True)
@@ -27,7 +53,7 @@ class Found:
     """The result of a scan: results and numbers of clean objects by namespace, objects by outcome."""
 
     api: str
-    results: dict[str, list[Json]]
+    results: dict[str, Results]
     passed: dict[str, int]
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     verdicts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SCAN_RESULTS, 0))
@@ -59,8 +85,7 @@ class Found:
         own, counts = self.results[namespace], self.counts[namespace]
         for each in results:
             counts[each["result"]] += 1
-            if len(own) < reports.MOST:
-                own.append(each)
+            own.add(each)
 
 
 @dataclass(slots=True)
@@ -84,13 +109,13 @@ class Scanner:
         self.note_api(api)
         begun = time.monotonic()
         spaces = await governed_namespaces(self.server, self.governed)
-        found = Found(api, {name: [] for name in spaces}, dict.fromkeys(spaces, 0))
+        found = Found(api, {name: Results() for name in spaces}, dict.fromkeys(spaces, 0))
         async for each in audit_objects(self.server, catalog, spaces):
             await asyncio.sleep(0)  # yield to the lease and the registration
             found.add(each)
         for name, results in found.results.items() if api else ():
             counts = Counter(found.counts[name], **{"pass": found.passed[name]})
-            await self.write(api, name, results, counts)
+            await self.write(api, name, results.unpack(), counts)
         if self.leads():  # else another leader sets the metric now
             self.metrics.note_scan(time.monotonic() - begun, found.verdicts)
 

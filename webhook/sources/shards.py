@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
@@ -49,9 +50,14 @@ class Shards:
     kinds: tuple[Mark, frozenset[str]] = ((0, 0), frozenset())
 
     def write(self, number: int, objects: Rows) -> None:
-        """Replace one shard."""
-        rows = [[*key, body] for key, body in sorted(objects.items())]
-        self.snapshot.put(SHARD.format(self.name, number), {"rows": rows})
+        """Replace one shard. What several objects share is written, and decoded, once."""
+        bodies = {id(body): body for body in objects.values()}
+        places = {each: place for place, each in enumerate(bodies)}
+        rows = [
+            [*key, places[id(body)]] for key, body in sorted(objects.items(), key=itemgetter(0))
+        ]
+        content = {"bodies": list(bodies.values()), "rows": rows}
+        self.snapshot.put(SHARD.format(self.name, number), content)
 
     def write_watched(self, kinds: Iterable[str]) -> None:
         """Write which kinds are watched, so that new objects of them arrive without a request."""
@@ -72,8 +78,9 @@ class Shards:
         mark = self.snapshot.mark(name)
         known = self.decoded.get(number)
         if known is None or known[0] != mark:
-            body = self.snapshot.take(self.snapshot.folder / name) or {"rows": []}
-            rows = {(kind, space, each): spec for kind, space, each, spec in body["rows"]}
+            body = self.snapshot.take(self.snapshot.folder / name) or {"rows": [], "bodies": []}
+            bodies = body["bodies"]
+            rows = {(kind, space, each): bodies[place] for kind, space, each, place in body["rows"]}
             known = self.decoded[number] = mark, rows
         return known[1]
 
