@@ -44,6 +44,7 @@ MEASURED = (
     "finally:\n    Path('{}').write_text(Path('/proc/self/status').read_text())\n"
 )
 RULES = {"image": {"options": [{"value": "registry.example.com/good:1"}]}}
+LISTED = ("/apis/apps/v1/deployments", "/api/v1/pods", "/apis/resource.k8s.io/v1/resourceclaims")
 LABELS = {"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop", "owner": "team-a"}
 
 
@@ -100,7 +101,7 @@ def workloads(numbers: Iterable[int], owners: Mapping[str, str]) -> Iterator[Jso
             yield body("apps/v1", "Deployment", name, namespace, metadata=metadata, spec=template())
             continue
         if number % 5 == 4:
-            owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"}
+            owner: Json = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"}
             owner |= {"uid": owners[namespace], "controller": True}
             metadata |= {"ownerReferences": [owner]}
         made = body("v1", "Pod", name, namespace, metadata=metadata, spec=pod_spec())
@@ -136,9 +137,9 @@ def create_owners(call: Caller) -> dict[str, str]:
     return found
 
 
-def bytes_each(call: Caller, path: str) -> int:
+def bytes_each(cluster: Cluster, path: str) -> int:
     """The size of one listed object."""
-    _, answer = call("GET", f"{path}?limit=500")
+    _, answer = Caller(cluster)("GET", f"{path}?limit=500")
     return len(answer) // max(1, len(orjson.loads(answer)["items"]))
 
 
@@ -245,7 +246,7 @@ def gates() -> Iterator[Gate]:
     with tempfile.TemporaryDirectory() as name, Cluster() as cluster:
         folder, call = Path(name), Caller(cluster)
         ensure_development_certificates(folder, ["localhost"], ["127.0.0.1"], datetime.now(UTC), 30)
-        yield from measure(Large(cluster, folder), call, prepare(cluster, call))
+        yield from measure(cluster, Large(cluster, folder), call, prepare(cluster, call))
 
 
 def prepare(cluster: Cluster, call: Caller) -> dict[str, str]:
@@ -259,7 +260,9 @@ def prepare(cluster: Cluster, call: Caller) -> dict[str, str]:
     return create_owners(call)
 
 
-def measure(large: Large, call: Caller, owners: Mapping[str, str]) -> Iterator[Gate]:
+def measure(
+    cluster: Cluster, large: Large, call: Caller, owners: Mapping[str, str]
+) -> Iterator[Gate]:
     """Fill the cluster step by step, and measure at each."""
     start = {name: figure()[0] for name, figure in large.figures.items()}
     before = 0
@@ -268,8 +271,7 @@ def measure(large: Large, call: Caller, owners: Mapping[str, str]) -> Iterator[G
         crowd.fill(call, claims(range(before, number)))
         before = large.claims = number
         sizes = ", ".join(
-            f"{path.rpartition('/')[2]} {bytes_each(call, path)} B"
-            for path in ("/apis/apps/v1/deployments", "/api/v1/pods")
+            f"{path.rpartition('/')[2]} {bytes_each(cluster, path)} B" for path in LISTED
         )
         for name, figure in large.figures.items():
             mb, seconds = figure()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.cli.test_audit_injected import Cluster, owned
 from tests.cluster.test_kubernetes import FakeApi, api, ca, reply
 from tests.listing import DEEP
 from webhook.admission import timeouts
+from webhook.cli.audit_report import ProgressBar
 from webhook.evaluation.request import Request
 
 __all__ = ["api", "ca"]
@@ -57,6 +60,28 @@ def test_the_closing_line_counts_what_is_not_evaluated(api: FakeApi, tmp_path: P
         " policies in force: system policy system (built in), cluster policy gpu"
     )
     assert audit(api, tmp_path, "Enforce", "--fail-on", "none").exit_code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--injected",)])
+def test_the_progress_of_each_list_is_shown(
+    api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    shown: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(ProgressBar, "show", lambda _, *each: shown.append(each))
+    Cluster(api, [pod("mine", "team-a"), owned("web-1", pod("", "")["spec"])])
+    audit(api, tmp_path, "Enforce", *more)
+    assert ("Pod", 2, 2) in shown
+
+
+def test_a_terminal_has_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBar() as bar:
+        bar.show("Pod", 500, 1200)
+    assert "Pod" in terminal.getvalue()
+    assert "500/1200" in terminal.getvalue()
 
 
 def test_audit_mode_is_shown_in_text_and_json(api: FakeApi, tmp_path: Path) -> None:

@@ -192,8 +192,9 @@ async def list_injected(
     now, then = await catalogs(server, sources, candidate, own_namespace)
     spaces = await spaces_of(server, governed, namespace)
     printer = Printer(output)
-    async for each in injections(server, then or now, spaces):
-        printer.take(each)
+    with ProgressBar() as progress:
+        async for each in injections(server, then or now, spaces, progress.show):
+            printer.take(each)
     return printer.end()
 
 

@@ -179,12 +179,12 @@ class Collection:
         """Whether it was read at least once, or is known not to be there."""
         return self.was_read or self.absent
 
-    async def read(self, server: ApiServer) -> None:
+    async def read(self, server: ApiServer, resumed: float = 0.0) -> None:
         """Read all objects, whole no more than a page at a time; raises ApiError."""
         found: dict[Key, Json] = {}
         version, is_consistent = "", True
         accept = METADATA_LIST if self.only_metadata else JSON
-        async for page in read_pages(server, self.path, accept, self.query):
+        async for page in read_pages(server, self.path, accept, self.query, resumed=resumed):
             found |= {key_of(each): self.brief(each) for each in page.items}
             version, is_consistent = page.version, page.is_consistent
         self.replace(found)

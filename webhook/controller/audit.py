@@ -114,7 +114,7 @@ async def governed_namespaces(
 ) -> dict[str, Labels]:
     """The governed namespaces with their labels; `governed` is label or all."""
     found: dict[str, Labels] = {}
-    async for page in read_pages(server, "/api/v1/namespaces", METADATA_LIST):
+    async for page in read_pages(server, "/api/v1/namespaces", METADATA_LIST, resumed=RESUMED):
         for metadata in map(metadata_of, page.items):
             name, labels = str(metadata.get("name")), metadata.get("labels") or {}
             chosen = governed == "all" or labels.get(GOVERNED_LABEL) == "true"
@@ -142,7 +142,7 @@ async def audit_objects(
     finding on the object that leads to it.
     """
     skipped = Counter() if skipped is None else skipped
-    claims = await read_claims(server)
+    claims = await read_claims(server, RESUMED)
     for key, definitions in sorted(catalog.definitions.items()):
         if not catalog.policies_of(*key):
             continue

@@ -12,7 +12,16 @@ from webhook.admission.request_class import is_made_verbatim
 from webhook.catalog.catalog import Catalog
 from webhook.cluster.client import ApiError, ApiServer, metadata_of
 from webhook.cluster.lookups import PATH
-from webhook.controller.audit import Finding, faulty, finding_of, list_objects, request_for
+from webhook.controller.audit import (
+    RESUMED,
+    Finding,
+    Progress,
+    faulty,
+    finding_of,
+    list_objects,
+    request_for,
+    show_nothing,
+)
 from webhook.decision.decide import decide
 from webhook.decision.owners import owner_reference
 from webhook.decision.suggested import Entry, suggest
@@ -77,16 +86,19 @@ class Owners:
 
 
 async def injections(
-    server: ApiServer, catalog: Catalog, namespaces: Mapping[str, Mapping[str, str]]
+    server: ApiServer,
+    catalog: Catalog,
+    namespaces: Mapping[str, Mapping[str, str]],
+    progress: Progress = show_nothing,
 ) -> AsyncIterator[Injection]:
     """Every object that a controller made of evaluated pods, with the entries that the list lacks for it.
 
     Each object is evaluated as if it were created again, as in the validating pass. Objects without
     an owner are omitted, since no controller creates them again.
     """
-    claims, owners = await read_claims(server), Owners(server)
+    claims, owners = await read_claims(server, RESUMED), Owners(server)
     for _, definitions in sorted(catalog.definitions.items()):
-        async for definition, body in list_objects(server, definitions):
+        async for definition, body in list_objects(server, definitions, progress=progress):
             namespace = str(metadata_of(body).get("namespace") or "")
             owner = owner_reference(body)
             if owner is None or namespace not in namespaces:

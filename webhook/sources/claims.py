@@ -33,12 +33,15 @@ async def collections_of(server: ApiServer) -> dict[str, Collection]:
     }
 
 
-async def read_claims(server: ApiServer) -> dict[ClaimKey, Any]:
-    """Read all claims and templates; log and skip kinds that may not be read."""
+async def read_claims(server: ApiServer, resumed: float = 0.0) -> dict[ClaimKey, Any]:
+    """Read all claims and templates; log and skip kinds that may not be read.
+
+    Goes on after an API server that was away, for `resumed` seconds.
+    """
     found: dict[ClaimKey, Any] = {}
     for kind, collection in (await collections_of(server)).items():
         try:
-            await collection.read(server)
+            await collection.read(server, resumed)
         except ApiError as error:
             if error.code not in (403, 404):
                 raise
