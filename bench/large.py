@@ -5,7 +5,6 @@ The objects are in a real API server. "Above start" is beside the same program b
 
 from __future__ import annotations
 
-import contextlib
 import re
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import orjson
 
 from bench import crowd
 from bench.api import Caller
-from bench.full import command, running, until
+from bench.full import children, command, running, until
 from bench.https import free_port
 from bench.timing import Gate
 from certs.development import ensure_development_certificates
@@ -202,13 +201,17 @@ class Large:
             *("--tls-cert", str(self.folder / "tls.crt")),
             *("--tls-key", str(self.folder / "tls.key")),
         )
-        with running(words, self.folder / "serve.log") as process:
+        with (
+            tempfile.TemporaryDirectory() as name,
+            running(["env", f"TMPDIR={name}", *words], self.folder / "serve.log") as process,
+        ):
             until(lambda: is_ready(metrics), "the webhook is ready", LONGEST)
-            reader = reading(process.pid)
-            folder = Path((reader / "cmdline").read_text().split("\0")[3])
             # Claims may come after the first documents.
-            seconds = until(lambda: rows(folder) == self.claims, "all claims are there", LONGEST)
-            return peak(reader / "status"), seconds
+            seconds = until(
+                lambda: rows(Path(name)) == self.claims, "all claims are there", LONGEST
+            )
+            (reader,) = {*children(process.pid)} - workers(metrics)
+            return peak(Path(f"/proc/{reader}/status")), seconds
 
 
 def has_scanned(port: int) -> bool:
@@ -226,19 +229,14 @@ def is_ready(port: int) -> bool:
 
 def rows(folder: Path) -> int:
     """How many claims the reading process has written."""
-    return sum(len(orjson.loads(each.read_bytes())["rows"]) for each in folder.glob("claims-*"))
+    files = folder.glob("podgate-*/claims-*.json")
+    return sum(len(orjson.loads(each.read_bytes())["rows"]) for each in files)
 
 
-def reading(pid: int) -> Path:
-    """The folder in /proc of the reading process below a process."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            is_reader = b"webhook.sources.reader" in (each / "cmdline").read_bytes()
-            found += [each] if parent == pid and is_reader else []
-    (folder,) = found
-    return folder
+def workers(port: int) -> set[int]:
+    """The processes that answer reviews."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/statusz", timeout=5) as answer:
+        return {int(each["process"]) for each in orjson.loads(answer.read())["workers"]}
 
 
 def gates() -> Iterator[Gate]:
