@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, Protocol
-
-import orjson
 
 ClaimKey = tuple[str, str, str]
 """Kind (of CLAIM_KINDS), namespace and name."""
@@ -46,26 +43,11 @@ def claim_spec(kind: str, body: Mapping[str, Any]) -> Any:
 
 
 def claim_brief(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the DeviceClaim spec with only the members that the number of devices depends on.
-
-    Equal specs are one object, which nobody changes: a cluster has many claims and few such specs.
-    """
+    """Return the DeviceClaim spec with only the members that the number of devices depends on."""
     spec = claim_spec(kind, body)
     devices = spec.get("devices") if isinstance(spec, dict) else None
     requests = devices.get("requests") if isinstance(devices, dict) else None
-    return share({"devices": {"requests": briefs_of(requests)}})
-
-
-def share(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the object that all equal specs share."""
-    return decode_once(orjson.dumps(spec))
-
-
-@lru_cache(maxsize=1024)
-def decode_once(text: bytes) -> dict[str, Any]:
-    """Decode a spec; the same object for the same text."""
-    found: dict[str, Any] = orjson.loads(text)
-    return found
+    return {"devices": {"requests": briefs_of(requests)}}
 
 
 def briefs_of(requests: Any) -> list[dict[str, Any]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from webhook.cluster.client import ApiError, ApiServer
+import orjson
+
+from webhook.cluster.client import ApiError, ApiServer, Json
 from webhook.cluster.list_and_watch import Collection
 from webhook.evaluation.references import CLAIM_KINDS, ClaimKey, claim_brief
 from webhook.sources.shards import CLAIMS, ShardedCollections, Shards
@@ -27,10 +29,22 @@ async def collections_of(server: ApiServer) -> dict[str, Collection]:
         return {}
     return {
         kind: Collection(
-            f"{API}/{version}/{kind.lower()}s", brief=partial(claim_brief, kind), touched=set()
+            f"{API}/{version}/{kind.lower()}s", brief=partial(shared_brief, kind), touched=set()
         )
         for kind in CLAIM_KINDS
     }
+
+
+def shared_brief(kind: str, body: Json) -> Json:
+    """The brief of a claim; equal ones are one object, as a cluster has many claims and few of these."""
+    return decode_once(orjson.dumps(claim_brief(kind, body)))
+
+
+@lru_cache(maxsize=1024)
+def decode_once(brief: bytes) -> Json:
+    """A brief that nobody changes, the same object for the same text."""
+    found: Json = orjson.loads(brief)
+    return found
 
 
 async def read_claims(server: ApiServer, resumed: float = 0.0) -> dict[ClaimKey, Any]:
