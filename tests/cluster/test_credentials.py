@@ -18,6 +18,7 @@ from certs import authority
 from certs.pair import KeyPair
 from tests.cluster.proxy import Proxy
 from tests.cluster.test_kubernetes import TOKEN, FakeApi
+from tests.e2e.testbed import processes
 from tests.generated import ROOT
 from webhook.cli.crds import credentials_for
 from webhook.cluster import credentials
@@ -246,19 +247,22 @@ def test_a_proxy_that_cannot_be_used_is_told_without_its_password(api: FakeApi) 
     assert "secret" not in str(caught.value)
 
 
-def test_a_plugin_that_hangs_is_ended(
+def test_a_plugin_that_hangs_is_ended_with_what_it_has_started(
     api: FakeApi, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "LOGIN_TIMEOUT", 2.0)
-    process = api.folder / "process"
+    started = api.folder / "started"
     plugin.program.write_text(
-        f"#!/bin/sh\necho open https://login >&2\necho $$ > {process}\nexec sleep 600\n"
+        "#!/bin/sh\necho open https://login >&2\nsleep 600 &\n"
+        f"echo $$ $! > {started}\nexec sleep 600\n"
     )
+    monkeypatch.setattr(os, "isatty", lambda _: False)
     told = "gave no credentials: it did not end in 2 s, and wrote 'open https://login"
     with pytest.raises(CredentialsError, match=told):
         Kubeconfig(api.kubeconfig(plugin.user())).load()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(process.read_text()), 0)
+    both = [processes.record(int(each)) for each in started.read_text().split()]
+    assert len(both) == 2
+    assert processes.wait_until_gone([each for each in both if each.started])
 
 
 def test_a_plugin_that_fails_after_a_refusal_is_not_run_in_a_tight_loop(

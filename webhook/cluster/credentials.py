@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -258,13 +259,20 @@ def folder_of(entry: ConfigNode) -> Path:
 
 
 class Program(subprocess.Popen[str]):
-    """A program that is ended after LOGIN_TIMEOUT."""
+    """A program that is ended after LOGIN_TIMEOUT, with what it has started."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        # On a terminal it stays in the group that may ask the user.
+        self.leads = not os.isatty(0)
+        super().__init__(*given, **more, process_group=0 if self.leads else None)
 
     def communicate(self, *_: Any) -> tuple[str, str]:
         """What it writes until it ends; raises TimeoutError."""
         try:
             return super().communicate(timeout=LOGIN_TIMEOUT)
         except subprocess.TimeoutExpired as error:
+            if self.leads:
+                os.killpg(self.pid, signal.SIGKILL)
             self.kill()
             written = (error.stderr or b"").decode(errors="replace")
             with self:  # closes its pipes
