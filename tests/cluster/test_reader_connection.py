@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from certs import authority
 from certs.pair import KeyPair
@@ -57,6 +58,23 @@ def test_many_requests_at_once_get_their_own_answers(api: FakeApi, tmp_path: Pat
             assert json.loads(answers[0][1])["metadata"]["name"] == "team-a"
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_folder_may_have_a_long_path(
+    api: FakeApi, tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+
+    async def run() -> None:
+        worker = ReaderConnection(folder / "api")
+        async with reader(api, worker):
+            assert (await worker.send("GET", NAMESPACE))[0] == 200
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(run())
+    assert [each.name for each in folder.iterdir()] == ["api"]
 
 
 def test_a_request_waits_for_a_reading_process_that_starts(api: FakeApi, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +22,7 @@ from webhook.cluster.client import JSON, TIMEOUT, ApiError, ApiServer, Json, nam
 
 log = logging.getLogger("podgate.reader")
 
+LONGEST_PATH = 103  # bytes of a socket's path; Linux takes 107
 AGAIN = 0.05  # seconds between attempts to reach a reading process that is not there yet
 ENDED = "the process that reads the cluster does not run; it is started again within seconds"
 
@@ -85,7 +88,8 @@ class ReaderConnection:
         """A connection, once the reading process listens."""
         while True:
             try:
-                return await asyncio.open_unix_connection(str(self.socket))
+                with short_path(self.socket) as path:
+                    return await asyncio.open_unix_connection(path)
             except OSError:
                 await asyncio.sleep(AGAIN)
 
@@ -101,7 +105,8 @@ class ReaderSocket:
         """Listen for ever. An earlier process's socket is replaced."""
         fresh = self.socket.with_suffix(".new")
         fresh.unlink(missing_ok=True)
-        listening = await asyncio.start_unix_server(self.serve, str(fresh))
+        with short_path(fresh) as path:
+            listening = await asyncio.start_unix_server(self.serve, path)
         fresh.replace(self.socket)
         async with listening:
             await listening.serve_forever()
@@ -123,6 +128,19 @@ class ReaderSocket:
             writer.write(head + b"\n" + body)
             await writer.drain()
         writer.close()
+
+
+@contextlib.contextmanager
+def short_path(socket: Path) -> Iterator[str]:
+    """A path of a socket, by its folder's descriptor where the system takes none so long."""
+    if len(os.fsencode(socket)) <= LONGEST_PATH:
+        yield str(socket)
+        return
+    folder = os.open(socket.parent, os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{folder}/{socket.name}"
+    finally:
+        os.close(folder)
 
 
 def check_allowed(method: str, path: str) -> None:

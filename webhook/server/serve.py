@@ -138,7 +138,8 @@ def run(
         work = worker_of(*given)
         read = None
         if snapshot is not None:
-            read = lambda slot: read_cluster(settings, snapshot, slot.beat)  # noqa: E731
+            parent = os.getpid()
+            read = lambda slot: read_cluster(settings, snapshot, slot.beat, parent)  # noqa: E731
         stop_timeout = settings.drain + GRACE_SECONDS + 5
         return Pool(count, work, read, on_end=metrics.forget, stop_timeout=stop_timeout).run()
     finally:
@@ -161,9 +162,9 @@ def worker_of(
     snapshot: Snapshot | None,
 ) -> Callable[[WorkerSlot], int]:
     """Return what each worker process runs: the same as a single process, with a heartbeat."""
+    supervisor = os.getpid()  # a worker might ask for its parent after that has ended
 
     def work(slot: WorkerSlot) -> int:
-        supervisor = os.getppid()
         process = Process(settings, listeners, certificate, load, changed, snapshot)
         process.number, process.beat = slot.number, slot.beat
         process.loaded, process.others_loaded = slot.note_loaded, slot.others_loaded

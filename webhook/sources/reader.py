@@ -70,6 +70,7 @@ class Watcher:
     collections: dict[str, Collection] = field(default_factory=collections_of)
     dirty: asyncio.Event = field(default_factory=asyncio.Event)
     serial: int = 0
+    parent: int = field(default_factory=os.getppid)
     memory: Collection | None = None
     crds: Known = field(init=False)
     claims: ShardedCollections = field(init=False)
@@ -92,8 +93,7 @@ class Watcher:
             ]
             if self.collections:
                 running += [tasks.create_task(each) for each in self.watch_documents()]
-            parent = os.getppid()
-            while os.getppid() == parent:
+            while os.getppid() == self.parent:
                 beat()
                 await asyncio.sleep(1.0)
             for each in running:
@@ -206,8 +206,10 @@ def plain(body: Mapping[str, Any], version: str, kind: str) -> dict[str, Any]:
     return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
 
 
-def read_cluster(settings: Settings, snapshot: Snapshot, beat: Callable[[], None]) -> int:
-    """What the reading process runs; the exit code."""
+def read_cluster(
+    settings: Settings, snapshot: Snapshot, beat: Callable[[], None], parent: int
+) -> int:
+    """What the reading process runs; the exit code. `parent` is the process that has forked it."""
     for number in (signal.SIGTERM, signal.SIGINT):
         # Workers that stop still ask it. A handler, since programs that it starts would inherit SIG_IGN.
         signal.signal(number, lambda *_: None)
@@ -221,6 +223,7 @@ def read_cluster(settings: Settings, snapshot: Snapshot, beat: Callable[[], None
         ApiServer(credentials),
         snapshot,
         collections_of(namespace) if settings.cluster else {},
+        parent=parent,
         memory=remembered_collection(namespace) if settings.cluster and namespace else None,
     )
     asyncio.run(watcher.run(beat))
