@@ -19,7 +19,15 @@ from tests.cluster.test_kubernetes import FakeApi, reply
 from tests.listing import DEEP, nest_deep
 from tests.server.test_http import ca  # noqa: F401 - a fixture
 from webhook.cluster import list_and_watch
-from webhook.cluster.client import DEEPEST, LONGEST_ANSWER, ApiError, ApiServer
+from webhook.cluster.client import (
+    AHEAD,
+    DEEPEST,
+    JSON,
+    LONGEST_ANSWER,
+    ApiError,
+    ApiServer,
+    LineReader,
+)
 from webhook.cluster.credentials import Credentials, ServiceAccount
 from webhook.cluster.list_and_watch import Collection, follow, read_all, read_events, read_pages
 from webhook.policy.scalars import too_deep
@@ -416,6 +424,29 @@ def test_a_cancelled_watch_ends_with_its_thread(server: ApiServer, objects: Obje
     while threading.active_count() > before + 1 and time.monotonic() < until:
         time.sleep(0.01)
     assert threading.active_count() <= before + 1
+
+
+def test_the_thread_of_a_watch_that_is_left_while_it_waits_for_room_ends(
+    server: ApiServer, objects: Objects
+) -> None:
+    many = json.dumps(event("ADDED", item("a", 2, text="x" * 10_000))) + "\n"
+    objects.watches = [many * 500]
+
+    async def leave() -> None:
+        loop = asyncio.get_running_loop()
+        reading = LineReader(server.credentials, f"{PATH}?watch=1", JSON, loop)
+        thread = threading.Thread(target=reading.run, daemon=True)
+        thread.start()
+        async with asyncio.timeout(60):
+            while reading.batches.qsize() < AHEAD:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # it reads one more, and has nowhere to put it
+        assert thread.is_alive()
+        reading.stop()
+        await asyncio.to_thread(thread.join, 60)
+        assert not thread.is_alive()
+
+    asyncio.run(leave())
 
 
 def test_a_list_whose_version_is_forgotten_goes_on_with_what_is_there(

@@ -210,6 +210,17 @@ def test_relative_paths_start_from_the_file_that_has_them(
         assert find(api, server)
 
 
+def test_a_cluster_without_a_ca_is_verified_by_those_of_the_system(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Kubeconfig(api.kubeconfig(server=f"https://127.0.0.1:{api.port}"))
+    with pytest.raises(ApiError, match="certificate does not verify"):
+        find(api, ApiServer(Credentials(config)))
+    assert not api.paths
+    monkeypatch.setenv("SSL_CERT_FILE", str(api.folder / "ca.crt"))
+    assert find(api, ApiServer(Credentials(config)))
+
+
 def test_a_cluster_may_be_asked_without_verifying_it(api: FakeApi) -> None:
     cluster = {"server": f"https://127.0.0.1:{api.port}", "insecure-skip-tls-verify": True}
     assert find(api, ApiServer(Credentials(Kubeconfig(api.kubeconfig(**cluster)))))

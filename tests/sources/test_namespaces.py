@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,15 @@ import pytest
 
 from certs.pair import KeyPair
 from tests.cluster.test_api_server import Objects, event
-from tests.cluster.test_kubernetes import FakeApi
+from tests.cluster.test_kubernetes import Clock, FakeApi
 from tests.server.test_http import ca  # noqa: F401 - a fixture
 from webhook.cluster.client import ApiServer, Json
 from webhook.cluster.credentials import Credentials, ServiceAccount
-from webhook.sources.namespaces import FRESH, WatchedLabels, watch_namespaces
-from webhook.sources.shards import NAMESPACES
+from webhook.cluster.namespaces import USABLE, Namespaces
+from webhook.cluster.reader_connection import ReaderConnection, ReaderSocket
+from webhook.policy.selectors import NAME_LABEL
+from webhook.sources.namespaces import FRESH, KIND, WatchedLabels, watch_namespaces
+from webhook.sources.shards import NAMESPACES, shard_of
 from webhook.sources.snapshot import Snapshot
 
 
@@ -73,3 +77,36 @@ def test_workers_see_labels_as_the_watch_reports_them(
     # Nothing was heard for long: a look-up decides.
     snapshot.write_heard({NAMESPACES: time.time() - FRESH - 1})
     assert labels.find("a") is None
+
+
+def test_while_nobody_reads_the_cluster_labels_count_for_90_seconds_and_looked_up_ones_for_300(
+    server: ApiServer, objects: Objects, tmp_path: Path
+) -> None:
+    """Afterwards the answer is an error, and never that no policy applies."""
+    objects.body = json.dumps(namespace("asked", 1, team="red")).encode()
+    snapshot = Snapshot(tmp_path / "snapshot")
+    snapshot.folder.mkdir()
+    watched, clock = WatchedLabels(snapshot), Clock()
+    watched.shards.write(shard_of("", "watched"), {(KIND, "", "watched"): {"team": "blue"}})
+    snapshot.write_heard({NAMESPACES: time.time()})
+    spaces = Namespaces(ReaderConnection(snapshot.socket), watched=watched.find, clock=clock)
+    red = {"team": "red", NAME_LABEL: "asked"}
+
+    async def run() -> None:
+        reading = asyncio.create_task(ReaderSocket(server, snapshot.socket).run())
+        assert await spaces.labels("asked", 60) == red
+        reading.cancel()
+        await asyncio.wait([reading])
+        assert spaces.known("watched") == {"team": "blue", NAME_LABEL: "watched"}
+
+        snapshot.write_heard({NAMESPACES: time.time() - FRESH - 1})
+        clock.now += FRESH + 1
+        assert spaces.known("watched") is None
+        assert "did not answer" in str(await spaces.labels("watched", 0.1))
+        assert await spaces.labels("asked", 0.1) == red
+        clock.now += USABLE - FRESH
+        assert "did not answer" in str(await spaces.labels("asked", 0.1))
+        for each in spaces.running.values():
+            each.cancel()
+
+    asyncio.run(run())
