@@ -458,8 +458,27 @@ def test_a_list_whose_version_is_forgotten_goes_on_with_what_is_there(
     collection, _ = followed(server, lambda c: c.version == "" and c.heard > 0)
     assert len(collection.objects) == 7
     assert "so long that the rest is of a later moment" in caplog.text
-    lists = [each for each in objects.asked if "watch" not in each]
-    assert [each.get("continue") for each in lists[:4]] == [None, "3", "later-3", "6"]
+    asked = ["watch" if "watch" in each else each.get("continue") for each in objects.asked]
+    assert asked[:9] == [None, "3", "later-3", "6"] * 2 + ["watch"], "at once, but not for ever"
+
+
+def test_what_has_changed_before_the_later_part_of_a_list_is_known_without_a_watch(
+    server: ApiServer, objects: Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects.items, objects.page = [item(f"p{at}", at) for at in range(7)], 3
+    objects.expired, objects.silence = {"3": "later-3"}, 60.0
+    answer = objects.list
+
+    def change(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        if query.get("continue") == "6":
+            objects.items, objects.expired = [item("early", 8), *objects.items[1:]], {}
+        answer(handler, query)
+
+    monkeypatch.setattr(objects, "list", change)
+    expected = {"early", *(f"p{at}" for at in range(1, 7))}
+    collection, changes = followed(server, lambda each: names(each) == expected)
+    assert collection.is_consistent
+    assert changes == 2
 
 
 def test_a_list_whose_version_is_forgotten_for_good_begins_again(

@@ -242,6 +242,8 @@ async def follow(
         try:
             if not collection.version:
                 await list_again(server, collection, changed)
+                if not collection.is_consistent:  # once more at once: it may not last as long again
+                    await list_again(server, collection, changed)
             begun, heard = time.monotonic(), collection.heard
             await watch(server, collection, changed)
             if not collection.is_consistent:
@@ -276,10 +278,9 @@ async def list_again(
     """Read the collection as a whole."""
     before = collection.objects if collection.is_known and not collection.absent else None
     await collection.read(server)
-    same = before is not None and before == collection.objects
     collection.was_read, collection.absent, collection.trouble = True, False, ""
     collection.heard = time.time()
-    if not same:
+    if before is None or before != collection.objects:
         changed(collection)
 
 
@@ -290,9 +291,8 @@ async def watch(
     # A server that is asked for a list here ends the watch at once.
     asked = collection.path, collection.version, METADATA if collection.only_metadata else JSON
     async for kind, item in read_events(server, *asked, **collection.query):
-        version = str(metadata_of(item).get("resourceVersion") or "")
-        if version:
-            collection.version = version
+        version = metadata_of(item).get("resourceVersion")
+        collection.version = str(version or collection.version)
         collection.trouble, collection.heard = "", time.time()
         if kind == "BOOKMARK":
             continue
