@@ -24,7 +24,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-$(STAMP): requirements.lock pyproject.toml
+# A link to the environment of another work tree: installing this one would take it from that one.
+$(STAMP): $(if $(shell test -L $(VENV) && echo linked),,requirements.lock pyproject.toml)
 	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON) here: install Python 3.11 or newer, or run make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "podgate needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V)"; exit 1; }
 	@echo "setting up $(VENV) from requirements.lock (about 30 seconds the first time)"

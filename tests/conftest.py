@@ -20,6 +20,12 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With `-n` alone, the tests of a file stay together: some go on where the last one ended."""
+    if config.getoption("dist", "no") == "load":
+        config.option.dist = "loadfile"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`make quick` begins with the first tests of each file, so that none is left out as a whole."""
     if os.environ.get("TESTS_UNTIL"):

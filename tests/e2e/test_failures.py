@@ -118,14 +118,10 @@ def test_a_call_that_fails_is_the_failure_policys(
     space = gate.governed_namespace()
     register(gate, front.url, POLICIES[name], lambda: front.answered)
     hurt(front, trouble)
-    began = time.monotonic()
     found = create(gate.api, gate.manifest("pod"), space)
-    took = time.monotonic() - began
     assert_as_the_policy_says(found, name, gate, space)
     if trouble == "slow":
         assert "exceeded" in str(found) or isinstance(found, dict)
-        # One timeout for each webhook that is asked, and not the time that an answer takes.
-        assert took < 2.5 * (1 if name == "fail" else 2), took
 
 
 @pytest.mark.parametrize("name", POLICIES)
