@@ -18,6 +18,7 @@ from tests.cluster.test_kubernetes import FakeApi, reply
 from tests.interface.test_crd_brief import named
 from tests.server.test_http import ca  # noqa: F401 - a fixture
 from webhook.cluster.client import ApiServer
+from webhook.interface.crd_summary import brief_of
 from webhook.interface.kind_schema import KindSchema
 from webhook.sources.crds import PATH, Known, Schemas, found_of, rows_of
 from webhook.sources.reader import Watcher
@@ -162,6 +163,25 @@ def test_one_that_cannot_be_read_hides_no_other_and_leaves_what_was_known(
         return len(known.found) == 2
 
     followed(server, mended)
+
+
+def test_a_fault_with_one_hides_no_other_and_is_met_once(
+    server: ApiServer, definitions: Definitions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.sources.crds.AGAIN", 0.05)
+
+    def fail_on_one(data: Json) -> Any:
+        if data["metadata"]["name"] == NAME:
+            raise RecursionError
+        return brief_of(data)
+
+    monkeypatch.setattr("webhook.sources.crds.brief_of", fail_on_one)
+    for each in (named(v1=PODS), named("Other", v1=PODS)):
+        definitions.put(each)
+        definitions.items.append(metadata(each, 1))
+    known, _ = followed(server, lambda k: k.was_tried)
+    assert set(known.found) == {f"others.{GROUP}"}
+    assert definitions.read.count(NAME) == 1
 
 
 def test_without_the_right_to_read_them_not_every_one_is_asked_for(

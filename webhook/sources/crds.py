@@ -96,6 +96,9 @@ class Known:
                 failed = True
                 if error.code == 403:
                     break  # as it is for the others: a cluster may have hundreds
+            except Exception:  # one CRD must not end the process that reads the others
+                log.exception("reading CustomResourceDefinition %s failed", name)
+                self.marks[name] = mark
         self.forget_bodies()
         self.was_tried = True
         if before != self.found:
