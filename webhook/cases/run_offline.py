@@ -151,7 +151,7 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
             namespace = metadata.get("namespace") or place.namespace
             key = data["kind"], namespace, str(metadata.get("name"))
             claims[key] = claim_spec(data["kind"], data)
-    return References(namespaces, claims, frozenset(classes))
+    return References(namespaces, claims, priority_classes=frozenset(classes))
 
 
 def request_of(

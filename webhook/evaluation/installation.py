@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from webhook.evaluation.device_settings import DeviceSettings
 from webhook.evaluation.trusted_controllers import TrustedControllers
 from webhook.evaluation.trusted_mutators import TrustedMutators
 from webhook.interface.injected_items import Injected
@@ -30,7 +31,7 @@ class InstallationConfig:
     objects for owners of which kinds, besides those of profiles. `prefer_given`: kinds whose given
     definitions decide before shipped ones, as KIND.GROUP. `unreadable_owner`: what happens to
     injected content if podgate may not read the owner. `create_claims`: whether the controller
-    creates the claims that policies mount.
+    creates the claims that policies mount. `devices`: the device driver and its classes.
     """
 
     gpu_resources: tuple[str, ...] = (
@@ -58,3 +59,4 @@ class InstallationConfig:
     prefer_given: tuple[str, ...] = ()
     unreadable_owner: Literal["deny", "warn"] = "deny"
     create_claims: bool = False
+    devices: DeviceSettings = field(default_factory=DeviceSettings)

@@ -26,11 +26,13 @@ class Claims(Protocol):
 class References:
     """Small facts that change often. A request sees one version of them.
 
-    `namespaces` maps names to labels.
+    `namespaces` maps names to labels. `device_classes` are briefs of all DeviceClasses by name
+    (devices/classes.py), None if they cannot be read.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     claims: Claims = field(default_factory=dict[ClaimKey, Any])
+    device_classes: Mapping[str, Any] | None = None
     priority_classes: frozenset[str] = frozenset()
 
 

@@ -1,0 +1,1 @@
+"""Fields of devices: what claims, their configurations and ComputeDomains may ask for."""
