@@ -27,6 +27,7 @@ from webhook.pods.location import SharedClaim
 from webhook.pods.pod_view import Container, PodView, may_name
 
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
+CLAIM_OBJECT: Final = "ResourceClaim"
 # The default device class of a created claim, by the CRD.
 CREATED_CLASS = "gpu.nvidia.com"
 CREATED = "a claim to be created"
@@ -53,13 +54,20 @@ class Unread(NamedTuple):
     native: Any
 
 
+class SharedCount(NamedTuple):
+    """Devices of a claim that several pods share. `once`: all pods of the workload share one."""
+
+    devices: int
+    once: bool
+
+
 class GpuUse:
     """The request of one pod: a count of devices, the forms in use, and unbounded sources.
 
     `count` is the certain part. `sources` are names of unbounded sources, by what identifies each
     across an update or in another pod. `shared` are devices of claims that other pods share, by the
-    claim's path; `count` includes them. `unread` are unreadable amounts, by the same keys as
-    `sources`.
+    claim's path or its kind and name; `count` includes them. `unread` are unreadable amounts, by
+    the same keys as `sources`.
     """
 
     __slots__ = ("count", "forms", "shared", "sources", "unread")
@@ -69,7 +77,7 @@ class GpuUse:
         self.forms: set[str] = set()
         self.sources: dict[Hashable, str] = {}
         self.unread: dict[str, Unread] = {}
-        self.shared: dict[Path, int] = {}
+        self.shared: dict[Hashable, SharedCount] = {}
 
     def add_unread(self, key: str, path: Path, native: Any) -> None:
         """Note an unreadable amount."""
@@ -80,6 +88,11 @@ class GpuUse:
     def unbounded_source(self) -> str:
         """The name of the first unbounded source, "" for none."""
         return next(iter(self.sources.values()), "")
+
+    @property
+    def unshared(self) -> int:
+        """The devices that no other pod has."""
+        return self.count - sum(each.devices for each in self.shared.values())
 
     def is_no_more(self, other: GpuUse) -> bool:
         """Return whether neither the count nor the unbounded sources exceed those of another pod.
@@ -276,20 +289,24 @@ class GpuCounter:
                 use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), claim)
                 continue
             name, requests = requests_of_claim(claim, ev)
-            if requests is None:
-                use.sources[claim_key(claim, name)] = name
+            key = claim_key(claim, name)
+            if key in use.shared:  # the same object under another name
                 continue
-            count, unbounded = count_claim(requests, self.classes)
+            count, unbounded = 0, True
+            if requests is not None:
+                count, unbounded = count_claim(requests, self.classes)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
-                use.sources[claim_key(claim, name)] = name
+                use.sources[key] = name
+            if key == name:
+                use.shared[key] = SharedCount(count, once=True)
             use.count += count
         for shared in view.location.shared:
             count, unbounded = self.count_shared(shared, ev)
             if count:
                 use.forms.add(CLAIM)
-                use.shared[shared.path] = count
+                use.shared[shared.path] = SharedCount(count, once=False)
             if unbounded:
                 use.sources["shared", shared.name] = f"claim {shared.name}"
             use.count += count
@@ -330,8 +347,8 @@ class GpuCounter:
 
 
 def claim_key(claim: dict[str, Any], name: str) -> Hashable:
-    """Return the identity of an unbounded claim: its entry in the pod, and its reference."""
-    return str(claim.get("name")), name
+    """Return the identity of a claim: its object if pods share it, else its entry in the pod too."""
+    return name if name.startswith(f"{CLAIM_OBJECT} ") else (str(claim.get("name")), name)
 
 
 def requests_of_claim(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
@@ -345,7 +362,7 @@ def requests_of_claim(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
         if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
             return CREATED, None
         return CREATED, [{"deviceClassName": CREATED_CLASS, **each} for each in devices]
-    kind, name = "ResourceClaim", claim.get("resourceClaimName")
+    kind, name = CLAIM_OBJECT, claim.get("resourceClaimName")
     if claim.get("resourceClaimTemplateName"):
         kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
     spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))

@@ -69,7 +69,7 @@ class TotalGpusField(WorkloadField):
     def total(self, ev: Evaluation, document: Any, views: Iterable[PodView]) -> Total:
         """Return the sum over pods of the request of one times their largest number."""
         total, sums, around = Total(), sums_of(ev.scales(document)), stated_around(ev, document)
-        shared: dict[Path, int] = {}
+        shared: dict[Hashable, int] = {}
         held = {(view.location.component, view.location.instance) for view in views}
         for view in views:
             use = self.counter.use(view, ev)
@@ -81,18 +81,20 @@ class TotalGpusField(WorkloadField):
             number = max(number, min(sum(around.get(each, 0) for each in path_values), UNLIMITED))
             where = f"{location.component}/{location.instance}"
             total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
-            if number or use.unread:
-                total.sources |= {(where, key): name for key, name in use.sources.items()}
-            if number >= UNLIMITED and use.count:
-                name = view.location.instance or view.location.component
-                total.sources[where, "replicas"] = f"replicas of {name}"
             if use.unread:
-                total.count += max(number, 1) * use.count
-            else:
-                total.count += number * (use.count - sum(use.shared.values()))
-                for path, count in use.shared.items():
-                    # As often as the component with the most pods has them.
-                    shared[path] = max(shared.get(path, 0), number * count)
+                number = max(number, 1)
+            once = {key: each.devices for key, each in use.shared.items() if each.once}
+            for key, each in use.shared.items():
+                # As often as the component with the most pods has them.
+                times = min(number, 1) if each.once else number
+                shared[key] = max(shared.get(key, 0), times * each.devices)
+            if number:
+                for key, name in use.sources.items():
+                    total.sources["" if key in once else where, key] = name
+            if number >= UNLIMITED and use.count > sum(once.values()):
+                name = location.instance or location.component
+                total.sources[where, "replicas"] = f"replicas of {name}"
+            total.count += number * use.unshared
         total.count += sum(shared.values())
         return total
 

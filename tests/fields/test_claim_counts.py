@@ -1,0 +1,118 @@
+"""GPUs of device claims: once for a claim that pods share, once in a pod that names it twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.building import catalog, container, deployment, pod, raycluster, request
+from webhook.decision.decide import decide
+from webhook.evaluation.outcome import Decision, Denied
+from webhook.evaluation.references import References
+
+GPUS = "gpu.nvidia.com"
+TOTAL = "rules: {total: {gpuDevices: {max: 0}}}"
+PER_POD = "rules: {compute: {gpuDevicesRequest: {max: 0}}}"
+
+
+def spec(*requests: dict[str, Any]) -> dict[str, Any]:
+    """A DeviceClaim spec of v1 with these exact requests."""
+    named = [{"name": f"r{index}", "exactly": each} for index, each in enumerate(requests)]
+    return {"devices": {"requests": named}}
+
+
+def exact(count: int | None = None, device_class: str = GPUS, **more: Any) -> dict[str, Any]:
+    """An exact request."""
+    found = {"deviceClassName": device_class, **more}
+    return found if count is None else {**found, "count": count}
+
+
+CLAIMS: dict[tuple[str, str, str], Any] = {
+    ("ResourceClaim", "team", "two"): spec(exact(2)),
+    ("ResourceClaim", "team", "three"): spec(exact(3)),
+    ("ResourceClaim", "team", "all"): spec(exact(allocationMode="All"), exact(2)),
+    ("ResourceClaimTemplate", "team", "two"): spec(exact(2)),
+}
+
+
+def named(*names: str) -> list[dict[str, str]]:
+    """A pod's references to claims; a name with a slash is one of a template."""
+    return [
+        {"name": f"c{index}", "resourceClaimTemplateName": name[1:]}
+        if name.startswith("/")
+        else {"name": f"c{index}", "resourceClaimName": name}
+        for index, name in enumerate(names)
+    ]
+
+
+def decided(rules: str, document: Any, old: Any = None) -> Decision:
+    return decide(request(document, old), catalog(rules), References(claims=CLAIMS))
+
+
+def counted(rules: str, document: Any) -> list[str | None]:
+    """What the violations of a rule that allows nothing show."""
+    decision = decided(rules, document)
+    return [each.value for each in decision.violations] if isinstance(decision, Denied) else []
+
+
+@pytest.mark.parametrize(
+    ("names", "per_pod", "total"),
+    [
+        (["two"], "2", "2"),
+        (["two", "two"], "2", "2"),
+        (["two", "three"], "5", "5"),
+        (["/two"], "2", "8"),
+        (["/two", "/two"], "4", "16"),
+        (["/two", "two", "two"], "4", "10"),
+    ],
+)
+def test_a_claim_counts_once_and_a_template_for_every_pod(
+    names: list[str], per_pod: str, total: str
+) -> None:
+    document = deployment(replicas=4, resourceClaims=named(*names))
+    assert counted(PER_POD, document) == [per_pod]
+    assert counted(TOTAL, document) == [total]
+
+
+def test_a_claim_of_several_components_counts_once() -> None:
+    document = raycluster(groups=("a", "b"), resourceClaims=named("two"))
+    assert counted(TOTAL, document) == ["2"]
+    assert counted(PER_POD, document) == ["2", "2", "2"]
+    document["spec"]["headGroupSpec"]["template"]["spec"]["resourceClaims"] = named("three")
+    assert counted(TOTAL, document) == ["5"]
+
+
+def test_devices_of_the_pods_count_beside_a_shared_claim() -> None:
+    gpu = container(resources={"limits": {"nvidia.com/gpu": 1}})
+    assert counted(TOTAL, deployment(gpu, replicas=4, resourceClaims=named("two"))) == ["6"]
+
+
+def test_a_claim_of_a_workload_without_pods_counts_nothing() -> None:
+    assert counted(TOTAL, deployment(replicas=0, resourceClaims=named("two"))) == []
+
+
+def test_replicas_without_a_bound_do_not_unbound_a_shared_claim() -> None:
+    service = {
+        "apiVersion": "serving.knative.dev/v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "team"},
+        "spec": {"template": {"spec": pod(resourceClaims=named("two"))["spec"]}},
+    }
+    assert counted(TOTAL, service) == ["2"]
+    service["spec"]["template"]["spec"]["resourceClaims"] = named("/two")
+    (shown,) = counted(TOTAL, service)
+    assert shown is not None
+    assert shown.startswith("no bound (replicas of ")
+
+
+def test_a_claim_without_a_bound_that_a_second_component_names_makes_no_total_worse() -> None:
+    rules = "rules: {total: {gpuDevices: {max: 4}}}"
+    old = raycluster(groups=("a", "b"), resourceClaims=named("all"))
+    del old["spec"]["workerGroupSpecs"][1]["template"]["spec"]["resourceClaims"]
+    new = raycluster(groups=("a", "b"), resourceClaims=named("all"))
+    decision = decided(rules, new)
+    assert isinstance(decision, Denied)
+    assert [each.reason for each in decision.violations] == ["unbounded"]
+    assert not isinstance(decided(rules, new, old), Denied)
+    assert isinstance(decided(rules, new, raycluster(groups=("a", "b"))), Denied)
