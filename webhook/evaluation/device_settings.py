@@ -44,3 +44,12 @@ class DeviceSettings:
     def is_off(self, gate: str) -> bool:
         """Return whether a feature gate is known to be off."""
         return self.gates.get(gate) is False
+
+    def is_host_managed(self) -> bool:
+        """Return whether administrators run the IMEX daemons, and the driver starts none.
+
+        The gate only allows the mode. Without a known mode it is the only hint, and nobody turns it
+        on for anything else.
+        """
+        gate = self.is_on("HostManagedIMEXDaemon")
+        return gate if self.imex_mode == "" else self.imex_mode == "hostManaged"
