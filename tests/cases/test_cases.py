@@ -8,6 +8,7 @@ import pytest
 
 from webhook.cases.case import BadCase
 from webhook.cases.compare import compare, facts
+from webhook.cases.installation import settings_of
 from webhook.cases.read import cases_of
 from webhook.cases.rewrite import rewrite
 from webhook.cases.run import run
@@ -98,6 +99,9 @@ def test_a_policy_with_an_error_is_told_with_its_line(tmp_path: Path) -> None:
         "{features: 1}",
         "{severalDevices: {}}",
         "{controllers: a}",
+        "{draDriverVersion: '0.9'}",
+        "{draFeatureGates: {MPSSupport: maybe}}",
+        "{deviceClasses: {a.example.com: tpu}}",
     ],
 )
 def test_a_setting_of_another_type_is_named(tmp_path: Path, settings: str) -> None:
@@ -105,6 +109,18 @@ def test_a_setting_of_another_type_is_named(tmp_path: Path, settings: str) -> No
     with pytest.raises(
         BadCase, match=rf"case\.yaml:1:\d+: settings\.{settings[1:].partition(':')[0]}.*; write "
     ):
+        run(cases_of(file)[0])
+
+
+def test_settings_about_devices_have_the_names_of_the_server(tmp_path: Path) -> None:
+    settings = "{draDriverVersion: '0.4', draMaxNodesPerDomain: 4, kubernetesMinor: '1.35'}"
+    read = settings_of(cases_of(written(tmp_path, f"settings: {settings}\n{CASE}"))[0]).devices
+    assert (read.driver_version, read.most_nodes, read.kubernetes_minor) == ("0.4", 4, 35)
+
+
+def test_a_minor_without_defaults_is_told(tmp_path: Path) -> None:
+    file = written(tmp_path, f"settings: {{kubernetesMinor: '1.9'}}\n{CASE}")
+    with pytest.raises(BadCase, match=r"no table for Kubernetes 1\.9"):
         run(cases_of(file)[0])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any, get_type_hints
 
@@ -18,6 +17,7 @@ from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
 from webhook.documents.read_model import Report, report_fault
 from webhook.documents.source import SourceDocument
+from webhook.evaluation.device_settings import DeviceSettings
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.references import References
 from webhook.evaluation.server_defaults import ServerDefaults
@@ -48,11 +48,11 @@ def shipped_trusted() -> tuple[TrustedMutators, tuple[Problem, ...]]:
     return trusted_list(None)
 
 
-@lru_cache(maxsize=1)
-def defaults_table() -> ServerDefaults:
-    """The server-default table of the minor version that the commands take by default."""
-    table = server_defaults(DEFAULT_MINOR)
-    assert isinstance(table, ServerDefaults)
+def defaults_table(minor: str = DEFAULT_MINOR) -> ServerDefaults:
+    """The server-default table of a minor version; raises BadCase if there is none."""
+    table = server_defaults(minor)
+    if not isinstance(table, ServerDefaults):
+        raise BadCase(problem_text(table))
     return table
 
 
@@ -121,7 +121,8 @@ def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
     own = load_shipped(with_system_policy=given.get("systemPolicy") is not False)
     choices = Choices(combination, settings_of(case), context)
     known = schemas_for(case, schemas)
-    catalog, problems = assemble(own, documents_of(case), choices, defaults_table(), schemas=known)
+    table = defaults_table(minor_of(case))
+    catalog, problems = assemble(own, documents_of(case), choices, table, schemas=known)
     if catalog is None:
         errors = [each for each in problems if each.severity == "error"]
         raise BadCase("\n".join(problem_text(each) for each in errors))
@@ -130,16 +131,20 @@ def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
 
 def settings_of(case: Case) -> InstallationConfig:
     """The settings of a case, by the names of `podgate serve`."""
-    given = case.given.get("settings") or {}
-    known = {each.name for each in fields(InstallationConfig)}
     found: dict[str, Any] = {}
-    for key, value in given.items():
+    devices: dict[str, Any] = {"kubernetes_minor": int(minor_of(case).partition(".")[2])}
+    for key, value in (case.given.get("settings") or {}).items():
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
-        if name not in known:
+        if key == MINOR:
+            continue
+        if name not in setting_types():
             raise BadCase(f"{case.file}: settings has no {key}")
-        found[name] = (
-            value if name in DOCUMENTS_OF_SETTINGS else setting(case, str(key), name, value)
-        )
+        read = value if name in DOCUMENTS_OF_SETTINGS else setting(case, str(key), name, value)
+        if name in DEVICE_SETTINGS:
+            devices[DEVICE_SETTINGS[name]] = read
+        else:
+            found[name] = read
+    found["devices"] = DeviceSettings(**devices)
     if "injected" in found:
         injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
         if problems:
@@ -159,10 +164,38 @@ DOCUMENTS_OF_SETTINGS = ("injected", "trusted")
 """Settings whose value is a document."""
 
 
+MINOR = "kubernetesMinor"
+DEVICE_SETTINGS = {
+    "dra_driver_version": "driver_version",
+    "dra_feature_gates": "gates",
+    "dra_checks": "checks",
+    "dra_unknown_version": "unknown_version",
+    "dra_imex_mode": "imex_mode",
+    "dra_max_nodes_per_domain": "most_nodes",
+    "dra_controllers": "controllers",
+    "device_classes": "class_types",
+}
+"""Settings of the server about devices, and what DeviceSettings calls them."""
+
+
+def minor_of(case: Case) -> str:
+    """The minor version of Kubernetes, such as 1.37."""
+    return str((case.given.get("settings") or {}).get(MINOR) or DEFAULT_MINOR)
+
+
+@lru_cache(maxsize=1)
+def setting_types() -> dict[str, Any]:
+    """The settings of cases with their types."""
+    of_devices = get_type_hints(DeviceSettings)
+    given = {name: of_devices[member] for name, member in DEVICE_SETTINGS.items()}
+    others = get_type_hints(InstallationConfig)
+    return {**{name: others[name] for name in others if name != "devices"}, **given}
+
+
 @lru_cache
 def reader(name: str) -> TypeAdapter[Any]:
     """The parser of a setting, by its type."""
-    return TypeAdapter(get_type_hints(InstallationConfig)[name])
+    return TypeAdapter(setting_types()[name])
 
 
 def setting(case: Case, key: str, name: str, value: Any) -> Any:

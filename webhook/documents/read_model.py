@@ -162,7 +162,9 @@ def report_unknown_field(
 WANTED = {
     "string_type": "text",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "list_type": "a list",
     "tuple_type": "a list",
     "frozen_set_type": "a list",
