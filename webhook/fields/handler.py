@@ -29,6 +29,8 @@ Support = tuple[str, str]
 """Whether a kind can have a field, and why not, or what limits it there."""
 MAIN: Final[Path] = ("spec", "containers", 0)
 
+ON_CHILDREN = (Binding.SAFETY, Binding.AMOUNT, Binding.REQUEST, Binding.CONFIG)
+
 COMPUTED, KIND = "computed", "kind"
 """Where values come from that are at no single path."""
 
@@ -154,7 +156,7 @@ class CompiledField(Generic[Subject], metaclass=ABCMeta):
         self.rules = rules_of(row, Leaf(row.path)) if rules is None else rules
         self.phases = phases_of(self.rules)
         self.order = 1
-        self.on_children = row.safety or row.binding in (Binding.SAFETY, Binding.AMOUNT)
+        self.on_children = row.safety or row.binding in ON_CHILDREN
 
     @abstractmethod
     def check_intent(self, subject: Subject, ev: Evaluation, /) -> None:
@@ -287,6 +289,9 @@ class WorkloadHandler(FieldHandler[Sequence[PodView]]):
 
     of_every_kind: ClassVar[bool] = False
     """Whether all objects have the field, also those that only wrap others."""
+
+    of_devices: ClassVar[bool] = False
+    """Whether the field is one of claims, device classes and compute domains, and of no others."""
 
     by_component: ClassVar[bool] = False
     """Whether the field is compiled for each component with its own rules, not once for all."""

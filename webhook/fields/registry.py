@@ -10,6 +10,7 @@ from typing import Any
 from webhook.fields.affinity import NodeAffinityHandler, PodAffinityHandler
 from webhook.fields.amount import AmountHandler
 from webhook.fields.annotation_items import WorkloadItemsHandler
+from webhook.fields.devices.object_fields import DeviceHandler, DeviceListHandler
 from webhook.fields.gpu.count import GpuHandler
 from webhook.fields.gpu.forms import GpuFormHandler
 from webhook.fields.gpu.workload_total import TotalGpusHandler
@@ -70,6 +71,8 @@ WORKLOAD_HANDLERS: dict[str, WorkloadHandler] = {
         PriorityHandler(),
         PreemptibilityHandler(),
         TotalGpusHandler(),
+        DeviceHandler(),
+        DeviceListHandler(),
         NothingHandler(),
     )
 }

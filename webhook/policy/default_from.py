@@ -102,9 +102,18 @@ def resolve(leaf: LeafType, name: str, names: Names = LEAF_NAMES) -> tuple[str |
     return None, plain
 
 
+NOT_OF_PODS = (
+    Binding.WORKLOAD,
+    Binding.NOTHING,
+    Binding.REQUEST,
+    Binding.CONFIG,
+    Binding.DOMAIN,
+)
+
+
 def is_pod_field(row: Field) -> bool:
     """Whether a field belongs to each pod, not to the workload as a whole."""
-    return row.binding not in (Binding.WORKLOAD, Binding.NOTHING) and row.shape != SERVING_PORT
+    return row.binding not in NOT_OF_PODS and row.shape != SERVING_PORT
 
 
 def is_near(one: Field, other: Field) -> bool:

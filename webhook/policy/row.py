@@ -39,6 +39,9 @@ class Binding(Enum):
     METADATA = "B5"
     WORKLOAD = "B6"
     NOTHING = "B7"
+    REQUEST = "B8"
+    CONFIG = "B9"
+    DOMAIN = "B10"
     ATTRIBUTE = "attr"
 
 
@@ -51,6 +54,7 @@ NODE_TYPE, NODE_POOLS, NODE_AFFINITY = "node-type", "node-pools", "node-affinity
 POD_AFFINITY = "pod-affinity"
 WORKLOAD, WORKLOAD_ITEMS, SERVING_PORT = "workload", "workload-items", "serving-port"
 SCALE, TOTAL_GPUS, PRIORITY, PREEMPTIBILITY = "scale", "total-gpus", "priority", "preemptibility"
+DEVICE, DEVICE_LIST, DEVICE_SUM = "device", "device-list", "device-sum"
 NOTHING = "nothing"
 
 

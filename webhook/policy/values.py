@@ -112,6 +112,14 @@ def read_quantity(raw: Any) -> int:
     return quantity.parse(raw)
 
 
+def read_whole_quantity(raw: Any) -> int:
+    """A native quantity that is a whole number."""
+    whole, rest = divmod(quantity.parse(raw), quantity.NANO)
+    if rest:
+        raise ValueError("a whole number such as 4")
+    return whole
+
+
 def parse_array(raw: Any, text: str | None) -> tuple[str, ...]:
     """A list of texts, in order."""
     if not isinstance(raw, list):
@@ -263,6 +271,7 @@ def _same(value: Any, raw: Any) -> Any:
 BOOLEAN = Codec(parse_boolean, read_boolean, _same, lambda value: "true" if value else "false")
 STRING = Codec(plain_text, read_text, _same, show_text)
 INTEGER = Codec(parse_integer, read_integer, _same, str)
+WHOLE_QUANTITY = Codec(parse_integer, read_whole_quantity, lambda value, raw: str(value), str)
 NUMBER = Codec(
     parse_number, lambda raw: quantity.parse_decimal(raw), lambda value, raw: raw, show_number
 )

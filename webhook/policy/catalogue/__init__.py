@@ -5,6 +5,7 @@ Order matters within a module: podgate writes defaults in this order.
 
 from webhook.policy.catalogue.compute import COMPUTE
 from webhook.policy.catalogue.containers import CONTAINERS
+from webhook.policy.catalogue.devices import DEVICES
 from webhook.policy.catalogue.pods import PODS
 from webhook.policy.catalogue.probes import PROBES
 from webhook.policy.catalogue.security import SECURITY
@@ -17,6 +18,7 @@ ROWS = (
     *PODS,
     *WORKLOADS,
     *COMPUTE,
+    *DEVICES,
     *SECURITY,
     *STORAGE,
     *PROBES,
@@ -48,6 +50,11 @@ GROUPS: dict[str, str] = {
     "servingPort": "The port that a service listens on, and who can call it.",
     "autoscaling": "How many replicas a service has, and when that changes.",
     "servingConfiguration": "Time limits of a service.",
+    "devices": "Devices by dynamic resource allocation: what claims ask for, and how.",
+    "devices.capacity": "Shares of devices that several claims use.",
+    "devices.sharing": "How GPUs and MIG devices are shared between processes.",
+    "devices.vfio": "Passthrough of whole GPUs to virtual machines.",
+    "devices.computeDomain": "ComputeDomains, for memory shared across nodes.",
     "scheduling": "Who schedules the pods, and where they run.",
     "scale": "Numbers of pods.",
     "total": "Sums over the whole workload.",
