@@ -15,7 +15,7 @@ from webhook.catalog.catalog import Catalog
 from webhook.controller.registration import Target, configurations
 from webhook.decision.messages import warning_text
 from webhook.evaluation.outcome import Allowed, Denied
-from webhook.evaluation.references import References, claim_brief
+from webhook.evaluation.references import References
 from webhook.evaluation.request import RequestClass, Stage
 
 RULES = """
@@ -444,23 +444,3 @@ def test_kinds_without_a_namespace_are_in_no_webhook() -> None:
     assert "trainingruntimes" in named
     kinds = ("trainingruntimes", "servingruntimes", "workflowtemplates")
     assert not named & {f"cluster{each}" for each in kinds}
-
-
-def test_of_a_claim_is_kept_what_its_devices_are_counted_by() -> None:
-    exact = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}
-    selectors = {"selectors": [{"cel": {"expression": "true"}}]}
-    alternatives = [{"name": "a", **exact, **selectors}, {"name": "b", "deviceClassName": "mig"}]
-    requests = [
-        {"name": "one", **exact, **selectors},
-        {"name": "two", "exactly": {**exact, **selectors}},
-        {"name": "three", "firstAvailable": alternatives},
-    ]
-    spec = {"devices": {"requests": requests, "config": []}}
-    kept = [
-        exact,
-        {"exactly": exact},
-        {"firstAvailable": [exact, {"deviceClassName": "mig"}]},
-    ]
-    assert claim_brief("ResourceClaim", {"spec": spec}) == {"devices": {"requests": kept}}
-    template = {"spec": {"metadata": {}, "spec": spec}}
-    assert claim_brief("ResourceClaimTemplate", template) == {"devices": {"requests": kept}}

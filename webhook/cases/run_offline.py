@@ -13,6 +13,7 @@ from webhook.catalog.catalog import Catalog
 from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.carry_to_manifest import carry
 from webhook.decision.owners import others_of
+from webhook.devices.briefs import claim_spec
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
@@ -24,7 +25,7 @@ from webhook.evaluation.outcome import (
     outcome_of,
     why_not_evaluated,
 )
-from webhook.evaluation.references import CLAIM_KINDS, References, claim_spec
+from webhook.evaluation.references import CLAIM_KINDS, References
 from webhook.evaluation.request import Request
 from webhook.explain.wrapped import split_by_object
 from webhook.libjq.evaluator import get_evaluator

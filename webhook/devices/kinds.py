@@ -26,3 +26,35 @@ GPU_DRIVER: Final = "gpu.nvidia.com"
 DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
 DRIVERS: Final = (GPU_DRIVER, DOMAIN_DRIVER)
 """The drivers whose configurations podgate reads."""
+GPU_TYPES: Final = frozenset({"gpu", "mig", "vfio"})
+CHANNEL_TYPES: Final = frozenset({"channel", "daemon"})
+TYPES_OF_DRIVER: Final = {GPU_DRIVER: GPU_TYPES, DOMAIN_DRIVER: CHANNEL_TYPES}
+OTHER: Final = "other"
+UNKNOWN: Final = "unknown"
+GPU_CONFIG: Final = "GpuConfig"
+MIG_CONFIG: Final = "MigDeviceConfig"
+VFIO_CONFIG: Final = "VfioDeviceConfig"
+CHANNEL_CONFIG: Final = "ComputeDomainChannelConfig"
+DAEMON_CONFIG: Final = "ComputeDomainDaemonConfig"
+CONFIG_TYPES: Final = {
+    GPU_CONFIG: "gpu",
+    MIG_CONFIG: "mig",
+    VFIO_CONFIG: "vfio",
+    CHANNEL_CONFIG: "channel",
+    DAEMON_CONFIG: "daemon",
+}
+"""The kinds of configurations of these drivers, with the device type that each is for."""
+CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
+CLASS_TYPES: Final = {
+    "gpu.nvidia.com": "gpu",
+    "mig.nvidia.com": "mig",
+    "vfio.gpu.nvidia.com": "vfio",
+    CHANNEL_CLASS: "channel",
+    "compute-domain-channel.nvidia.com": "channel",
+    "compute-domain-daemon.nvidia.com": "daemon",
+}
+"""The device classes of the drivers' charts."""
+DOMAIN_TEMPLATE: Final = "ComputeDomainTemplate"
+"""Stands for a kind in keys of References.claims: the template that a ComputeDomain creates."""
+DOMAIN_LABEL: Final = "resource.nvidia.com/computeDomain"
+"""The label of templates that the driver's controller creates."""

@@ -10,7 +10,8 @@ import orjson
 
 from webhook.cluster.client import ApiError, ApiServer, Json
 from webhook.cluster.list_and_watch import Collection
-from webhook.evaluation.references import CLAIM_KINDS, ClaimKey, claim_brief
+from webhook.devices.briefs import claim_brief
+from webhook.evaluation.references import CLAIM_KINDS, ClaimKey
 from webhook.sources.shards import CLAIMS, ShardedCollections, Shards
 from webhook.sources.snapshot import Snapshot
 

@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from webhook.devices.briefs import claim_spec, read_known_claim
+from webhook.devices.kinds import TEMPLATE
 from webhook.evaluation.installation import InstallationConfig
-from webhook.evaluation.references import TEMPLATE, claim_spec
 from webhook.evaluation.state import Evaluation
 from webhook.fields.gpu.annotations import (
     DEVICES,
@@ -366,7 +367,7 @@ def requests_of_claim(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
     if claim.get("resourceClaimTemplateName"):
         kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
     spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
-    if spec is None:
+    if read_known_claim(spec) is None:
         return f"{kind} {name}", None
     devices = spec.get("devices") if isinstance(spec, dict) else None
     return f"{kind} {name}", devices.get("requests", ()) if isinstance(devices, dict) else ()
