@@ -249,8 +249,6 @@ UNREADABLE = {
     "no JSON": b"<html>",
     "nothing": b"",
     "half of it": b'{"items": [{"metadata"',
-    "no UTF-8": b'{"items": ["\xff"]}',
-    "a surrogate": b'{"items": ["\\ud800"]}',
     "nested without an end": b'{"items": ' + b"[" * 3000,
     "a list": b"[]",
     "null": b"null",
@@ -318,6 +316,28 @@ def test_an_object_that_is_nested_deep_keeps_no_others_unread(
     assert names(collection) == {"a", "deep", "b", "c"}
     assert too_deep(collection.objects["", "deep"]["spec"]["x"], DEEPEST - 10)
     assert len([each for each in caplog.messages if "deep is nested" in each]) == 2
+
+
+@pytest.mark.parametrize(
+    "written, read",
+    [
+        (b'"\xff\xfe"', "\ufffd\ufffd"),
+        (rb'"\ud800"', "\ufffd"),
+        (rb'"\uDC00\ud83d\udE00\ud83dx"', "\ufffd\U0001f600\ufffdx"),
+        (rb'"\ud800\n\\ud800"', "\ufffd\n\\ud800"),
+        (rb'{"\udfff": "a", "b": ' + b"[" * 500 + b"]" * 500 + b"}", None),
+    ],
+)
+def test_what_is_no_character_keeps_no_others_unread(
+    written: bytes, read: str | None, server: ApiServer, objects: Objects
+) -> None:
+    """An API server keeps opaque parameters of claims as the bytes that their author sent."""
+    spec = b'{"metadata": {"name": "odd"}, "spec": %s}' % written
+    objects.body = b'{"items": [{"metadata": {"name": "a"}}, %s]}' % spec
+    collection = Collection(PATH)
+    asyncio.run(collection.read(server))
+    assert names(collection) == {"a", "odd"}
+    assert read in (None, collection.objects["", "odd"]["spec"])
 
 
 def test_240_levels_are_read_as_they_are(server: ApiServer, objects: Objects) -> None:

@@ -20,6 +20,7 @@ import orjson
 
 from webhook.cluster.credentials import LOGIN_TIMEOUT, Credentials, CredentialsError, Loaded
 from webhook.documents import texts
+from webhook.documents.json_text import replace_no_characters
 
 log = logging.getLogger("podgate.api")
 
@@ -434,12 +435,13 @@ def object_in(answer: bytes, asked: str) -> Json:
 
     One object that is nested too deep must not keep the others of a list unread: what is deeper than
     DEEPEST levels is replaced by CUT. The rest of it is still deeper than podgate accepts anywhere.
+    The same goes for one with text that is none.
     """
     try:
         found = load_shallow(answer)
     except ValueError:
         try:
-            found = orjson.loads(cut_deep(answer))
+            found = orjson.loads(cut_deep(replace_no_characters(answer)))
         except ValueError as error:
             text = f"{asked}: the API server's answer cannot be read as JSON ({error})"
             raise ApiError(0, text) from error

@@ -1,0 +1,21 @@
+"""JSON that orjson refuses to read although the API server serves it."""
+
+from __future__ import annotations
+
+import re
+
+ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
+
+
+def replace_no_characters(text: bytes) -> bytes:
+    """Return JSON with U+FFFD for what is no character: invalid UTF-8 and halves of surrogate pairs.
+
+    Go reads both in this way. Kubernetes keeps opaque parameters, and revisions of controllers, as
+    the bytes that their author sent.
+    """
+    valid = text.decode(errors="replace").encode()
+    return ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], valid)
