@@ -13,7 +13,9 @@ from webhook.catalog.catalog import Catalog
 from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.carry_to_manifest import carry
 from webhook.decision.owners import others_of
-from webhook.devices.briefs import claim_spec
+from webhook.devices.briefs import claim_brief
+from webhook.devices.classes import class_brief
+from webhook.devices.kinds import CLASS, KINDS
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
@@ -25,7 +27,7 @@ from webhook.evaluation.outcome import (
     outcome_of,
     why_not_evaluated,
 )
-from webhook.evaluation.references import CLAIM_KINDS, References
+from webhook.evaluation.references import CLAIM_KINDS, ClaimKey, References
 from webhook.evaluation.request import Request
 from webhook.explain.wrapped import split_by_object
 from webhook.libjq.evaluator import get_evaluator
@@ -134,25 +136,31 @@ def not_an_object(data: Any) -> str:
 
 
 def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> References:
-    """Claims, claim templates, priority classes and namespaces among the manifests."""
-    claims = {}
-    classes = set()
+    """Claims, claim templates, device and priority classes and namespaces among the manifests."""
+    claims: dict[ClaimKey, Any] = {}
+    device_classes: dict[str, Any] = {}
+    priority_classes = set()
     namespaces = {place.namespace: place.labels}
     for _, data in objects:
-        if (data["apiVersion"], data["kind"]) == ("v1", "Namespace"):
-            metadata = data.get("metadata") or {}
-            name, labels = str(metadata.get("name")), metadata.get("labels")
+        group, _, version = str(data["apiVersion"]).rpartition("/")
+        kind, metadata = data["kind"], data.get("metadata") or {}
+        name = str(metadata.get("name"))
+        if (group, version, kind) == ("", "v1", "Namespace"):
+            labels = metadata.get("labels")
             stated = {} if name != place.namespace else place.labels
             found = labels if isinstance(labels, dict) else {}
             namespaces[name] = {**{str(k): str(v) for k, v in found.items()}, **stated}
-        if data["kind"] == "PriorityClass":
-            classes.add(str((data.get("metadata") or {}).get("name")))
-        if data["kind"] in CLAIM_KINDS and isinstance(data.get("spec"), dict):
-            metadata = data.get("metadata") or {}
-            namespace = metadata.get("namespace") or place.namespace
-            key = data["kind"], namespace, str(metadata.get("name"))
-            claims[key] = claim_spec(data["kind"], data)
-    return References(namespaces, claims, priority_classes=frozenset(classes))
+        elif kind == "PriorityClass":
+            priority_classes.add(name)
+        elif version not in KINDS.get((group, kind), ()):
+            continue
+        elif kind in CLAIM_KINDS:
+            key = kind, metadata.get("namespace") or place.namespace, name
+            claims[key] = claim_brief(kind, data)
+        elif kind == CLASS:
+            device_classes[name] = class_brief(data)
+    known = device_classes or None
+    return References(namespaces, claims, known, frozenset(priority_classes))
 
 
 def request_of(
