@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.building import catalog, container, deployment, pod, raycluster, request
 from webhook.decision.decide import decide
+from webhook.devices.classes import class_brief
 from webhook.evaluation.outcome import Decision, Denied
 from webhook.evaluation.references import References
 
@@ -33,6 +35,35 @@ CLAIMS: dict[tuple[str, str, str], Any] = {
     ("ResourceClaim", "team", "three"): spec(exact(3)),
     ("ResourceClaim", "team", "all"): spec(exact(allocationMode="All"), exact(2)),
     ("ResourceClaimTemplate", "team", "two"): spec(exact(2)),
+    ("ResourceClaimTemplate", "team", "vfio"): spec(exact(8, "vfio.gpu.nvidia.com")),
+    ("ResourceClaimTemplate", "team", "own"): spec(exact(8, "a100.example.com")),
+    ("ResourceClaimTemplate", "team", "free"): spec(exact(8, "anything.example.com")),
+    ("ResourceClaimTemplate", "team", "nic"): spec(exact(8, "nic.example.com")),
+    ("ResourceClaimTemplate", "team", "missing"): spec(exact(8, "missing.example.com")),
+    ("ResourceClaimTemplate", "team", "monitor"): spec(
+        exact(adminAccess=True, allocationMode="All")
+    ),
+    ("ResourceClaimTemplate", "team", "odd mode"): spec(exact(allocationMode="Some")),
+}
+CLASSES = {
+    each["metadata"]["name"]: class_brief(each)
+    for each in yaml.safe_load_all("""
+metadata: {name: a100.example.com, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  selectors:
+  - cel:
+      expression: >-
+        device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].productName == 'A100'
+  extendedResourceName: example.com/a100
+---
+metadata: {name: anything.example.com}
+spec: {}
+---
+metadata: {name: nic.example.com}
+spec:
+  selectors: [{cel: {expression: "device.driver == 'nic.example.com'"}}]
+  extendedResourceName: example.com/nic
+""")
 }
 
 
@@ -46,13 +77,14 @@ def named(*names: str) -> list[dict[str, str]]:
     ]
 
 
-def decided(rules: str, document: Any, old: Any = None) -> Decision:
-    return decide(request(document, old), catalog(rules), References(claims=CLAIMS))
+def decided(rules: str, document: Any, old: Any = None, classes: Any = None) -> Decision:
+    references = References(claims=CLAIMS, device_classes=classes)
+    return decide(request(document, old), catalog(rules), references)
 
 
-def counted(rules: str, document: Any) -> list[str | None]:
+def counted(rules: str, document: Any, classes: Any = None) -> list[str | None]:
     """What the violations of a rule that allows nothing show."""
-    decision = decided(rules, document)
+    decision = decided(rules, document, None, classes)
     return [each.value for each in decision.violations] if isinstance(decision, Denied) else []
 
 
@@ -116,3 +148,84 @@ def test_a_claim_without_a_bound_that_a_second_component_names_makes_no_total_wo
     assert [each.reason for each in decision.violations] == ["unbounded"]
     assert not isinstance(decided(rules, new, old), Denied)
     assert isinstance(decided(rules, new, raycluster(groups=("a", "b"))), Denied)
+
+
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+
+
+@pytest.mark.parametrize(
+    ("name", "without_classes", "with_classes"),
+    [
+        ("two", ["2"], ["2"]),
+        ("vfio", ["8"], ["8"]),
+        ("own", [], ["8"]),
+        ("free", [], ["8"]),
+        ("nic", [], []),
+        ("missing", [], []),
+        ("monitor", [], []),
+    ],
+)
+def test_a_class_counts_as_gpus_by_its_object(
+    name: str, without_classes: list[str], with_classes: list[str]
+) -> None:
+    document = pod(resourceClaims=named(f"/{name}"))
+    assert counted(PER_POD, document) == without_classes
+    assert counted(PER_POD, document, CLASSES) == with_classes
+    assert counted(TOTAL, document, CLASSES) == with_classes
+
+
+@pytest.mark.parametrize(
+    ("resource", "without_classes", "with_classes"),
+    [
+        (f"{IMPLICIT}vfio.gpu.nvidia.com", ["8"], ["8"]),
+        (f"{IMPLICIT}a100.example.com", [], ["8"]),
+        (f"{IMPLICIT}nic.example.com", [], []),
+        ("example.com/a100", [], ["8"]),
+        ("example.com/nic", [], []),
+        ("nvidia.com/gpu", ["8"], ["8"]),
+    ],
+)
+def test_an_extended_resource_counts_by_the_class_behind_it(
+    resource: str, without_classes: list[str], with_classes: list[str]
+) -> None:
+    document = pod(container(resources={"limits": {resource: 8}}))
+    assert counted(PER_POD, document) == without_classes
+    assert counted(PER_POD, document, CLASSES) == with_classes
+    # The names are those of the classes of this review, whatever other reviews had.
+    assert counted(PER_POD, document) == without_classes
+    assert counted(TOTAL, document, CLASSES) == with_classes
+
+
+def test_a_mode_that_nobody_knows_has_no_bound() -> None:
+    document = pod(resourceClaims=named("/odd mode"))
+    assert counted(PER_POD, document) == ["no bound (ResourceClaimTemplate odd mode)"]
+
+
+def nim_service(*devices: Any, replicas: int = 3) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps.nvidia.com/v1alpha1",
+        "kind": "NIMService",
+        "metadata": {"name": "web", "namespace": "team"},
+        "spec": {
+            "image": {"repository": "registry.example.com/nim", "tag": "1"},
+            "replicas": replicas,
+            "draResources": [{"claimCreationSpec": {"devices": list(devices)}}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("device", "per_pod", "total"),
+    [
+        ({"name": "a"}, "1", "3"),
+        ({"name": "a", "count": 4}, "4", "12"),
+        ({"name": "a", "count": 2, "deviceClassName": "a100.example.com"}, "2", "6"),
+    ],
+)
+def test_a_claim_that_an_operator_creates_counts_for_every_pod(
+    device: Any, per_pod: str, total: str
+) -> None:
+    assert counted(PER_POD, nim_service(device), CLASSES) == [per_pod]
+    assert counted(TOTAL, nim_service(device), CLASSES) == [total]
+    other = {"name": "b", "deviceClassName": "nic.example.com"}
+    assert counted(PER_POD, nim_service(other), CLASSES) == []

@@ -149,7 +149,7 @@ def use_of(document: Any) -> Any:
     assert definition is not None
     ev = Evaluation(request(document), References(claims=CLAIMS), definition)
     (location,) = locate(definition, document)
-    return GpuCounter(WORDS.gpu_resources, WORDS.gpu_classes).use(pod_view(location), ev)
+    return GpuCounter(WORDS).use(pod_view(location), ev)
 
 
 @pytest.mark.parametrize(("document", "count", "forms"), PODS)

@@ -17,9 +17,10 @@ from tests.cluster.test_kubernetes import FakeApi, reply
 from tests.server.test_http import ca  # noqa: F401 - a fixture
 from webhook.cluster.client import ApiServer
 from webhook.devices.briefs import claim_brief, claim_spec
+from webhook.devices.claim_view import read_claim
+from webhook.devices.counting import count_devices
 from webhook.devices.kinds import TEMPLATE
 from webhook.evaluation.references import CLAIM_KINDS
-from webhook.fields.gpu.use import count_claim
 from webhook.sources.claims import API, read_claims, watch_claims
 from webhook.sources.shards import CLAIMS, SHARD, SHARDS, ShardedCollections, Shards, shard_of
 from webhook.sources.snapshot import Snapshot
@@ -106,6 +107,11 @@ def watch_until(
 
     asyncio.run(run())
     return watched
+
+
+def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
+    """The devices of these classes that requests of a claim come to, and whether they have no bound."""
+    return count_devices(read_claim({"devices": {"requests": requests}}), classes.__contains__)
 
 
 def count_of(shards: Shards, name: str = "gpus") -> int | None:

@@ -22,6 +22,7 @@ from webhook.devices.kinds import (
     TEMPLATE,
 )
 from webhook.devices.selectors import PROFILE, TYPE, read_selector
+from webhook.objects.path import Path
 
 LARGEST: Final = 8192
 """Bytes of a brief. A usual claim needs a few hundred; a larger one counts as unknown."""
@@ -54,11 +55,14 @@ def claim_spec(kind: str, body: Mapping[str, Any]) -> Any:
     return part(spec).get("spec") if kind == TEMPLATE else spec
 
 
-def read_known_claim(known: Any) -> ClaimView | None:
-    """Return the view of a spec or brief of References.claims, None if it is unknown."""
+def read_known_claim(known: Any, path: Path = ("spec",)) -> ClaimView | None:
+    """Return the view of a spec or brief of References.claims, None if it is unknown.
+
+    `path` is where the object has it.
+    """
     if not isinstance(known, dict) or "tooLarge" in known:
         return None
-    return read_claim(known)
+    return read_claim(known, path)
 
 
 def claim_brief(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:

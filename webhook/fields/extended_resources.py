@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from webhook.documents.problem import Source
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation
-from webhook.fields.gpu.use import GpuNames
+from webhook.fields.gpu.use import counter_of
 from webhook.fields.items.attributes import Unreadable
 from webhook.fields.store import Addition, NativeItem
 from webhook.fields.totals import amount_of, total_of
@@ -30,7 +30,7 @@ class ExtendedStore:
     __slots__ = ("gpus",)
 
     def __init__(self, config: InstallationConfig) -> None:
-        self.gpus = GpuNames(config.gpu_resources, config.gpu_classes)
+        self.gpus = counter_of(config).names
 
     def is_extended(self, name: object) -> bool:
         """Return whether a resource is neither Kubernetes' own nor a GPU."""

@@ -19,7 +19,7 @@ from webhook.fields.gpu.annotations import (
 )
 from webhook.fields.gpu.defaults import COUNT, GPU_MEMORY, PORTION, WHOLE_NAME, Choice, GpuDefaults
 from webhook.fields.gpu.parts import requests
-from webhook.fields.gpu.use import MIG, PARTS, WHOLE, GpuCounter, GpuUse, resource_paths
+from webhook.fields.gpu.use import MIG, PARTS, WHOLE, GpuCounter, GpuNames, GpuUse, resource_paths
 from webhook.fields.handler import MAIN, FieldSource, FieldValue, PodField, PodHandler
 from webhook.fields.scalar import rules_of
 from webhook.objects.path import Path
@@ -75,9 +75,13 @@ class GpuField(PodField):
             self.rules.refuse_invalid(ev, each.path, each.native)
         return bool(refused)
 
-    def place(self, view: PodView) -> Path:
+    def place(self, view: PodView, ev: Evaluation) -> Path:
         """Return the path to report: the container with GPUs, the pod's claims, or the main container."""
-        paths = resource_paths(view, self.counter.names)
+        return self.place_of(view, self.counter.names_in(ev))
+
+    def place_of(self, view: PodView, names: GpuNames) -> Path:
+        """Return the path to report, with these names of GPUs."""
+        paths = resource_paths(view, names)
         if paths:
             return paths[0][0]
         if view.spec.get("resourceClaims"):
@@ -109,7 +113,7 @@ class GpuField(PodField):
         used = [form for form in EXCLUSIVE if form in use.forms]
         if len(used) < 2 or used == [WHOLE, MIG]:
             return
-        before, path = self.before(view, ev), self.place(view)
+        before, path = self.before(view, ev), self.place(view, ev)
         if before is not None and before.forms == use.forms:
             return
         if ("two-gpu-forms", ev.report(path)) in ev.reported:
@@ -142,14 +146,14 @@ class GpuField(PodField):
                 continue
             forms = use.show() if use.unbounded_source else ", ".join(sorted(use.forms))
             allowed = self.rules.show(default.value)
-            ev.violate(self.row.path, self.path_of_form(view), forms, allowed, each)
+            ev.violate(self.row.path, self.path_of_form(view, ev), forms, allowed, each)
 
-    def path_of_form(self, view: PodView) -> Path:
+    def path_of_form(self, view: PodView, ev: Evaluation) -> Path:
         """Return the first path of the form in use."""
         for form in PARTS:
             for each in requests(view, form, self.defaults.unit):
                 return each.path
-        return self.place(view)
+        return self.place(view, ev)
 
     def write_devices(self, view: PodView, ev: Evaluation, choice: Choice, name: str) -> None:
         """Write limit and request for this number of devices on the main container."""
@@ -183,15 +187,15 @@ class GpuDevicesField(GpuField):
 
     __slots__ = ()
 
-    def names_gpus(self, view: PodView) -> bool:
+    def names_gpus(self, view: PodView, ev: Evaluation) -> bool:
         """Return whether the user names a GPU resource, even with 0."""
-        return self.counter.names_gpus(view)
+        return self.counter.names_gpus(view, ev)
 
     def check_intent(self, view: PodView, ev: Evaluation) -> None:
         """Check canEdit and blocked on the pod's total."""
         rules = self.rules
         use = self.use(view, ev)
-        if use.none and not self.names_gpus(view):
+        if use.none and not self.names_gpus(view, ev):
             return
         same = use.like(self.before(view, ev))
         equal = self.is_default(use)
@@ -199,13 +203,13 @@ class GpuDevicesField(GpuField):
             repeated = equal and (
                 each.type.fixes_default
                 or ev.final_object
-                or not ev.intent.is_written_by_user(self.place(view))
+                or not ev.intent.is_written_by_user(self.place(view, ev))
             )
             if repeated or (same and ratchets(each)):
                 continue
             shows = rules.default is not None and each.type.fixes_default
             allowed = rules.show(rules.default.value) if shows and rules.default else None
-            ev.violate(self.row.path, self.place(view), use.show(), allowed, each)
+            ev.violate(self.row.path, self.place(view, ev), use.show(), allowed, each)
 
     def is_default(self, use: GpuUse) -> bool:
         """Return whether the pod requests the same as the defaults.
@@ -241,9 +245,9 @@ class GpuDevicesField(GpuField):
     def check_rules(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Check min, max, step and required on the pod's total."""
         rules, before = self.rules, self.before(view, ev)
-        if use.none and not self.names_gpus(view):
+        if use.none and not self.names_gpus(view, ev):
             unchanged = before is not None and not before.forms
-            rules.check_required(ev, self.place(view), unchanged=unchanged)
+            rules.check_required(ev, self.place(view, ev), unchanged=unchanged)
             return
         if self.refuse_unread(view, ev, use):
             return
@@ -254,7 +258,7 @@ class GpuDevicesField(GpuField):
                 if before is not None and ratchets(each) and no_further(each.type, use, before):
                     continue
                 allowed = rules.show_argument(each)
-                ev.violate(self.row.path, self.place(view), use.show(), allowed, each)
+                ev.violate(self.row.path, self.place(view, ev), use.show(), allowed, each)
 
     def check_unbounded(
         self,
@@ -271,7 +275,7 @@ class GpuDevicesField(GpuField):
             return
         ev.violate(
             self.row.path,
-            self.place(view),
+            self.place(view, ev),
             use.show(),
             self.rules.show_argument(each),
             each,
@@ -281,8 +285,8 @@ class GpuDevicesField(GpuField):
 
     def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
         """The pod's total over all forms."""
-        use, path = self.use(view, ev), self.place(view)
-        if use.forms or use.unbounded_source or self.names_gpus(view):
+        use, path = self.use(view, ev), self.place(view, ev)
+        if use.forms or use.unbounded_source or self.names_gpus(view, ev):
             value = use.show() if use.unbounded_source else use.count
             yield FieldValue(path, value, "total of the pod", derived=True)
         else:
@@ -292,7 +296,7 @@ class GpuDevicesField(GpuField):
         """Return the pod's current total, None if nothing is requested or the total is unbounded."""
         now = self.now(view, ev)
         use = self.use(now, ev)
-        if use.unbounded_source or (use.none and not self.names_gpus(now)):
+        if use.unbounded_source or (use.none and not self.names_gpus(now, ev)):
             return None
         return use.count
 

@@ -123,7 +123,7 @@ class GpuDefaults:
 
     def choice(self, view: PodView, ev: Evaluation) -> Choice | None:
         """Return what to write into a pod, None if the user's form or no default applies."""
-        if not self.counter.use(view, ev).none or self.counter.names_gpus(view):
+        if not self.counter.use(view, ev).none or self.counter.names_gpus(view, ev):
             return None
         return self.keep(view, ev) or self.prefer()
 

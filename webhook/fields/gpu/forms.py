@@ -61,7 +61,7 @@ class MigField(GpuFormField):
 
     def unset(self, view: PodView) -> Path:
         """Return the path for a default."""
-        return self.place(view)
+        return self.place_of(view, self.counter.names)
 
     def fill(self, view: PodView, ev: Evaluation) -> None:
         """Write one device of the profile on the main container, if no form is in use."""

@@ -113,7 +113,7 @@ class PortionField(GpuPartField):
         found = super().find_values(view, ev, use)
         if found or not use.forms or not use.forms <= {WHOLE, CLAIM} or use.unbounded_source:
             return found
-        return [GpuAmount(self.place(view), str(use.count), WHOLE)]
+        return [GpuAmount(self.place(view, ev), str(use.count), WHOLE)]
 
     def check_intent(self, view: PodView, ev: Evaluation) -> None:
         """Return whether a prohibition of shares covers whole devices: only if the default is a share."""
@@ -149,7 +149,7 @@ class PortionField(GpuPartField):
         self, view: PodView, ev: Evaluation, each: Constraint, use: GpuUse
     ) -> None:
         """Report an unbounded request."""
-        path, allowed = self.place(view), self.rules.show_argument(each)
+        path, allowed = self.place(view, ev), self.rules.show_argument(each)
         key = use.unbounded_source
         ev.violate(self.row.path, path, use.show(), allowed, each, reason="unbounded", key=key)
 

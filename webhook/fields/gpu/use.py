@@ -9,10 +9,12 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from webhook.devices.briefs import claim_spec, read_known_claim
-from webhook.devices.kinds import TEMPLATE
+from webhook.devices.classes import DeviceClasses, device_classes_of
+from webhook.devices.counting import count_devices
 from webhook.evaluation.installation import InstallationConfig
+from webhook.evaluation.references import References
 from webhook.evaluation.state import Evaluation
+from webhook.fields.devices.pod_claims import claims_of
 from webhook.fields.gpu.annotations import (
     DEVICES,
     FRACTION,
@@ -24,20 +26,14 @@ from webhook.fields.totals import effective_total
 from webhook.objects import quantity
 from webhook.objects.lookup import frozen
 from webhook.objects.path import LONGEST_KEPT, Path
-from webhook.pods.location import SharedClaim
 from webhook.pods.pod_view import Container, PodView, may_name
 
 WHOLE, MIG, CLAIM = "whole", "mig", "claim"
-CLAIM_OBJECT: Final = "ResourceClaim"
-# The default device class of a created claim, by the CRD.
-CREATED_CLASS = "gpu.nvidia.com"
-CREATED = "a claim to be created"
 PARTS: Final = (FRACTION, MEMORY)
 # Any newer key for one container, known or not, requests a GPU, except limits and modes.
 ASKING = re.compile(
     r"(?:kai\.scheduler|nvidia\.com)/container\.(?P<container>.+?)\.gpu-.*(?<!\.limit)(?<!\.mode)"
 )
-DRA_EXTENDED = "deviceclass.resource.kubernetes.io/"
 MIG_MARK = "/mig-"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 NOTHING_VISIBLE = ("", "void", "none")
@@ -141,7 +137,7 @@ class GpuNames:
 
     __slots__ = ("classes", "known", "patterns")
 
-    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
+    def __init__(self, patterns: tuple[str, ...], classes: DeviceClasses) -> None:
         self.patterns = patterns
         self.classes = classes
         self.known = {"cpu": False, "memory": False}
@@ -158,10 +154,10 @@ class GpuNames:
             return False
         found = self.known.get(name)
         if found is None:
-            if name.startswith(DRA_EXTENDED):
-                found = name.removeprefix(DRA_EXTENDED) in self.classes
-            else:
-                found = any(fnmatchcase(name, each) for each in self.patterns)
+            found = any(fnmatchcase(name, each) for each in self.patterns)
+            if not found:
+                device_class = self.classes.class_of_resource(name)
+                found = device_class is not None and self.classes.is_gpu(device_class)
             # Users choose the names, so the cache must be bounded.
             if len(self.known) < NAMES_KEPT and len(name) <= LONGEST_KEPT:
                 self.known[name] = found
@@ -190,28 +186,6 @@ def devices_of(container: Container, names: GpuNames, use: GpuUse | None = None)
                     use.add_unread(key, (*container.path, "resources", part, name), native)
             found[name] = max(found.get(name, 0), amount, 0)
     return found
-
-
-def count_claim(requests: Any, classes: tuple[str, ...]) -> tuple[int, bool]:
-    """Return the GPUs of a claim's device requests, True if one requests all devices of a class."""
-    total, unbounded = 0, bool(requests) and not isinstance(requests, list | tuple)
-    for each in requests if isinstance(requests, list) else ():
-        body = each if isinstance(each, dict) else {}
-        choices = body.get("firstAvailable")
-        options = [body.get("exactly", body), *(choices if isinstance(choices, list) else ())]
-        counts = [0]
-        for option in options:
-            if isinstance(option, dict) and option.get("deviceClassName") in classes:
-                if option.get("allocationMode") == "All":
-                    unbounded = True
-                count = option.get("count")
-                if isinstance(count, int) and not isinstance(count, bool):
-                    counts.append(count)
-                else:
-                    counts.append(1)
-                    unbounded = unbounded or count is not None
-        total += max(counts)
-    return total, unbounded
 
 
 def sees_devices(container: Container) -> bool:
@@ -245,29 +219,42 @@ def resource_paths(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
 
 
 class GpuCounter:
-    """Counts the GPUs of pods in every form, with an installation's names."""
+    """Counts the GPUs of pods in every form, with an installation's names.
 
-    __slots__ = ("classes", "key", "names")
+    `names` are those of the settings alone. `latest` are those of the newest DeviceClasses of the
+    cluster, with their briefs.
+    """
 
-    def __init__(self, patterns: tuple[str, ...], classes: tuple[str, ...]) -> None:
-        self.names = GpuNames(patterns, classes)
-        self.classes = classes
-        self.key = ("GPUs", patterns, classes)
+    __slots__ = ("config", "latest", "names")
+
+    def __init__(self, config: InstallationConfig) -> None:
+        self.config = config
+        self.names = GpuNames(config.gpu_resources, device_classes_of(References(), config))
+        self.latest: tuple[Any, GpuNames] = None, self.names
+
+    def names_in(self, ev: Evaluation) -> GpuNames:
+        """Return the names of GPUs with the DeviceClasses of the review."""
+        briefs, names = self.latest
+        if ev.references.device_classes is not briefs:
+            classes = device_classes_of(ev.references, self.config)
+            names = GpuNames(self.config.gpu_resources, classes)
+            self.latest = ev.references.device_classes, names
+        return names
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
         """Return the request of the pod in every form. It is counted once for all GPU fields."""
-        version, known = ev.draft.version, view.kept.get(self.key)
+        version, known = ev.draft.version, view.kept.get("GPUs")
         if known is None or known[0] != version:
-            known = view.kept[self.key] = (version, self.count(view, ev))
+            known = view.kept["GPUs"] = (version, self.count(view, ev))
         use: GpuUse = known[1]
         return use
 
     def count(self, view: PodView, ev: Evaluation) -> GpuUse:
         """Count the request of the pod."""
-        use = GpuUse()
+        use, names = GpuUse(), self.names_in(ev)
 
         def whole(container: Container) -> int:
-            devices = devices_of(container, self.names, use)
+            devices = devices_of(container, names, use)
             for name, amount in devices.items():
                 if amount:
                     use.forms.add(MIG if MIG_MARK in name else WHOLE)
@@ -285,50 +272,25 @@ class GpuCounter:
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Count claims by the objects that they refer to. Unknown ones are unbounded."""
         claims = view.spec.get("resourceClaims")
-        for index, claim in enumerate(claims if isinstance(claims, list) else ()):
-            if not isinstance(claim, dict):
-                use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), claim)
-                continue
-            name, requests = requests_of_claim(claim, ev)
-            key = claim_key(claim, name)
-            if key in use.shared:  # the same object under another name
-                continue
+        for index, each in enumerate(claims if isinstance(claims, list) else ()):
+            if not isinstance(each, dict):
+                use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), each)
+        for claim in claims_of(view, ev):
             count, unbounded = 0, True
-            if requests is not None:
-                count, unbounded = count_claim(requests, self.classes)
+            if claim.view is not None:
+                count, unbounded = count_devices(claim.view, self.names_in(ev).classes.is_gpu)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
-                use.sources[key] = name
-            if key == name:
-                use.shared[key] = SharedCount(count, once=True)
-            use.count += count
-        for shared in view.location.shared:
-            count, unbounded = self.count_shared(shared, ev)
-            if count:
-                use.forms.add(CLAIM)
-                use.shared[shared.path] = SharedCount(count, once=False)
-            if unbounded:
-                use.sources["shared", shared.name] = f"claim {shared.name}"
+                use.sources[claim.key] = claim.name
+            if claim.shared_by is not None:
+                use.shared[claim.shared_by] = SharedCount(count, claim.once)
             use.count += count
 
-    def count_shared(self, claim: SharedClaim, ev: Evaluation) -> tuple[int, bool]:
-        """Return the GPUs of a shared claim, True if it is unbounded or unknown."""
-        spec: Any
-        if claim.templates is None:
-            namespace = claim.namespace or ev.request.namespace
-            spec = ev.references.claims.get((TEMPLATE, namespace, claim.name))
-        else:
-            (body, *more) = claim.templates
-            spec = claim_spec(TEMPLATE, {"spec": body}) if not more else None
-        devices = spec.get("devices") if isinstance(spec, dict) else None
-        if not isinstance(devices, dict):
-            return 0, True
-        return count_claim(devices.get("requests"), self.classes)
-
-    def names_gpus(self, view: PodView) -> bool:
+    def names_gpus(self, view: PodView, ev: Evaluation) -> bool:
         """Return whether the user names a GPU resource, even with 0."""
-        return any(devices_of(each, self.names) for each in view.everyone)
+        names = self.names_in(ev)
+        return any(devices_of(each, names) for each in view.everyone)
 
     def profiles(self, view: PodView) -> list[tuple[Path, str]]:
         """Yield the MIG profiles in use with their paths."""
@@ -345,32 +307,6 @@ class GpuCounter:
             for path, name in resource_paths(view, self.names)
             if name in asked
         ]
-
-
-def claim_key(claim: dict[str, Any], name: str) -> Hashable:
-    """Return the identity of a claim: its object if pods share it, else its entry in the pod too."""
-    return name if name.startswith(f"{CLAIM_OBJECT} ") else (str(claim.get("name")), name)
-
-
-def requests_of_claim(claim: dict[str, Any], ev: Evaluation) -> tuple[str, Any]:
-    """Return the name of a pod's claim, and its device requests, None if they are unknown.
-
-    A NIMService may also contain the claim that its operator creates.
-    """
-    created = claim.get("claimCreationSpec")
-    if isinstance(created, dict):
-        devices = created.get("devices") or []
-        if not isinstance(devices, list) or not all(isinstance(each, dict) for each in devices):
-            return CREATED, None
-        return CREATED, [{"deviceClassName": CREATED_CLASS, **each} for each in devices]
-    kind, name = CLAIM_OBJECT, claim.get("resourceClaimName")
-    if claim.get("resourceClaimTemplateName"):
-        kind, name = "ResourceClaimTemplate", claim["resourceClaimTemplateName"]
-    spec = ev.references.claims.get((kind, ev.request.namespace, str(name)))
-    if read_known_claim(spec) is None:
-        return f"{kind} {name}", None
-    devices = spec.get("devices") if isinstance(spec, dict) else None
-    return f"{kind} {name}", devices.get("requests", ()) if isinstance(devices, dict) else ()
 
 
 def add_gpu_parts(view: PodView, use: GpuUse) -> None:
@@ -418,4 +354,4 @@ def read_share(native: Any) -> int:
 
 def counter_of(config: InstallationConfig) -> GpuCounter:
     """The counter of an installation's names."""
-    return GpuCounter(config.gpu_resources, config.gpu_classes)
+    return GpuCounter(config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
 from webhook.fields.gpu.use import GpuCounter, Unread, new_among
 from webhook.fields.handler import COMPUTED, FieldSource, FieldValue, WorkloadField, WorkloadHandler
@@ -51,11 +52,9 @@ class TotalGpusField(WorkloadField):
 
     __slots__ = ("counter",)
 
-    def __init__(
-        self, row: Field, leaf: Leaf, names: tuple[str, ...], classes: tuple[str, ...]
-    ) -> None:
+    def __init__(self, row: Field, leaf: Leaf, config: InstallationConfig) -> None:
         super().__init__(row, rules_of(row, leaf))
-        self.counter = GpuCounter(names, classes)
+        self.counter = GpuCounter(config)
 
     def compared_values(
         self, ev: Evaluation, document: Any, views: Sequence[PodView]
@@ -227,5 +226,4 @@ class TotalGpusHandler(WorkloadHandler):
 
     def compile(self, source: FieldSource) -> TotalGpusField:
         """The field, with the names of resources and device classes from the settings."""
-        config = source.config
-        return TotalGpusField(source.row, source.leaf, config.gpu_resources, config.gpu_classes)
+        return TotalGpusField(source.row, source.leaf, source.config)

@@ -1,0 +1,148 @@
+"""The device claims that a pod gets: by reference, shared with other pods, or made by an operator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from webhook.devices.briefs import read_known_claim
+from webhook.devices.claim_view import (
+    ClaimView,
+    DeviceRequest,
+    Option,
+    enumerated,
+    items,
+    read_claim,
+    text_of,
+)
+from webhook.devices.kinds import CLAIM, GPU_DRIVER, TEMPLATE
+from webhook.evaluation.state import Evaluation
+from webhook.objects.path import Path
+from webhook.pods.location import SharedClaim
+from webhook.pods.pod_view import PodView
+
+BY_CLAIM, BY_TEMPLATE = "claim", "claimTemplate"
+CREATED: Final = "a claim to be created"
+CREATION: Final = "claimCreationSpec"
+# Operators in selectors of a NIMService. The default class and driver are those of its CRD.
+SIGNS: Final = {
+    "NotEqual": "!=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+
+
+class PodClaim(NamedTuple):
+    """One claim of a pod.
+
+    `path` is its reference in the pod. `name` is its kind and name, for messages. `key` identifies
+    it across an update, or in another pod. `form` is BY_CLAIM or BY_TEMPLATE. `view` is None if
+    nobody knows the claim. `shared_by` is the same for all pods that share it, None if no other pod
+    does. `once`: all pods of the workload share one.
+    """
+
+    path: Path
+    name: str
+    key: Hashable
+    form: str
+    view: ClaimView | None
+    shared_by: Hashable = None
+    once: bool = False
+
+
+def claims_of(view: PodView, ev: Evaluation) -> list[PodClaim]:
+    """Return the claims of a pod. One that it names twice is one; entries of a wrong type are left out."""
+    if not view.spec.get("resourceClaims") and not view.location.shared:
+        return []
+    return view.once("device claims", lambda: list(find_claims(view, ev)))
+
+
+def find_claims(view: PodView, ev: Evaluation) -> Iterator[PodClaim]:
+    """Yield the claims of a pod."""
+    named = set()
+    for index, body in enumerated(view.spec.get("resourceClaims")):
+        found = read_reference(body, (*view.spec_path, "resourceClaims", index), ev)
+        if not found.once or found.key not in named:
+            named.add(found.key)
+            yield found
+    for shared in view.location.shared:
+        name = f"claim {shared.name}"
+        spec = read_shared(shared, ev)
+        yield PodClaim(
+            shared.path, name, ("shared", shared.name), BY_TEMPLATE, spec, shared_by=shared.path
+        )
+
+
+def read_reference(body: Mapping[str, Any], path: Path, ev: Evaluation) -> PodClaim:
+    """Return the claim of one entry of a pod's `resourceClaims`."""
+    own = text_of(body.get("name"))
+    if isinstance(body.get(CREATION), dict):
+        spec = read_creation(body[CREATION], (*path, CREATION))
+        return PodClaim(path, CREATED, (own, CREATED), BY_TEMPLATE, spec)
+    template = body.get("resourceClaimTemplateName")
+    if template:
+        name = f"{TEMPLATE} {template}"
+        spec = find_claim(TEMPLATE, ev.request.namespace, str(template), ev)
+        return PodClaim(path, name, (own, name), BY_TEMPLATE, spec)
+    claim = str(body.get("resourceClaimName"))
+    name = f"{CLAIM} {claim}"
+    spec = find_claim(CLAIM, ev.request.namespace, claim, ev)
+    return PodClaim(path, name, name, BY_CLAIM, spec, shared_by=name, once=True)
+
+
+def find_claim(kind: str, namespace: str, name: str, ev: Evaluation) -> ClaimView | None:
+    """Return the claim, or the claim of a template, None if nobody knows it."""
+
+    def read() -> ClaimView | None:
+        path = ("spec", "spec") if kind == TEMPLATE else ("spec",)
+        return read_known_claim(ev.references.claims.get((kind, namespace, name)), path)
+
+    return ev.once(("device claim", kind, namespace, name), read)
+
+
+def read_shared(claim: SharedClaim, ev: Evaluation) -> ClaimView | None:
+    """Return a claim that a workload defines outside its pods, None if nobody knows it."""
+    if claim.templates is None:
+        return find_claim(TEMPLATE, claim.namespace or ev.request.namespace, claim.name, ev)
+    (body, *more) = claim.templates
+    spec = body.get("spec") if isinstance(body, dict) else None
+    return None if more or not isinstance(spec, dict) else read_claim(spec, ("spec", "spec"))
+
+
+def read_creation(body: Mapping[str, Any], path: Path) -> ClaimView | None:
+    """Return the claim that an operator will create, None if its devices cannot be read."""
+    listed = body.get("devices") or []
+    devices = enumerated(listed)
+    if not isinstance(listed, list) or len(devices) != len(listed):
+        return None
+    return ClaimView(path, tuple(read_device(each, (*path, "devices", at)) for at, each in devices))
+
+
+def read_device(body: Mapping[str, Any], path: Path) -> DeviceRequest:
+    """Return one device of a claim that an operator will create, as a request."""
+    selectors = [{"cel": {"expression": text}} for text in selectors_of(body)]
+    exactly = {
+        "deviceClassName": body.get("deviceClassName") or GPU_DRIVER,
+        "count": body.get("count"),
+        "selectors": selectors,
+    }
+    name = text_of(body.get("name"))
+    return DeviceRequest(path, name, (Option(path, name, exactly),))
+
+
+def selectors_of(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the CEL texts of one device, as the operator writes them."""
+    yield from (each for each in items(body.get("celExpressions")) if isinstance(each, str))
+    driver = body.get("driverName") or GPU_DRIVER
+    for key, subject in (("attributeSelectors", "attributes"), ("capacitySelectors", "capacity")):
+        for _, each in enumerated(body.get(key)):
+            domain, _, name = text_of(each.get("key")).rpartition("/")
+            value = each.get("value")
+            if isinstance(value, dict):
+                value = next((native for native in value.values() if native is not None), None)
+            sign = SIGNS.get(text_of(each.get("op")), "==")
+            left = f"device.{subject}[{json.dumps(domain or driver)}].{name}"
+            yield f"{left} {sign} {json.dumps(value)}"
