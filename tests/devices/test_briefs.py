@@ -17,6 +17,7 @@ from webhook.devices.briefs import (
 )
 from webhook.devices.claim_view import ClaimView, read_claim
 from webhook.devices.classes import DeviceClasses
+from webhook.devices.config_schemas import API_VERSION
 from webhook.devices.counting import count_devices
 from webhook.devices.kinds import CLAIM, TEMPLATE
 from webhook.evaluation.device_settings import DeviceSettings
@@ -44,7 +45,7 @@ EXACT: Json = {
 
 
 def config(**parameters: Any) -> Json:
-    versioned = {"apiVersion": "resource.nvidia.com/v1beta1", **parameters}
+    versioned = {"apiVersion": API_VERSION, **parameters}
     return {"requests": ["r"], "opaque": {"driver": "gpu.nvidia.com", "parameters": versioned}}
 
 
@@ -115,7 +116,11 @@ def test_of_other_drivers_only_the_name_is_kept() -> None:
 def test_unknown_members_of_parameters_are_dropped() -> None:
     brief = brief_of([], [config(kind="GpuConfig", sharing={"strategy": "MPS", "x": 1}, y=2)])
     (kept,) = view_of(brief).configs
-    assert kept.parameters == {"kind": "GpuConfig", "sharing": {"strategy": "MPS"}}
+    assert kept.parameters == {
+        "apiVersion": API_VERSION,
+        "kind": "GpuConfig",
+        "sharing": {"strategy": "MPS"},
+    }
 
 
 def test_a_brief_has_a_limit_beyond_which_the_claim_is_unknown() -> None:

@@ -12,9 +12,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from webhook.devices.claim_view import ClaimView, enumerated, items, part, read_claim, text_of
+from webhook.devices.config_schemas import API_VERSION, CHANNEL_CONFIG
 from webhook.devices.kinds import (
     CHANNEL_CLASS,
-    CHANNEL_CONFIG,
     DOMAIN_DRIVER,
     DOMAIN_LABEL,
     DRIVERS,
@@ -33,6 +33,7 @@ CAPACITIES: Final = ("memory", "shares", f"{GPU_DRIVER}/memory", f"{GPU_DRIVER}/
 PLAIN = re.compile(r"[A-Za-z0-9._+-]{1,64}")
 # Members of parameters that a policy can rule, or that say which device they are for.
 PARAMETERS: Final[Mapping[str, Any]] = {
+    "apiVersion": None,
     "kind": None,
     "allocationMode": None,
     "sharing": {
@@ -160,7 +161,9 @@ def domain_brief(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     channel = part(part(body.get("spec")).get("channel"))
     mode = channel.get("allocationMode")
-    parameters = {"kind": CHANNEL_CONFIG, **({"allocationMode": mode} if mode else {})}
+    parameters = {"apiVersion": API_VERSION, "kind": CHANNEL_CONFIG}
+    if mode:
+        parameters["allocationMode"] = mode
     opaque = {"driver": DOMAIN_DRIVER, "parameters": parameters}
     request = {"name": "channel", "exactly": {"deviceClassName": CHANNEL_CLASS}}
     return {

@@ -15,6 +15,8 @@ from webhook.objects.path import Path
 
 ALL: Final = "All"
 EXACT: Final = "ExactCount"
+MOST_MEMBERS: Final = 64
+"""Of any list in a claim. The API server allows 32 at most, of alternatives 8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,17 @@ class DeviceConfig:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """A device claim: the `spec` of a ResourceClaim, or `spec.spec` of a template."""
+    """A device claim: the `spec` of a ResourceClaim, or `spec.spec` of a template.
+
+    `is_oversized`: a list has more than MOST_MEMBERS. The API server refuses such a claim, but only
+    after the mutating pass, so nothing may be evaluated whose cost grows faster than the claim.
+    """
 
     path: Path
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
     configs: tuple[DeviceConfig, ...] = ()
+    is_oversized: bool = False
 
     @property
     def options(self) -> Iterator[Option]:
@@ -113,7 +120,14 @@ def read_claim(spec: Any, path: Path = ("spec",)) -> ClaimView:
         for index, body in enumerated(devices.get("requests"))
     )
     constraints = tuple(body for _, body in enumerated(devices.get("constraints")))
-    return ClaimView(path, requests, constraints, read_configs(devices.get("config"), at))
+    configs = read_configs(devices.get("config"), at)
+    members = [
+        *(requests, constraints, configs),
+        *(each.options for each in requests),
+        *(each.requests for each in configs),
+    ]
+    is_oversized = any(len(each) > MOST_MEMBERS for each in members)
+    return ClaimView(path, requests, constraints, configs, is_oversized)
 
 
 def read_configs(listed: Any, path: Path) -> tuple[DeviceConfig, ...]:

@@ -31,19 +31,6 @@ CHANNEL_TYPES: Final = frozenset({"channel", "daemon"})
 TYPES_OF_DRIVER: Final = {GPU_DRIVER: GPU_TYPES, DOMAIN_DRIVER: CHANNEL_TYPES}
 OTHER: Final = "other"
 UNKNOWN: Final = "unknown"
-GPU_CONFIG: Final = "GpuConfig"
-MIG_CONFIG: Final = "MigDeviceConfig"
-VFIO_CONFIG: Final = "VfioDeviceConfig"
-CHANNEL_CONFIG: Final = "ComputeDomainChannelConfig"
-DAEMON_CONFIG: Final = "ComputeDomainDaemonConfig"
-CONFIG_TYPES: Final = {
-    GPU_CONFIG: "gpu",
-    MIG_CONFIG: "mig",
-    VFIO_CONFIG: "vfio",
-    CHANNEL_CONFIG: "channel",
-    DAEMON_CONFIG: "daemon",
-}
-"""The kinds of configurations of these drivers, with the device type that each is for."""
 CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
 CLASS_TYPES: Final = {
     "gpu.nvidia.com": "gpu",
