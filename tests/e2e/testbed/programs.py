@@ -14,6 +14,9 @@ TESTS = cache.HERE.parents[1]
 QUANTITY_ORACLE = TESTS / "objects" / "quantity_oracle"
 POD_SECURITY_ORACLE = TESTS / "decision" / "pod_security_oracle"
 CONDITIONS = cache.HERE / "conditions"
+# NVIDIA's DRA driver, a folder for each version.
+DRA_DRIVER = cache.HERE / "dra_driver"
+DRA_PROGRAMS = "sigs.k8s.io/dra-driver-nvidia-gpu/cmd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,23 @@ PROGRAMS = {
     "knative-webhook": Program(PINS / "knative", "knative.dev/serving/cmd/webhook", 30),
     "quantity-oracle": Program(QUANTITY_ORACLE, ".", 20),
     "pod-security-oracle": Program(POD_SECURITY_ORACLE, ".", 40),
+    "dra-webhook-0.5": Program(DRA_DRIVER / "0.5", f"{DRA_PROGRAMS}/webhook", 70),
+    "dra-webhook-0.4": Program(DRA_DRIVER / "0.4", f"{DRA_PROGRAMS}/webhook", 60),
+    "dra-prepare": Program(DRA_DRIVER / "0.5", "./prepare", 5),
+    "compute-domain-controller": Program(
+        DRA_DRIVER / "0.5", f"{DRA_PROGRAMS}/compute-domain-controller", 45
+    ),
     "argocd": Program(PINS / "gitops-engine", "./argocd", 80),
     "flux": Program(PINS / "flux-ssa", "./flux", 30),
 }
 OPERATORS_IN_CI = ("training-operator", "jobset", "kuberay")
-ORACLES_IN_CI = ("condition-oracle", "quantity-oracle", "pod-security-oracle")
+ORACLES_IN_CI = (
+    "condition-oracle",
+    "quantity-oracle",
+    "pod-security-oracle",
+    "dra-webhook-0.5",
+    "dra-prepare",
+)
 IN_CI = (*ORACLES_IN_CI, "kube-scheduler", "kwok", "helm", *OPERATORS_IN_CI)
 """What `make test` runs besides the control plane; `make test-operators` runs all operators."""
 

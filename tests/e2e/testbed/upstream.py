@@ -13,6 +13,7 @@ from tests.e2e.testbed.missing import MissingTestbed
 
 PINS = cache.HERE / "upstream"
 OPERATORS = cache.HERE / "operators"
+DRA_DRIVER = cache.HERE / "dra_driver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,14 @@ PROJECTS = {
 BUILT = {
     "kruise": Project("github.com/openkruise/kruise", "config/crd/bases", "docs"),
     "kubevirt": Project("kubevirt.io/kubevirt", "", "examples"),
+    "dra-driver": Project(
+        "sigs.k8s.io/dra-driver-nvidia-gpu",
+        "deployments/helm/dra-driver-nvidia-gpu/crds",
+        "demo/specs",
+        pins=DRA_DRIVER / "0.5",
+    ),
 }
-"""Projects of which tests/e2e/operators/test_operator_defaults.py alone runs code, over their samples."""
+"""Projects that only some tests read: of operators' defaults, and of devices."""
 
 
 def find(name: str) -> Project:
@@ -170,7 +177,7 @@ def version(name: str) -> str:
 
 def crds(name: str) -> list[dict[str, Any]]:
     """Return the CustomResourceDefinitions of project `name`, sorted by name."""
-    folder = module_dir(name) / PROJECTS[name].crds
+    folder = module_dir(name) / find(name).crds
     documents = [
         document
         for path in sorted(folder.glob("*.yaml"))
@@ -187,7 +194,7 @@ def crd(project: str, name: str) -> dict[str, Any]:
     Raises MissingTestbed where the archive cannot be had, LookupError where it lacks the CRD.
     """
     kind, line = "\nkind: CustomResourceDefinition\n", f"\n  name: {name}\n"
-    for path in sorted((module_dir(project) / PROJECTS[project].crds).rglob("*.yaml")):
+    for path in sorted((module_dir(project) / find(project).crds).rglob("*.yaml")):
         text = path.read_text("utf-8")
         if line not in text or kind not in text:
             continue

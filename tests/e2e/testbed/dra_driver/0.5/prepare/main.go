@@ -1,0 +1,90 @@
+// Prepare reads opaque parameters as the driver's kubelet plugin does before it shares a device: a JSON
+// value per line in, an answer per line out, empty or the error. Arguments are the UUIDs of the
+// devices that the parameters apply to. Both feature gates of sharing are on.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	nvapi "sigs.k8s.io/dra-driver-nvidia-gpu/api/nvidia.com/resource/v1beta1"
+	"sigs.k8s.io/dra-driver-nvidia-gpu/pkg/featuregates"
+)
+
+// prepare returns what stops the plugin. A panic is an error: it ends the plugin.
+func prepare(raw []byte, devices []string) (err error) {
+	defer func() {
+		if found := recover(); found != nil {
+			err = fmt.Errorf("panic: %v", found)
+		}
+	}()
+	object, err := runtime.Decode(nvapi.StrictDecoder, raw)
+	if err != nil {
+		return err
+	}
+	config, ok := object.(nvapi.Interface)
+	if !ok {
+		return fmt.Errorf("no configuration: %T", object)
+	}
+	if err := config.Normalize(); err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	switch config := object.(type) {
+	case *nvapi.GpuConfig:
+		if config.Sharing != nil {
+			return share(config.Sharing, devices)
+		}
+	case *nvapi.MigDeviceConfig:
+		if config.Sharing != nil {
+			return share(config.Sharing, devices)
+		}
+	}
+	return nil
+}
+
+// share returns what stops the plugin when it applies a strategy.
+func share(sharing nvapi.Sharing, devices []string) error {
+	if sharing.IsTimeSlicing() {
+		_, err := sharing.GetTimeSlicingConfig()
+		return err
+	}
+	config, err := sharing.GetMpsConfig()
+	if err != nil || config == nil {
+		return err
+	}
+	limits := config.DefaultPerDevicePinnedMemoryLimit
+	_, err = limits.Normalize(devices, config.DefaultPinnedDeviceMemoryLimit)
+	return err
+}
+
+func main() {
+	gates := map[string]bool{
+		string(featuregates.TimeSlicingSettings): true,
+		string(featuregates.MPSSupport):          true,
+	}
+	if err := featuregates.FeatureGates().SetFromMap(gates); err != nil {
+		log.Fatal(err)
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	for lines.Scan() {
+		answer := ""
+		if err := prepare(lines.Bytes(), os.Args[1:]); err != nil {
+			answer = strings.ReplaceAll(err.Error(), "\n", " ")
+		}
+		fmt.Fprintln(out, answer)
+	}
+	if err := lines.Err(); err != nil {
+		log.Fatal(err)
+	}
+}
