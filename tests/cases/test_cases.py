@@ -118,6 +118,27 @@ def test_settings_about_devices_have_the_names_of_the_server(tmp_path: Path) -> 
     assert (read.driver_version, read.most_nodes, read.kubernetes_minor) == ("0.4", 4, 35)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("{draFeatureGates: {MPSSuport: true}}", "write MPSSupport"),
+        ("{draFeatureGates: {DynamicMIG: true, MPSSupport: true}}", "does not start with both"),
+        ("{draImexMode: hostManaged, draDriverVersion: '0.4'}", "since 0.5"),
+    ],
+)
+def test_a_driver_that_would_not_start_is_told(tmp_path: Path, settings: str, told: str) -> None:
+    file = written(tmp_path, f"settings: {settings}\n{CASE}")
+    with pytest.raises(BadCase, match=told):
+        run(cases_of(file)[0])
+
+
+@pytest.mark.parametrize("minor", ["x", "1", "1.x", "1.", "1.²"])
+def test_a_minor_that_is_no_version_is_told(tmp_path: Path, minor: str) -> None:
+    file = written(tmp_path, f"settings: {{kubernetesMinor: '{minor}'}}\n{CASE}")
+    with pytest.raises(BadCase, match="no table for Kubernetes"):
+        run(cases_of(file)[0])
+
+
 def test_a_minor_without_defaults_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, f"settings: {{kubernetesMinor: '1.9'}}\n{CASE}")
     with pytest.raises(BadCase, match=r"no table for Kubernetes 1\.9"):

@@ -12,6 +12,7 @@ from webhook.cli import loading
 from webhook.cli.main import app
 from webhook.decision.messages import problem_text
 from webhook.documents.problem import Problem
+from webhook.evaluation.device_settings import DeviceSettings
 from webhook.service import settings
 from webhook.service.settings import Settings
 
@@ -52,6 +53,81 @@ def test_lists_of_paths_and_of_names_are_split() -> None:
     assert found.policies == (Path("/a"), Path("/b"))
     assert found.gpu_devices == ("x.com/gpu", "y.com/gpu")
     assert read({"policies": ["/c"]}, PODGATE_POLICIES="/a").policies == (Path("/c"),)
+
+
+def test_a_flag_may_have_several_names_separated_by_commas() -> None:
+    found = read({"gpu_devices": ["x.com/gpu, y.com/gpu,", "z.com/gpu"]})
+    assert found.gpu_devices == ("x.com/gpu", "y.com/gpu", "z.com/gpu")
+    assert read({"policies": ["/a,b"]}).policies == (Path("/a,b"),)
+
+
+def test_settings_about_devices() -> None:
+    found = read(
+        {"dra_feature_gates": ["MPSSupport=true,TimeSlicingSettings=false"]},
+        PODGATE_DRA_DRIVER_VERSION="25.12",
+        PODGATE_DRA_CHECKS="warn",
+        PODGATE_DRA_UNKNOWN_VERSION="warn",
+        PODGATE_DRA_MAX_NODES_PER_DOMAIN="72",
+        PODGATE_DRA_CONTROLLERS="system:serviceaccount:nvidia:controller",
+        PODGATE_DEVICE_CLASSES="a100.example.com=gpu, slice=mig",
+        PODGATE_KUBERNETES_MINOR="1.36",
+    )
+    assert found.installation_config().devices == DeviceSettings(
+        driver_version="25.12",
+        gates={"MPSSupport": True, "TimeSlicingSettings": False},
+        checks="warn",
+        unknown_version="warn",
+        most_nodes=72,
+        class_types={"a100.example.com": "gpu", "slice": "mig"},
+        controllers=("system:serviceaccount:nvidia:controller",),
+        kubernetes_minor=36,
+    )
+    mode = read(PODGATE_DRA_IMEX_MODE="hostManaged").installation_config().devices.imex_mode
+    assert mode == "hostManaged"
+
+
+def test_settings_about_devices_have_the_same_defaults_everywhere() -> None:
+    assert read().installation_config().devices == DeviceSettings(kubernetes_minor=37)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found", "fix"),
+    [
+        ("dra_feature_gates", "MPSSuport=true", "MPSSuport", "write MPSSupport, if"),
+        ("dra_feature_gates", "x=true", "x, which is not", "write one of TimeSlicingSettings"),
+        ("dra_feature_gates", "AllAlpha=true", "AllAlpha", "name each feature gate"),
+        ("dra_feature_gates", "MPSSupport", "MPSSupport", "NAME=true or NAME=false"),
+        ("dra_feature_gates", "MPSSupport=yes", "MPSSupport=yes", "NAME=true or NAME=false"),
+        ("dra_feature_gates", "MPSSupport=true,MPSSupport=false", "two values", "once"),
+        ("dra_feature_gates", "DynamicMIG=true,MPSSupport=true", "both on", "not start with both"),
+        ("device_classes", "a=tpu", "a=tpu", "where TYPE is one of gpu, mig"),
+        ("device_classes", "a=gpu,a=mig", "a with two values", "write it once"),
+        ("device_classes", "A=gpu", "A=gpu", "NAME=TYPE"),
+        ("dra_driver_version", "0.6", "0.6", "write one of 25.3, 25.8, 25.12, 0.4, 0.5"),
+        ("dra_checks", "no", "no", "deny, warn or off"),
+        ("dra_imex_mode", "host", "host", "driverManaged or hostManaged"),
+        ("dra_max_nodes_per_domain", "0", "0", "from 1 to 10000"),
+    ],
+)
+def test_faults_of_settings_about_devices_have_a_remedy(
+    name: str, value: str, found: str, fix: str
+) -> None:
+    given: Any = [value] if settings.listed_as(name) else value
+    for told, shown in (
+        (problems({name: given}), "--" + name.replace("_", "-")),
+        (problems({}, **{f"PODGATE_{name.upper()}": value}), f"PODGATE_{name.upper()}"),
+    ):
+        assert [each.path for each in told] == [shown]
+        assert found in told[0].found
+        assert fix in told[0].fix
+
+
+def test_gates_that_only_the_manual_excludes_are_a_warning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gates = ["MPSSupport=true,NVMLDeviceHealthCheck=true"]
+    loading.installation_config(read({"dra_feature_gates": gates}))
+    assert "found MPSSupport and NVMLDeviceHealthCheck both on" in capsys.readouterr().err
 
 
 def test_an_empty_variable_counts_as_not_given() -> None:

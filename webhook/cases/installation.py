@@ -14,6 +14,7 @@ from webhook.cases.run_offline import Place, references_of
 from webhook.catalog.build import Choices, Documents, assemble, parse_documents
 from webhook.catalog.catalog import Catalog
 from webhook.decision.messages import problem_text
+from webhook.devices.gates import check_gates, check_mode
 from webhook.documents.problem import Problem
 from webhook.documents.read_model import Report, report_fault
 from webhook.documents.source import SourceDocument
@@ -28,6 +29,7 @@ from webhook.interface.pruning import Shapes
 from webhook.objects.path import Path, read
 from webhook.policy.combine import COMBINATIONS, GUARDED
 from webhook.policy.envelope import Context
+from webhook.service.settings import minor_number
 from webhook.sources import files
 from webhook.sources.load import DEFAULT_MINOR, server_defaults, shipped_paths, trusted_list
 
@@ -132,7 +134,7 @@ def catalog_of(case: Case, schemas: Sequence[KindSchema] = ()) -> Catalog:
 def settings_of(case: Case) -> InstallationConfig:
     """The settings of a case, by the names of `podgate serve`."""
     found: dict[str, Any] = {}
-    devices: dict[str, Any] = {"kubernetes_minor": int(minor_of(case).partition(".")[2])}
+    devices: dict[str, Any] = {"kubernetes_minor": minor_number(minor_of(case))}
     for key, value in (case.given.get("settings") or {}).items():
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", str(key)).lower()
         if key == MINOR:
@@ -145,6 +147,9 @@ def settings_of(case: Case) -> InstallationConfig:
         else:
             found[name] = read
     found["devices"] = DeviceSettings(**devices)
+    faults = [each for each in check_gates(found["devices"]) if not each.warning]
+    for fault in (*faults, *check_mode(found["devices"])):
+        raise BadCase(f"{case.file}: settings: found {fault.found}; {fault.fix}")
     if "injected" in found:
         injected, problems = parse_injected(inline(case.document, ("settings", "injected"), 1))
         if problems:

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -23,7 +23,7 @@ from webhook.interface.kind_schema import KindSchema
 from webhook.policy.combine import COMBINATIONS, GUARDED
 from webhook.policy.envelope import Context
 from webhook.policy.row import ALL_TYPES
-from webhook.service.settings import Settings
+from webhook.service.settings import Settings, minor_number
 from webhook.sources.load import (
     DEFAULT_MINOR,
     Sources,
@@ -196,7 +196,9 @@ def sources_of(
     check_choice(workload_type, ALL_TYPES, "--workload-type")
     check_choice(combination, COMBINATIONS, "--rule-combination")
     context = Context(workload_type=workload_type, namespace=namespace or assumed)
-    choices = Choices(combination, installation_config_of_environment(), context)
+    config = installation_config_of_environment()
+    devices = replace(config.devices, kubernetes_minor=minor_number(minor))
+    choices = Choices(combination, replace(config, devices=devices), context)
     return Sources(
         tuple(policies or ()),
         tuple(interfaces or ()),
@@ -225,6 +227,7 @@ def installation_config(settings: Settings) -> InstallationConfig:
     if faults or more or others:
         print_problems((*faults, *more, *others))
         raise BadInput
+    print_problems(settings.warnings())
     return settings.installation_config(injected, trusted, controllers)
 
 

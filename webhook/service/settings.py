@@ -5,15 +5,25 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
+from webhook.devices.gates import check_gates, check_mode
 from webhook.documents import texts
 from webhook.documents.problem import Problem
+from webhook.evaluation.device_settings import (
+    DRIVER_CONTROLLER,
+    MOST_NODES,
+    DeviceChecks,
+    DeviceSettings,
+    DeviceType,
+    DriverVersion,
+)
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.trusted_controllers import TrustedControllers
 from webhook.evaluation.trusted_mutators import TrustedMutators
@@ -42,6 +52,11 @@ OTHERS = frozenset(
 Address = Annotated[str, StringConstraints(pattern=f"^(?:{ADDRESS.pattern})$")]
 Name = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s,]+$")]
 Pair = Annotated[str, StringConstraints(pattern=r"^[^\s,=]+=[^\s,=]+$")]
+Gate = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+=(true|false)$")]
+CLASS_TYPES = get_args(DeviceType)
+ClassType = Annotated[
+    str, StringConstraints(pattern=rf"^[a-z0-9][-.a-z0-9]*=({'|'.join(CLASS_TYPES)})$")
+]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 PATHS, NAMES = "paths", "names"
 
@@ -151,6 +166,42 @@ class Settings(BaseModel):
         "device class names separated by commas",
         listed=NAMES,
     )
+    device_classes: tuple[ClassType, ...] = setting(
+        (),
+        "device classes as NAME=TYPE, separated by commas, where TYPE is one of"
+        f" {', '.join(CLASS_TYPES)}",
+        listed=NAMES,
+    )
+    dra_driver_version: DriverVersion = setting(
+        "0.5", f"one of {', '.join(get_args(DriverVersion))}: the version of NVIDIA's DRA driver"
+    )
+    dra_feature_gates: tuple[Gate, ...] = setting(
+        (),
+        "feature gates of NVIDIA's DRA driver as NAME=true or NAME=false, separated by commas;"
+        " podgate rejects nothing because of a feature gate that is not set",
+        listed=NAMES,
+    )
+    dra_checks: DeviceChecks = setting(
+        "deny",
+        "deny, warn or off: what podgate does with an NVIDIA configuration in a claim that would"
+        " fail on the node",
+    )
+    dra_unknown_version: Literal["deny", "warn"] = setting(
+        "deny",
+        "deny or warn: what podgate does with an NVIDIA configuration of another apiVersion",
+    )
+    dra_imex_mode: Literal["", "driverManaged", "hostManaged"] = setting(
+        "", "driverManaged or hostManaged, as in the driver, or nothing if it is not known"
+    )
+    dra_max_nodes_per_domain: Annotated[int, Field(ge=1, le=10_000)] = setting(
+        MOST_NODES,
+        "a number of nodes from 1 to 10000; podgate warns of a ComputeDomain with more",
+    )
+    dra_controllers: tuple[Name, ...] = setting(
+        (DRIVER_CONTROLLER,),
+        "exact user names of the controllers of NVIDIA's DRA driver, separated by commas",
+        listed=NAMES,
+    )
     node_type_label: Name = setting("run.ai/type", "a label key")
     node_pools_annotation: Name = setting(
         "kai.scheduler/node-pools", "an annotation key, for several node pools"
@@ -241,7 +292,9 @@ class Settings(BaseModel):
         Flags win. Lists in variables are separated by `os.pathsep`, lists of names by commas; an
         empty variable counts as not given.
         """
-        given = {name: value for name, value in flags.items() if not missing(value)}
+        given = {
+            name: split_names(name, value) for name, value in flags.items() if not missing(value)
+        }
         found = {name: value for name, value in from_environment(environ) if name not in given}
         strangers = unknown_variables(environ)
         try:
@@ -249,7 +302,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             faults = [problem_of(each, given) for each in error.errors()]
             return (*strangers, *dict.fromkeys(faults))
-        problems = (*strangers, *bad_ports(settings, found))
+        problems = (*strangers, *bad_ports(settings, found), *device_problems(settings, found))
         return problems or settings
 
     def installation_config(
@@ -280,6 +333,36 @@ class Settings(BaseModel):
             injected=injected or Injected(),
             trusted=trusted or TrustedMutators(),
             controllers=controllers or TrustedControllers(),
+            devices=self.device_settings(),
+        )
+
+    def device_settings(self) -> DeviceSettings:
+        """The settings about devices."""
+        return DeviceSettings(
+            driver_version=self.dra_driver_version,
+            gates={name: each == "true" for name, each in pairs(self.dra_feature_gates).items()},
+            checks=self.dra_checks,
+            unknown_version=self.dra_unknown_version,
+            imex_mode=self.dra_imex_mode,
+            most_nodes=self.dra_max_nodes_per_domain,
+            class_types=cast(dict[str, DeviceType], pairs(self.device_classes)),
+            controllers=self.dra_controllers,
+            kubernetes_minor=minor_number(self.kubernetes_minor),
+        )
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """The problems of settings that podgate starts with."""
+        return tuple(
+            Problem(
+                "settings",
+                flag("dra_feature_gates"),
+                each.found,
+                each.fix,
+                "setting",
+                severity="warning",
+            )
+            for each in check_gates(self.device_settings())
+            if each.warning
         )
 
     def unfit_to_serve(self) -> tuple[Problem, ...]:
@@ -310,6 +393,31 @@ def pairs(texts: tuple[str, ...]) -> dict[str, str]:
     return dict(each.split("=", 1) for each in texts)
 
 
+def device_problems(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]:
+    """The problems of settings about devices with each other. `found` are those of variables."""
+    for name in ("device_classes", "dra_feature_gates"):
+        for key in repeated(getattr(settings, name)):
+            place = place_of_setting(name, found)
+            yield Problem(*place, f"{key} with two values", "write it once", "setting")
+    devices = settings.device_settings()
+    faults = [("dra_feature_gates", each) for each in check_gates(devices) if not each.warning]
+    faults += [("dra_imex_mode", each) for each in check_mode(devices)]
+    for name, fault in faults:
+        yield Problem(*place_of_setting(name, found), fault.found, fault.fix, "setting")
+
+
+def repeated(texts: tuple[str, ...]) -> list[str]:
+    """Keys of texts of the form a=b that have two values."""
+    keys = Counter(each.split("=", 1)[0] for each in set(texts))
+    return [key for key, count in keys.items() if count > 1]
+
+
+def minor_number(version: str) -> int:
+    """The minor number of a Kubernetes version such as 1.37, 0 if it has none."""
+    number = version.partition(".")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 def describe_setting(name: str) -> str:
     """The description of valid values."""
     return Settings.model_fields[name].description or ""
@@ -322,16 +430,31 @@ def missing(value: Any) -> bool:
 
 def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Each setting in the environment, with lists split."""
-    for name, row in Settings.model_fields.items():
+    for name in Settings.model_fields:
         text = environ.get(variable(name), "").strip()
         if not text:
             continue
-        extra = row.json_schema_extra if isinstance(row.json_schema_extra, dict) else {}
-        separator = {PATHS: os.pathsep, NAMES: ","}.get(str(extra.get("listed")))
-        if separator is None:
-            yield name, text
-        else:
-            yield name, tuple(part.strip() for part in text.split(separator) if part.strip())
+        separator = {PATHS: os.pathsep, NAMES: ","}.get(listed_as(name))
+        yield name, text if separator is None else split_text(text, separator)
+
+
+def listed_as(name: str) -> str:
+    """How a list of a setting is separated: PATHS, NAMES, or "" for other settings."""
+    row = Settings.model_fields.get(name)
+    extra = row.json_schema_extra if row else None
+    return str(extra.get("listed")) if isinstance(extra, dict) else ""
+
+
+def split_text(text: str, separator: str) -> tuple[str, ...]:
+    """The parts of a text that are not blank."""
+    return tuple(part.strip() for part in text.split(separator) if part.strip())
+
+
+def split_names(name: str, value: Any) -> Any:
+    """The value of a flag: of a list of names, the names in all of its texts."""
+    if listed_as(name) != NAMES or not isinstance(value, list | tuple):
+        return value
+    return tuple(part for each in value for part in split_text(str(each), ","))
 
 
 def variable(name: str) -> str:
@@ -384,8 +507,13 @@ def bad_ports(settings: Settings, found: Mapping[str, Any]) -> Iterator[Problem]
     for name in ("listen", "metrics_listen"):
         text = getattr(settings, name)
         if text not in ("", "same") and address(text)[1] > 65535:
-            place = ("environment", variable(name)) if name in found else ("flags", flag(name))
+            place = place_of_setting(name, found)
             yield Problem(*place, f"port {address(text)[1]}", "write a port up to 65535", "setting")
+
+
+def place_of_setting(name: str, found: Mapping[str, Any]) -> tuple[str, str]:
+    """Where a setting is written. `found` are the settings of variables."""
+    return ("environment", variable(name)) if name in found else ("flags", flag(name))
 
 
 def is_address(text: str) -> bool:
