@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.definition_order import Document, KindName, Stated
 from webhook.catalog.definitions import combine, with_undefined_kinds
+from webhook.devices.definitions import device_definitions
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.exception import Named, PolicyException, is_exception, parse_exception
@@ -271,6 +272,7 @@ def assemble(
     combined = combine(
         documents.interfaces, documents.profiles, config.prefer_given, documents.unusable
     )
+    combined.definitions |= device_definitions()
     documents.problems += combined.problems
     documents.problems += check_together(documents.policies, documents.assets, choices.combination)
     documents.problems += check_settings(documents.policies, documents.assets, config)

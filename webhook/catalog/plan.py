@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from webhook.devices.definitions import has_devices
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.server_defaults import KindDefaults
 from webhook.fields.companions import ordered_fields
@@ -238,6 +239,9 @@ def concerns(plan: Plan, row: Field) -> bool:
     """
     profile = plan.definition.profile
     handler = WORKLOAD_HANDLERS.get(row.shape)
+    of_devices = handler is not None and handler.of_devices
+    if of_devices or has_devices(plan.definition):
+        return of_devices and has_devices(plan.definition)
     of_every_kind = row.at or (handler is not None and handler.of_every_kind)
     if plan.definition.only_wraps and not of_every_kind:
         return row.path in profile.fields

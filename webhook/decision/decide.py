@@ -36,8 +36,10 @@ from webhook.decision.wrapped import (
     over_budget,
     wrapped_objects,
 )
+from webhook.devices.kinds import IMMUTABLE as IMMUTABLE_KINDS
 from webhook.evaluation.outcome import (
     EXEMPT_SENDER,
+    IMMUTABLE,
     NO_POLICY,
     OTHER_OPERATION,
     Allowed,
@@ -85,11 +87,22 @@ def decide(
     definition = catalog.definition(request.group, request.kind, request.version)
     if definition is None:
         return allow_undefined(request, catalog)
+    if has_immutable_spec(request):
+        return Allowed(request.object, not_evaluated=IMMUTABLE)
     if request.request_class is RequestClass.DERIVED:
         return decide_derived(request, catalog, references, definition, facts)
     if definition.embedded:
         return decide_with_wrapped(request, catalog, references, definition, facts)
     return decide_alone(request, catalog, references, definition, facts)
+
+
+def has_immutable_spec(request: Request) -> bool:
+    """Return whether an update cannot change the spec: it passes, or the API server refuses it.
+
+    In another object it can change, because the object is not made yet.
+    """
+    updating = request.operation == "UPDATE" and request.within is None
+    return updating and (request.group, request.kind) in IMMUTABLE_KINDS
 
 
 def decide_with_wrapped(

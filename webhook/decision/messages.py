@@ -203,6 +203,7 @@ NOT_EVALUATED: dict[str, str] = {
     "no-policy": "no policy applies to it",
     "other-operation": "only CREATE and UPDATE are evaluated",
     "unchanged": "its spec is unchanged",
+    "immutable": "its spec cannot change, so it was evaluated when it was created",
 }
 DEVICES = "podgate counts the devices of a claim only for the workloads that refer to it"
 

@@ -48,16 +48,14 @@ KINDS_BY_GROUP: Final = {
     " WorkloadProfile",
     "policy": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "resource.k8s.io": "DeviceTaintRule ResourcePoolStatusRequest ResourceSlice",
     "run.ai": "Karta",
     "scheduling.k8s.io": "PriorityClass",
     "storage.k8s.io": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment"
     " VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
-"""Kinds of Kubernetes and of podgate without pods: they need no definition.
-
-Claims and device classes are left out: they have no pods, but their content is not evaluated.
-"""
+"""Kinds of Kubernetes and of podgate without pods: they need no definition."""
 KINDS_WITHOUT_PODS: Final = frozenset(
     (group, kind) for group, kinds in KINDS_BY_GROUP.items() for kind in kinds.split()
 )

@@ -45,3 +45,5 @@ DOMAIN_TEMPLATE: Final = "ComputeDomainTemplate"
 """Stands for a kind in keys of References.claims: the template that a ComputeDomain creates."""
 DOMAIN_LABEL: Final = "resource.nvidia.com/computeDomain"
 """The label of templates that the driver's controller creates."""
+IMMUTABLE: Final = frozenset({(GROUP, CLAIM), (GROUP, TEMPLATE), (NVIDIA, DOMAIN)})
+"""The kinds whose spec the API server lets nobody change."""

@@ -162,6 +162,7 @@ EXEMPT_SENDER: Final = "exempt-sender"
 NO_POLICY: Final = "no-policy"
 OTHER_OPERATION: Final = "other-operation"
 UNCHANGED: Final = "unchanged"
+IMMUTABLE: Final = "immutable"
 NOT_EVALUATED_REASONS: Final = (
     UNKNOWN_KIND,
     UNKNOWN_VERSION,
@@ -171,9 +172,11 @@ NOT_EVALUATED_REASONS: Final = (
     NO_POLICY,
     OTHER_OPERATION,
     UNCHANGED,
+    IMMUTABLE,
 )
 """Why an object is not evaluated. `no-pods` is a kind of Kubernetes or podgate without pods.
-`unchanged` is a document of podgate whose spec did not change.
+`unchanged` is a document of podgate whose spec did not change, `immutable` an update of an object
+whose spec cannot change.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.catalog.plan import Plan, concerns
+from webhook.devices.definitions import has_devices
 from webhook.explain.model import FORBIDDEN, NOT_NATIVE
 from webhook.fields.annotation_list import AnnotationItemStore
 from webhook.fields.handler import UNMAPPED, Support
@@ -28,6 +29,8 @@ def find_support(plan: Plan, component: str, path: str) -> Support:
             return NOT_NATIVE, NO_OBJECT
     if row.binding is Binding.NOTHING:
         return NOT_NATIVE, f"kept in {kept_at(row)}, for others to act on"
+    if has_devices(plan.definition) and not concerns(plan, row):
+        return UNMAPPED, f"{plan.definition.interface.kind} has no pods"
     support = find_refusal(plan, row) or of_other_types(plan, row)
     return support or handler_of(row, plan.definition).support(row, plan.definition, component)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from webhook.devices.definitions import has_devices
 from webhook.fields.affinity import NodeAffinityHandler, PodAffinityHandler
 from webhook.fields.amount import AmountHandler
 from webhook.fields.annotation_items import WorkloadItemsHandler
@@ -34,7 +35,7 @@ from webhook.fields.stores.pull_secrets import PullSecretsHandler
 from webhook.fields.unmapped import NothingHandler
 from webhook.fields.workload import ScalarHandler, ServiceHandler
 from webhook.pods.definition import Definition
-from webhook.policy.row import Field
+from webhook.policy.row import NOTHING, Field
 
 POD_HANDLERS: dict[str, PodHandler] = {
     each.name: each
@@ -80,6 +81,9 @@ WORKLOAD_HANDLERS: dict[str, WorkloadHandler] = {
 
 def handler_of(row: Field, definition: Definition) -> FieldHandler[Any]:
     """The handler of a field as a kind has it: in its pods, or for the workload as a whole."""
+    whole = WORKLOAD_HANDLERS.get(row.shape)
+    if has_devices(definition):
+        return whole if whole is not None and whole.of_devices else WORKLOAD_HANDLERS[NOTHING]
     handler = POD_HANDLERS.get(row.shape)
     if handler is not None and handler.is_in_pods(row, definition):
         return handler

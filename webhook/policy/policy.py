@@ -132,12 +132,13 @@ class Policy(PolicySpec):
         return Problem(self.origin, path, found, fix, reason, line, column, severity)
 
     def governs_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the policy applies to objects of this namespace."""
+        """Whether the policy applies to objects of this namespace, "" for those without one."""
         if self.namespace and self.namespace != name:
             return False
         if name in self.exclude_namespaces:
             return False
-        return self.namespace_selector is None or self.namespace_selector.matches(labels)
+        selector = self.namespace_selector
+        return selector is None or (bool(name) and selector.matches(labels))
 
     def governs_kind(self, group: str, kind: str, workload_type: str) -> bool:
         """Whether the policy applies to this kind, with this workload type ("" for none)."""
