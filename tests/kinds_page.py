@@ -12,6 +12,7 @@ from tests.e2e.testbed import upstream
 from tests.pods import test_shipped_workloads as shipped
 from webhook.catalog.catalog import Catalog
 from webhook.catalog.plan import Plan, compile_plan, component_roles
+from webhook.devices.definitions import has_devices
 from webhook.explain.model import FORBIDDEN, NOT_NATIVE
 from webhook.explain.support import find_support
 from webhook.fields.handler import MAPPED, UNMAPPED
@@ -63,7 +64,12 @@ def page(catalog: Catalog) -> str:
 def made(catalog: Catalog) -> str:
     """The table and what its columns mean."""
     definitions = sorted(
-        (each for several in catalog.definitions.values() for each in several),
+        (
+            each
+            for several in catalog.definitions.values()
+            for each in several
+            if not has_devices(each)
+        ),
         key=lambda each: (each.interface.group, each.interface.kind, each.versions),
     )
     rows = [row(each) for each in definitions]

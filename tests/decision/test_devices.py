@@ -27,7 +27,7 @@ def exactly(name: str = "gpu", device_class: str = "gpu.nvidia.com", **more: Any
 
 OF_PODS = """
 defaults: {labels: {instances: [{name: a, value: b}]}, compute: {cpuCoreRequest: 1}, image: a/b:1}
-rules: {image: {required: true}, total: {gpuDevices: {max: 1}}, priorityClass: {required: true}, category: {required: true}}
+rules: {image: {required: true}, total: {gpuDevices: {max: 1}}, category: {required: true}}
 """
 
 
