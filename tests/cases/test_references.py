@@ -59,3 +59,17 @@ def test_device_classes_are_known_by_name() -> None:
     assert list(references(given).device_classes) == ["a100.example.com"]
     # Without any, nothing is known of the classes of the cluster.
     assert references(claim("v1", {"name": "g"})).device_classes is None
+
+
+def test_the_template_that_a_domain_will_get_is_known() -> None:
+    domain = {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "ComputeDomain",
+        "metadata": {"name": "rack"},
+        "spec": {"channel": {"resourceClaimTemplate": {"name": "rack-channel"}}},
+    }
+    known = references(domain).claims.get(("ResourceClaimTemplate", "team", "rack-channel"))
+    view = read_known_claim(known)
+    assert view is not None
+    classes = [each.device_class for each in view.options]
+    assert classes == ["compute-domain-default-channel.nvidia.com"]

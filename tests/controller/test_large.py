@@ -21,7 +21,7 @@ from webhook.controller.injections import injections
 from webhook.controller.scan import PACKED, Results, Scanner
 from webhook.evaluation.outcome import Violation
 from webhook.service.controller_metrics import ControllerMetrics
-from webhook.sources.claims import API, read_claims
+from webhook.sources.claims import API, SeenClaims, read_references
 from webhook.sources.crds import PATH as CRDS
 
 Json = dict[str, Any]
@@ -95,7 +95,9 @@ async def scan(server: ApiServer) -> int:
 
 
 async def read_all_claims(server: ApiServer) -> int:
-    return len(await read_claims(server))
+    references = await read_references(server)
+    assert isinstance(references.claims, SeenClaims)
+    return len(references.claims.rows("team"))
 
 
 async def read_namespaces(server: ApiServer) -> int:

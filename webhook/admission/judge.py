@@ -14,6 +14,7 @@ from webhook.admission.own_documents import review_document
 from webhook.admission.request_class import classify_request
 from webhook.catalog.catalog import Catalog
 from webhook.decision.decide import decide
+from webhook.devices.kinds import DOMAIN
 from webhook.evaluation.outcome import Decision, Denied, NeededObject
 from webhook.evaluation.references import ClaimKey, Claims, References
 from webhook.evaluation.request import Request, RequestClass, Stage
@@ -108,6 +109,9 @@ class WatchedClaims(Protocol):
     def watched_types(self) -> frozenset[str]:
         """Return the watched kinds, whose new objects arrive by themselves."""
 
+    def device_classes(self) -> Mapping[str, Any] | None:
+        """Return briefs of all DeviceClasses by name; None if they are not known."""
+
 
 class Workers(Protocol):
     """The shared state of the workers of a Pod."""
@@ -179,9 +183,10 @@ class CatalogJudge:
             decision = decide_ready(request, self.catalog, References(namespaces), ready.facts)
         else:
             found = self.claims.find_claims()
-            references = References(namespaces, found)
+            references = References(namespaces, found, self.claims.device_classes())
             decision = decide_ready(request, self.catalog, references, ready.facts)
-            if found.missed:
+            # A new domain is compared with the template that it names; it is no fault if there is none yet.
+            if found.missed and request.kind != DOMAIN:
                 if not final and any(
                     kind in self.claims.watched_types() for kind, _, _ in found.missed
                 ):

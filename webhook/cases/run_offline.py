@@ -13,9 +13,10 @@ from webhook.catalog.catalog import Catalog
 from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.carry_to_manifest import carry
 from webhook.decision.owners import others_of
-from webhook.devices.briefs import claim_brief
+from webhook.devices.briefs import claim_brief, domain_brief
 from webhook.devices.classes import class_brief
-from webhook.devices.kinds import CLASS, KINDS
+from webhook.devices.domain_templates import add_domain_templates
+from webhook.devices.kinds import CLASS, DOMAIN, KINDS
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
@@ -138,6 +139,7 @@ def not_an_object(data: Any) -> str:
 def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> References:
     """Claims, claim templates, device and priority classes and namespaces among the manifests."""
     claims: dict[ClaimKey, Any] = {}
+    domains: dict[ClaimKey, Any] = {}
     device_classes: dict[str, Any] = {}
     priority_classes = set()
     namespaces = {place.namespace: place.labels}
@@ -159,7 +161,11 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
             claims[key] = claim_brief(kind, data)
         elif kind == CLASS:
             device_classes[name] = class_brief(data)
+        elif kind == DOMAIN:
+            key = kind, metadata.get("namespace") or place.namespace, name
+            domains[key] = domain_brief(data)
     known = device_classes or None
+    claims = add_domain_templates(claims, domains.items())
     return References(namespaces, claims, known, frozenset(priority_classes))
 
 

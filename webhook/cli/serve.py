@@ -24,8 +24,8 @@ from webhook.server.serve import serve as run_server
 from webhook.service import clock
 from webhook.service.settings import Settings, variable
 from webhook.sources.catalog_source import ClusterSources, new_folder
+from webhook.sources.claims import WatchedClaims
 from webhook.sources.load import Sources, change_detector, load
-from webhook.sources.shards import Shards
 from webhook.sources.snapshot import Snapshot
 
 
@@ -36,7 +36,7 @@ def build_judge(
 
     `snapshot` is where the Pod's workers read the documents of the cluster, if they do.
     """
-    claims = Shards(snapshot) if snapshot is not None else None
+    claims = WatchedClaims(snapshot) if snapshot is not None else None
     return CatalogJudge(
         catalog, get_evaluator, clock.moment, context or Context(), claims, snapshot
     )

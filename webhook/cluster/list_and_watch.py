@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlencode
 
 from webhook.cluster.client import (
@@ -164,9 +165,9 @@ class Collection:
     path: str
     only_metadata: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
-    brief: Callable[[Json], Json] = keep_whole
+    brief: Callable[[Json], Any] = keep_whole
     touched: set[Key] | None = None
-    objects: dict[Key, Json] = field(default_factory=dict)
+    objects: dict[Key, Any] = field(default_factory=dict)
     version: str = ""
     was_read: bool = False
     is_consistent: bool = True
@@ -181,7 +182,7 @@ class Collection:
 
     async def read(self, server: ApiServer, resumed: float = 0.0) -> None:
         """Read all objects, whole no more than a page at a time; raises ApiError."""
-        found: dict[Key, Json] = {}
+        found: dict[Key, Any] = {}
         version, is_consistent = "", True
         accept = METADATA_LIST if self.only_metadata else JSON
         async for page in read_pages(server, self.path, accept, self.query, resumed=resumed):
@@ -190,14 +191,14 @@ class Collection:
         self.replace(found)
         self.version, self.is_consistent = version, is_consistent
 
-    def replace(self, found: dict[Key, Json]) -> None:
+    def replace(self, found: dict[Key, Any]) -> None:
         """Keep these objects instead of those that were known."""
         if self.touched is not None:
             keys = found.keys() | self.objects.keys()
             self.touched |= {key for key in keys if found.get(key) != self.objects.get(key)}
         self.objects = found
 
-    def put(self, key: Key, body: Json | None) -> None:
+    def put(self, key: Key, body: Any) -> None:
         """Keep one object, or forget it where the body is None."""
         if self.touched is not None and self.objects.get(key) != body:
             self.touched.add(key)

@@ -38,7 +38,7 @@ from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
 from webhook.policy.selectors import NAME_LABEL
 from webhook.service import clock
-from webhook.sources.claims import read_claims
+from webhook.sources.claims import read_references
 from webhook.sources.crds import PATH as CRDS
 
 log = logging.getLogger("podgate.audit")
@@ -142,7 +142,7 @@ async def audit_objects(
     finding on the object that leads to it.
     """
     skipped = Counter() if skipped is None else skipped
-    claims = await read_claims(server, RESUMED)
+    references = await read_references(server, RESUMED)
     for key, definitions in sorted(catalog.definitions.items()):
         if not catalog.policies_of(*key):
             continue
@@ -151,7 +151,7 @@ async def audit_objects(
             if namespace not in namespaces:
                 skipped[UNGOVERNED] += 1
                 continue
-            known = References({namespace: namespaces[namespace]}, claims)
+            known = replace(references, namespaces={namespace: namespaces[namespace]})
             try:
                 if is_child(body, catalog):
                     skipped[EXEMPT_SENDER] += 1

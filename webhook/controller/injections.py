@@ -30,7 +30,7 @@ from webhook.evaluation.references import References
 from webhook.evaluation.request import ObjectRead, Request, RequestClass, Stage
 from webhook.libjq.evaluator import get_evaluator
 from webhook.pods.definition import Definition
-from webhook.sources.claims import read_claims
+from webhook.sources.claims import read_references
 
 log = logging.getLogger("podgate.audit")
 
@@ -96,14 +96,14 @@ async def injections(
     Each object is evaluated as if it were created again, as in the validating pass. Objects without
     an owner are omitted, since no controller creates them again.
     """
-    claims, owners = await read_claims(server, RESUMED), Owners(server)
+    references, owners = await read_references(server, RESUMED), Owners(server)
     for _, definitions in sorted(catalog.definitions.items()):
         async for definition, body in list_objects(server, definitions, progress=progress):
             namespace = str(metadata_of(body).get("namespace") or "")
             owner = owner_reference(body)
             if owner is None or namespace not in namespaces:
                 continue
-            known = References({namespace: namespaces[namespace]}, claims)
+            known = replace(references, namespaces={namespace: namespaces[namespace]})
             found = finding_of(body, namespace)
             try:
                 request = as_created(request_for(body, definition, namespace, known))

@@ -13,7 +13,10 @@ CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class Claims(Protocol):
-    """Briefs of claims and claim templates by key (devices/briefs.py)."""
+    """Briefs of claims and claim templates by key (devices/briefs.py).
+
+    Also of templates that the driver has not made yet (devices/domain_templates.py).
+    """
 
     def get(self, key: ClaimKey, /) -> Any:
         """Return the DeviceClaim spec (`devices.requests[]`), None if it is not known."""

@@ -73,7 +73,7 @@ class Watcher:
     parent: int = field(default_factory=os.getppid)
     memory: Collection | None = None
     crds: Known = field(init=False)
-    claims: ShardedCollections = field(init=False)
+    claims: tuple[ShardedCollections, ...] = field(init=False)
     namespaces: ShardedCollections = field(init=False)
     written: tuple[dict[Key, Any], list[tuple[str, Any]]] | None = None
 
@@ -104,7 +104,8 @@ class Watcher:
         for each in self.collections.values():
             yield follow(self.server, each, lambda _: self.dirty.set())
         yield self.crds.run()
-        yield self.claims.run()
+        for watched in self.claims:
+            yield watched.run()
         if self.memory is not None:
             yield follow(self.server, self.memory, self.remember)
         yield self.write_changes()
@@ -126,7 +127,7 @@ class Watcher:
     @property
     def is_settled(self) -> bool:
         """Whether CRDs and claims are read, or cannot be read now."""
-        return self.crds.is_settled and self.claims.is_settled
+        return self.crds.is_settled and all(each.is_settled for each in self.claims)
 
     @property
     def is_remembered(self) -> bool:

@@ -1,4 +1,4 @@
-"""Claims, and labels of namespaces, in the Pod's folder: apart from the documents, in shards.
+"""Claims, device classes and labels of namespaces in the Pod's folder: apart from the documents, in shards.
 
 They change far more often than documents, and one change rewrites one shard and nothing else.
 """
@@ -22,7 +22,7 @@ log = logging.getLogger("podgate.shards")
 
 SHARDS = 64
 SHARD, WATCHED = "{}-{}.json", "{}.json"
-CLAIMS, NAMESPACES = "claims", "namespaces"
+CLAIMS, DOMAINS, CLASSES, NAMESPACES = "claims", "domains", "device-classes", "namespaces"
 ABSENT = 60.0  # seconds after which a cluster without such objects is asked for them again
 AGAIN = 5.0  # seconds after which that is asked again if there was no answer
 QUIET = 0.01  # seconds in which changes are collected: a review that waits for one has 0.3
@@ -32,20 +32,22 @@ Rows = Mapping[ClaimKey, Any]
 """What is kept of objects, by kind, namespace and name."""
 
 
-def shard_of(namespace: str, name: str = "") -> int:
+def shard_of(namespace: str, name: str = "", shards: int = SHARDS) -> int:
     """The number of the shard of a namespace's objects, or of an object without a namespace."""
-    return crc32((namespace or name).encode()) % SHARDS
+    return crc32((namespace or name).encode()) % shards
 
 
 @dataclass(slots=True)
 class Shards:
     """The shards of one name in a snapshot's folder, each decoded again only when it has changed.
 
-    Any thread may read: what is decoded is never changed, only replaced.
+    Any thread may read: what is decoded is never changed, only replaced. `number` is how many there
+    are: one for what is always read as a whole.
     """
 
     snapshot: Snapshot
     name: str = CLAIMS
+    number: int = SHARDS
     decoded: dict[int, tuple[Mark, Rows]] = field(default_factory=dict)
     kinds: tuple[Mark, frozenset[str]] = ((0, 0), frozenset())
 
@@ -84,33 +86,6 @@ class Shards:
             known = self.decoded[number] = mark, rows
         return known[1]
 
-    def find_claims(self) -> SeenClaims:
-        """The claims for one request."""
-        return SeenClaims(self)
-
-
-@dataclass(slots=True)
-class SeenClaims:
-    """The claims as one request sees them: each shard in one version.
-
-    `missed` are those that were asked for and are not there.
-    """
-
-    shards: Shards
-    versions: dict[int, Rows] = field(default_factory=dict)
-    missed: set[ClaimKey] = field(default_factory=set)
-
-    def get(self, key: ClaimKey, /) -> Any:
-        """Return the DeviceClaim spec, None if it is unknown."""
-        number = shard_of(key[1])
-        rows = self.versions.get(number)
-        if rows is None:
-            rows = self.versions[number] = self.shards.shard(number)
-        spec = rows.get(key)
-        if spec is None:
-            self.missed.add(key)
-        return spec
-
 
 @dataclass(slots=True)
 class ShardedCollections:
@@ -124,10 +99,14 @@ class ShardedCollections:
     shards: Shards
     find: Callable[[ApiServer], Awaitable[dict[str, Collection]]]
     followed: Mapping[str, Collection] = field(default_factory=dict)
-    known: list[dict[ClaimKey, Any]] = field(default_factory=lambda: [{} for _ in range(SHARDS)])
+    known: list[dict[ClaimKey, Any]] = field(init=False)
     kinds: frozenset[str] | None = None
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     is_settled: bool = False
+
+    def __post_init__(self) -> None:
+        """Nothing is known yet."""
+        self.known = [{} for _ in range(self.shards.number)]
 
     async def run(self) -> None:
         """Watch without end, in the newest version that the cluster serves."""
@@ -178,9 +157,9 @@ class ShardedCollections:
 
     def begin_anew(self) -> None:
         """Write every shard with the objects that are known now."""
-        self.known = [{} for _ in range(SHARDS)]
+        self.known = [{} for _ in range(self.shards.number)]
         self.take_touched()
-        self.write(set(range(SHARDS)))
+        self.write(set(range(self.shards.number)))
 
     def take_touched(self) -> set[int]:
         """Apply the changes; return the shards that differ."""
@@ -188,7 +167,7 @@ class ShardedCollections:
         for kind, collection in self.followed.items():
             touched, collection.touched = collection.touched or set(), set()
             for namespace, name in touched:
-                number = shard_of(namespace, name)
+                number = shard_of(namespace, name, self.shards.number)
                 spec = collection.objects.get((namespace, name))
                 if spec is None:
                     self.known[number].pop((kind, namespace, name), None)
