@@ -12,6 +12,7 @@ from webhook.fields.affinity import NodeAffinityHandler, PodAffinityHandler
 from webhook.fields.amount import AmountHandler
 from webhook.fields.annotation_items import WorkloadItemsHandler
 from webhook.fields.devices.object_fields import DeviceHandler, DeviceListHandler
+from webhook.fields.devices.sums import ClaimGpusHandler, DeviceSumHandler
 from webhook.fields.gpu.count import GpuHandler
 from webhook.fields.gpu.forms import GpuFormHandler
 from webhook.fields.gpu.workload_total import TotalGpusHandler
@@ -74,6 +75,8 @@ WORKLOAD_HANDLERS: dict[str, WorkloadHandler] = {
         TotalGpusHandler(),
         DeviceHandler(),
         DeviceListHandler(),
+        DeviceSumHandler(),
+        ClaimGpusHandler(),
         NothingHandler(),
     )
 }

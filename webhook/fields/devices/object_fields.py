@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
-from webhook.devices.claim_view import EXACT, read_claim
-from webhook.devices.kinds import CLAIM, CLASS, DOMAIN, KINDS, TEMPLATE
+from webhook.devices.claim_view import ALL, EXACT, items
+from webhook.devices.config_schemas import API_VERSION, leaves_of
+from webhook.devices.kinds import DOMAIN, GPU_DRIVER
+from webhook.documents.problem import Source
+from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
-from webhook.fields.devices.values import Claim, DeviceValue, native_of, read_values
+from webhook.fields.devices.carriers import carries, claim_of, support_of
+from webhook.fields.devices.readers import read_values
+from webhook.fields.devices.settings import APPENDED, find_unconfigured
+from webhook.fields.devices.values import DeviceValue, native_of
 from webhook.fields.handler import (
-    MAPPED,
-    UNMAPPED,
     FieldSource,
     FieldValue,
     Support,
@@ -26,6 +30,8 @@ from webhook.pods.pod_view import PodView
 from webhook.policy.combine import Leaf
 from webhook.policy.row import DEVICE, DEVICE_LIST, Binding, Field
 
+MOST_CONFIGS: Final = 32
+"""The API server's limit for the configurations of a claim."""
 FILLED_BY_SERVER = {
     "devices.count": 1,
     "devices.allocationMode": EXACT,
@@ -33,7 +39,6 @@ FILLED_BY_SERVER = {
     "devices.computeDomain.allocationMode": "Single",
 }
 """What the API server, or the CRD, fills in where nothing is set."""
-OF_CLAIMS = (CLAIM, TEMPLATE)
 
 
 class ListRules(ScalarRules):
@@ -47,20 +52,21 @@ class ListRules(ScalarRules):
 class DeviceField(WorkloadField):
     """A field of an object with devices. Rules apply to each of its values."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("config", "kind")
 
-    def __init__(self, row: Field, leaf: Leaf, kind: str) -> None:
+    def __init__(self, row: Field, leaf: Leaf, kind: str, config: InstallationConfig) -> None:
         rules = rules_of(row, leaf)
         if row.shape == DEVICE_LIST:
             rules = ListRules(row.path, leaf, row.reading(), array=True, secret=row.secret)
         super().__init__(row, rules)
         self.kind = kind
+        self.config = config
 
     def look(self, ev: Evaluation, document: Any) -> list[DeviceValue]:
         """Return the values of a document."""
         if self.kind == DOMAIN:
             return [DeviceValue(self.row.at, native_of(document, self.row.at))]
-        return read_values(self.row, claim_of(self.kind, document))
+        return read_values(self.row, claim_of(self.kind, document, ev.references, self.config))
 
     def compared_values(
         self, ev: Evaluation, document: Any, views: Sequence[PodView]
@@ -81,7 +87,9 @@ class DeviceField(WorkloadField):
             if each.value is None or each.device_class or self.is_absence(each.value):
                 continue
             old = (each.path, each.value) if (each.key, each.value) in before else None
-            self.rules.check_intent(ev, each.path, each.value, old, server_default)
+            self.rules.check_intent(
+                ev, each.path, each.value, old, server_default, lands=self.row.writes != "never"
+            )
 
     def is_absence(self, native: Any) -> bool:
         """Return whether a value is a switch that is off, as it is without the value."""
@@ -92,15 +100,36 @@ class DeviceField(WorkloadField):
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Write the default at each path that is unset."""
         default = self.rules.default
-        if default is None or ev.updating:
+        if default is None or ev.updating or self.row.writes == "never":
+            return
+        if default.value == self.row.absent and not self.row.explicit:
             return
         native = self.rules.codec.write(default.value, default.raw)
+        if self.row.binding is Binding.CONFIG and self.row.at in APPENDED:
+            self.append_configs(ev, native, default.source)
         server_default = FILLED_BY_SERVER.get(self.row.path)
+        is_all = self.row.binding is Binding.REQUEST and native == ALL
         for each in self.look(ev, ev.draft.document):
             if not each.writable or each.value == native or not ev.can_write(each.path):
                 continue
-            if self.rules.choose_value(ev, each.path, each.value, server_default, None):
+            wanted = self.rules.choose_value(ev, each.path, each.value, server_default, None)
+            if wanted is not None and (not is_all or remove_count(ev, each.path)):
                 ev.write(self.row.path, each.path, native, "default", default.source)
+
+    def append_configs(self, ev: Evaluation, native: Any, source: Source | None) -> None:
+        """Append a configuration for the requests of each type that have none."""
+        claim = claim_of(self.kind, ev.draft.document, ev.references, self.config)
+        names: dict[str, list[str]] = {}
+        for kind, option in find_unconfigured(claim, self.row.at):
+            if self.row.at in leaves_of(kind, self.config.devices.driver_version):
+                names.setdefault(kind, []).append(option.name)
+        path = (*claim.view.path, "devices", "config")
+        for kind, requests in names.items():
+            index = len(items(ev.now(path)))
+            if index < MOST_CONFIGS and ev.can_write(path):
+                ev.append(path, config_for(kind, requests, self.row.at, native))
+                written = (*path, index, "opaque", "parameters", *self.row.at)
+                ev.note_item(self.row, written, native, "default", source)
 
     def check_final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Check final rules on each value of the result, and `required` where one is missing."""
@@ -153,10 +182,27 @@ class DeviceField(WorkloadField):
         return next((each for each in found if each is not None), None)
 
 
-def claim_of(kind: str, document: Any) -> Claim:
-    """Return the claim of a claim or template, with what its values depend on."""
-    path: Path = ("spec", "spec") if kind == TEMPLATE else ("spec",)
-    return Claim(read_claim(native_of(document, path), path))
+def remove_count(ev: Evaluation, mode: Path) -> bool:
+    """Remove the count that a server filled in, which the mode All excludes, beside a mode.
+
+    Return False for a count that the user chose.
+    """
+    path = (*mode[:-1], "count")
+    count = ev.now(path)
+    if count is not None and ev.set_by_user(path, count, FILLED_BY_SERVER["devices.count"]):
+        return False
+    ev.draft.remove(path)
+    return True
+
+
+def config_for(kind: str, requests: Sequence[str], at: Path, native: Any) -> dict[str, Any]:
+    """Return a configuration of these requests with one value."""
+    parameters: Any = native
+    for step in reversed(at):
+        parameters = {step: parameters}
+    parameters = {"apiVersion": API_VERSION, "kind": kind, **parameters}
+    opaque = {"driver": GPU_DRIVER, "parameters": parameters}
+    return {"requests": requests, "opaque": opaque}
 
 
 class DeviceHandler(WorkloadHandler):
@@ -168,35 +214,17 @@ class DeviceHandler(WorkloadHandler):
 
     def compile(self, source: FieldSource) -> DeviceField | None:
         """Compile the field, None if the kind does not have it."""
-        kind = source.definition.interface.kind
-        if not carries(source.row, source.definition):
+        group, kind = source.definition.interface.group, source.definition.interface.kind
+        if not carries(source.row, group, kind):
             return None
-        return DeviceField(source.row, source.leaf, kind)
+        return DeviceField(source.row, source.leaf, kind, source.config)
 
     def support(self, row: Field, definition: Definition, component: str) -> Support:
         """Return whether a kind has the field."""
-        kind = definition.interface.kind
-        return (MAPPED, "") if carries(row, definition) else (UNMAPPED, f"{kind} does not have it")
+        return support_of(row, definition)
 
 
 class DeviceListHandler(DeviceHandler):
     """Lists of what claims and templates name."""
 
     name = DEVICE_LIST
-
-
-NOT_OF_CLASSES = frozenset({"devices.configKinds"})
-NOT_OF_CLAIMS = frozenset({"devices.forms", "devices.perPod", "devices.computeDomain.numNodes"})
-MODE_OF_DOMAIN = "devices.computeDomain.allocationMode"
-
-
-def carries(row: Field, definition: Definition) -> bool:
-    """Return whether objects of a kind with devices have a field. Other kinds have none."""
-    group, kind = definition.interface.group, definition.interface.kind
-    if (group, kind) not in KINDS:
-        return False
-    if kind == DOMAIN:
-        return row.binding is Binding.DOMAIN
-    if kind == CLASS:
-        return row.binding is Binding.CONFIG and row.path not in NOT_OF_CLASSES
-    return kind in OF_CLAIMS and row.path not in NOT_OF_CLAIMS

@@ -7,6 +7,8 @@ from webhook.policy import values
 from webhook.policy.row import (
     DEVICE,
     DEVICE_LIST,
+    DEVICE_SUM,
+    TOTAL_GPUS,
     Binding,
     Field,
 )
@@ -90,6 +92,11 @@ def of_config(
     )
 
 
+def of_sum(path: str, binding: Binding, shape: str, note: str) -> Field:
+    """A number of devices that is only counted."""
+    return Field(path, "integer", binding, shape, writes="never", rules=BOUNDS, note=note)
+
+
 # A configuration is appended with the strategy, before the values that go with a strategy.
 DEVICES: tuple[Field, ...] = (
     of_list(
@@ -143,6 +150,24 @@ DEVICES: tuple[Field, ...] = (
         absent=0,
         writes="never",
         rules=BOUNDS,
+    ),
+    of_sum(
+        "devices.perClaim",
+        Binding.REQUEST,
+        DEVICE_SUM,
+        "Devices of a claim: the sum over its requests, the largest of alternatives.",
+    ),
+    of_sum(
+        "devices.perPod",
+        Binding.AMOUNT,
+        DEVICE_SUM,
+        "Devices of a pod: the sum over its claims and its extended resources with a class.",
+    ),
+    of_sum(
+        "total.devices",
+        Binding.WORKLOAD,
+        TOTAL_GPUS,
+        "Devices of the whole workload; a claim that pods share counts once.",
     ),
     of_request(
         "adminAccess",
