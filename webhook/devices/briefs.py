@@ -21,7 +21,7 @@ from webhook.devices.kinds import (
     GPU_DRIVER,
     TEMPLATE,
 )
-from webhook.devices.selectors import PROFILE, TYPE, read_selector
+from webhook.devices.selectors import PROFILE, TYPE, read_selectors
 from webhook.objects.path import Path
 
 LARGEST: Final = 8192
@@ -121,7 +121,7 @@ def selector_brief(text: str) -> str:
         return text
     terms = [
         f"device.attributes['{each.domain}'].{each.name} in [{', '.join(map(repr, sorted(each.values)))}]"
-        for each in read_selector(text)
+        for each in read_selectors([text])
         if each.domain == GPU_DRIVER and each.name in (PROFILE, TYPE) and each.values
         if all(PLAIN.fullmatch(value) for value in each.values)
     ]

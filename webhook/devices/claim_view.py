@@ -17,6 +17,7 @@ ALL: Final = "All"
 EXACT: Final = "ExactCount"
 MOST_MEMBERS: Final = 64
 """Of any list in a claim. The API server allows 32 at most, of alternatives 8."""
+MOST_OPTIONS: Final = 8 * MOST_MEMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def read_claim(spec: Any, path: Path = ("spec",)) -> ClaimView:
         *(each.options for each in requests),
         *(each.requests for each in configs),
     ]
-    is_oversized = any(len(each) > MOST_MEMBERS for each in members)
+    options = sum(len(each.options) for each in requests)
+    is_oversized = options > MOST_OPTIONS or any(len(each) > MOST_MEMBERS for each in members)
     return ClaimView(path, requests, constraints, configs, is_oversized)
 
 

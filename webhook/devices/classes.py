@@ -109,17 +109,16 @@ class DeviceClasses:
         """Return the types that devices of a class may have, {UNKNOWN} if nothing says it."""
         found = self.known.get(name)
         if found is None:
-            found = self.find_types(name)
+            found = self.find_types(name, self.briefs.get(name, {}))
             if name in self.briefs:  # users choose other names
                 self.known[name] = found
         return found
 
-    def find_types(self, name: str) -> frozenset[str]:
-        """Find the types: by setting, by the drivers' charts, by the object."""
+    def find_types(self, name: str, brief: Mapping[str, Any]) -> frozenset[str]:
+        """Find the types: by setting, by the drivers' charts, by the brief of the object."""
         stated = self.settings.class_types.get(name) or CLASS_TYPES.get(name)
         if stated is not None:
             return frozenset({stated})
-        brief = self.briefs.get(name, {})
         if "types" in brief:
             return frozenset(brief["types"])
         resource = brief.get("resource", "")

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from functools import lru_cache
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 DRIVER: Final = "driver"
 TYPE: Final = "type"
 PROFILE: Final = "profile"
+LONGEST: Final = 10_240
+"""Characters of a selector. The API server refuses longer ones."""
+MOST_TOKENS: Final = 2048
 OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 CLOSING: Final = frozenset(OPENING.values())
-BLANK = re.compile(r"(?:[ \t\n\f\r]|//[^\n\r]*)+")
+BLANK = re.compile(r"(?:[ \t\n\f\r]|//[^\n\r]*(?:\r?\n|\Z))+")
+# What readers of CEL may understand differently: a return in a comment, a quoted name.
+UNCLEAR = re.compile(r"//|`")
 PREFIX = re.compile(r"(?:[bB][rR]?|[rR][bB]?)(?=['\"])")
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|&&|\|\||[=!<>]=|\.\?|.", re.DOTALL)
 ENDS = {
@@ -34,6 +40,8 @@ RAW_ENDS = {
 }
 # A literal whose value is not read: bytes, or a text with escapes.
 UNREAD: Final = "''"
+# Stands for the rest of a text that is not read.
+UNPAIRED: Final = "("
 
 
 class Text(NamedTuple):
@@ -68,18 +76,19 @@ Operand = Text | Requirement | Listed | None
 
 def read_selectors(texts: Iterable[str]) -> list[Requirement]:
     """Return what selectors require of a device that matches all of them."""
-    return [found for text in texts for found in read_selector(text)]
+    return [found for text in texts if len(text) <= LONGEST for found in read_selector(text)]
 
 
-def read_selector(text: str) -> list[Requirement]:
-    """Return what a CEL text requires, nothing if it is no conjunction.
+@lru_cache(maxsize=256)
+def read_selector(text: str) -> tuple[Requirement, ...]:
+    """Return what a CEL text requires, nothing if it is no conjunction or has too many tokens.
 
     Linear in the length of the text. Never raises.
     """
-    tokens = list(tokens_of(text))
+    tokens = list(islice(tokens_of(text), MOST_TOKENS + 1))
     closing = pair_brackets(tokens)
-    if closing is None:
-        return []
+    if closing is None or len(tokens) > MOST_TOKENS:
+        return ()
     found: list[Requirement] = []
     waiting = [(0, len(tokens))]
     while waiting:
@@ -99,16 +108,19 @@ def read_selector(text: str) -> list[Requirement]:
             right = read_operand(tokens, closing, at + 1, end)
             term = read_member(left, right) if tokens[at] == "in" else read_equal(left, right)
             found += [term] if term is not None else []
-    return found
+    return tuple(found)
 
 
 def tokens_of(text: str) -> Iterator[Token]:
-    """Yield the tokens of a CEL text, an unpaired bracket for a text literal without an end."""
+    """Yield the tokens of a CEL text, ending in UNPAIRED where it cannot be read."""
     at, length = 0, len(text)
     while at < length:
         if (blank := BLANK.match(text, at)) is not None:
             at = blank.end()
             continue
+        if UNCLEAR.match(text, at) is not None:
+            yield UNPAIRED
+            return
         prefix = PREFIX.match(text, at)
         before = prefix.group().lower() if prefix is not None else ""
         at += len(before)
@@ -118,7 +130,7 @@ def tokens_of(text: str) -> Iterator[Token]:
             ends = RAW_ENDS if "r" in before else ENDS
             closed = ends[quote].match(text, at)
             if closed is None:
-                yield "("
+                yield UNPAIRED
                 return
             value = text[at : closed.end() - len(quote)]
             is_read = "b" not in before and ("r" in before or "\\" not in value)
