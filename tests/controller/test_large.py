@@ -97,7 +97,7 @@ async def scan(server: ApiServer) -> int:
 async def read_all_claims(server: ApiServer) -> int:
     references = await read_references(server)
     assert isinstance(references.claims, SeenClaims)
-    return len(references.claims.rows("team"))
+    return len(references.claims.rows(0))
 
 
 async def read_namespaces(server: ApiServer) -> int:

@@ -167,8 +167,9 @@ def test_equal_claims_are_kept_written_and_decoded_once(
     watched = watch_until(server, seen, lambda _: True)
     kept = watched.followed[TEMPLATE].objects
     assert (len(kept), len({id(each) for each in kept.values()})) == (60, 3)
-    rows = seen.claims.shard(shard_of("team"))
-    assert (len(rows), len({id(each) for each in rows.values()})) == (60, 3)
+    for number in range(SHARDS):
+        rows = seen.claims.shard(number)
+        assert len({id(each) for each in rows.values()}) == len(set(rows.values()))
     assert [count_of(seen, f"gpus-{number}") for number in range(4)] == [1, 2, 3, 1]
 
 
@@ -193,7 +194,8 @@ def test_what_is_listed_and_watched_is_seen_and_what_is_deleted_is_not(
 def test_a_change_rewrites_its_own_shard_and_one_of_no_amount_none(
     served: Served, server: ApiServer, seen: WatchedClaims
 ) -> None:
-    assert shard_of("team") != shard_of("other")
+    places = (("team", "gpus"), ("other", "gpus"), ("team", "new"))
+    assert len({shard_of(*each) for each in places}) == 3
     served.items = [template(1), template(1, namespace="other")]
     served.silence = 0.3
     marks: list[dict[int, tuple[int, int]]] = []
@@ -207,13 +209,13 @@ def test_a_change_rewrites_its_own_shard_and_one_of_no_amount_none(
 
     watch_until(server, seen, done)
     (before,), after = marks, marks_of(seen)
-    assert {each for each in after if after[each] != before[each]} == {shard_of("team")}
+    assert {each for each in after if after[each] != before[each]} == {shard_of("team", "new")}
 
 
 def test_a_watcher_that_starts_anew_drops_what_went_meanwhile(
     served: Served, server: ApiServer, seen: WatchedClaims
 ) -> None:
-    seen.claims.write(shard_of("team"), {KEY: claim_text(TEMPLATE, template(3))})
+    seen.claims.write(shard_of(*KEY[1:]), {KEY: claim_text(TEMPLATE, template(3))})
     assert count_of(seen) == 3
     watch_until(server, seen, lambda _: True)
     assert count_of(seen) is None
@@ -236,7 +238,7 @@ def test_a_cluster_without_claims_is_nothing_to_wait_for(
     served: Served, server: ApiServer, seen: WatchedClaims, caplog: pytest.LogCaptureFixture
 ) -> None:
     served.versions = []
-    seen.claims.write(shard_of("team"), {KEY: claim_text(TEMPLATE, template(3))})
+    seen.claims.write(shard_of(*KEY[1:]), {KEY: claim_text(TEMPLATE, template(3))})
     seen.claims.write_watched(CLAIM_KINDS)
     watch_until(server, seen, lambda _: True)
     assert seen.claims.watched_types() == frozenset()
@@ -267,7 +269,7 @@ def test_a_version_that_is_served_no_more_is_left_for_the_next(
 def test_a_request_sees_one_version_and_says_what_it_missed(seen: WatchedClaims) -> None:
     found = seen.find_claims()
     assert found.get(KEY) is None
-    seen.claims.write(shard_of("team"), {KEY: claim_text(TEMPLATE, template(2))})
+    seen.claims.write(shard_of(*KEY[1:]), {KEY: claim_text(TEMPLATE, template(2))})
     assert found.get(KEY) is None
     assert found.missed == {KEY}
     assert count_of(seen) == 2
@@ -316,7 +318,7 @@ def test_a_template_is_known_from_its_domain_until_it_exists(
     assert claims.get((DOMAIN_TEMPLATE, "team", "nobody")) is None
     assert claims.missed == {(TEMPLATE, "team", "made")}
     seen.claims.write(
-        shard_of("team"), {(TEMPLATE, "team", "new"): claim_text(TEMPLATE, template(2))}
+        shard_of("team", "new"), {(TEMPLATE, "team", "new"): claim_text(TEMPLATE, template(2))}
     )
     assert count_of(seen, "new") == 2, "the one that exists counts"
     read = asyncio.run(read_references(server)).claims

@@ -124,9 +124,7 @@ class WatchedClaims:
 
     def find_claims(self) -> SeenClaims:
         """The claims for one request."""
-        return SeenClaims(
-            lambda namespace: self.claims.shard(shard_of(namespace)), self.domain_templates
-        )
+        return SeenClaims(self.claims.shard, self.domain_templates)
 
     def watched_types(self) -> frozenset[str]:
         """The watched kinds."""
@@ -152,15 +150,15 @@ class WatchedClaims:
 
 @dataclass(slots=True)
 class SeenClaims:
-    """The claims as one request sees them: each part in one version.
+    """The claims as one request sees them: each shard in one version.
 
-    `rows` gives the claims of a namespace, and maybe of others, as JSON; `templates` those that the
-    driver makes of domains. `missed` are the claims that were asked for and are not there.
+    `rows` gives the claims of a shard as JSON, `templates` those that the driver makes of domains.
+    `missed` are the claims that were asked for and are not there.
     """
 
-    rows: Callable[[str], Rows]
+    rows: Callable[[int], Rows]
     templates: Callable[[], Mapping[ClaimKey, Any]]
-    seen: dict[str, Rows] = field(default_factory=dict)
+    seen: dict[int, Rows] = field(default_factory=dict)
     made: Mapping[ClaimKey, Any] | None = None
     missed: set[ClaimKey] = field(default_factory=set)
 
@@ -169,9 +167,10 @@ class SeenClaims:
         kind, namespace, name = key
         if kind == DOMAIN_TEMPLATE:
             return self.find_template(namespace, name)
-        rows = self.seen.get(namespace)
+        number = shard_of(namespace, name)
+        rows = self.seen.get(number)
         if rows is None:
-            rows = self.seen[namespace] = self.rows(namespace)
+            rows = self.seen[number] = self.rows(number)
         text = rows.get(key)
         if text is not None:
             return orjson.loads(text)

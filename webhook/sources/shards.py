@@ -32,9 +32,9 @@ Rows = Mapping[ClaimKey, Any]
 """What is kept of objects, by kind, namespace and name."""
 
 
-def shard_of(namespace: str, name: str = "", shards: int = SHARDS) -> int:
-    """The number of the shard of a namespace's objects, or of an object without a namespace."""
-    return crc32((namespace or name).encode()) % shards
+def shard_of(namespace: str, name: str, shards: int = SHARDS) -> int:
+    """The number of an object's shard. One namespace may have most of the claims of a cluster."""
+    return crc32(f"{namespace}/{name}".encode()) % shards
 
 
 @dataclass(slots=True)
