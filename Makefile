@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quick check lint types imports fast test e2e test-minors \
-        test-operators fuzz fuzz-admission every-command mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
+        test-operators fuzz fuzz-admission driver-oracle every-command mutants soak drills fix demo demo-cluster cluster cluster-down bench corpus docs kustomize golden lock image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ fuzz: $(STAMP) ## native jq against libjq, 100,000 generated pairs (5,000 are pa
 
 fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and spelling: none may get in (SEED=, COUNT=, PROCESSES=, INDEX=)
 	@$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --processes $(PROCESSES) $(INDEX:%=--index %)
+
+driver-oracle: $(STAMP) ## device configurations beside NVIDIA's own webhook: 20,000 for each version and its gates (a minute, and a build the first time)
+	PODGATE_DRIVER_CONFIGS=20000 $(BIN)/pytest -q tests/devices/test_driver_webhook.py $(PYTEST_ARGS)
 
 mutants: $(STAMP) ## do the tests catch changed operators in the decision code? (SEED=, COUNT=; RECORD=1 after many changes, AGAIN=1)
 	@$(BIN)/python -m tools.mutants --seed $(SEED) --count $(MUTANTS) $(if $(RECORD),--record) $(if $(AGAIN),--again)

@@ -359,6 +359,7 @@ def test_pinned_memory_by_device(text: str, good: bool) -> None:
         (f"MIG-{UID}", True),
         (UID, False),
         (f"GPU-{UID}0", False),
+        (f"GPU-{UID.upper()}", False),
         ("GPU-0", False),
     ],
 )

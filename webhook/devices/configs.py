@@ -51,7 +51,8 @@ MEBIBYTE: Final = 2**20
 LARGEST: Final = 2**63 - 1
 LABEL: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
-UUID: Final = re.compile(r"(?:GPU|MIG)(?:-[0-9a-fA-F]{8})(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# NVML writes them in lower case, and the driver compares them as they are.
+UUID: Final = re.compile(r"(?:GPU|MIG)(?:-[0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TYPES: Final = {
     "text": "text",
     "boolean": "true or false",
