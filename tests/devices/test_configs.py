@@ -370,6 +370,16 @@ def test_devices_of_limits(key: str, good: bool) -> None:
     assert brief(check("GpuConfig", body, 2)) == ([] if good else wrong)
 
 
+def test_limits_are_not_read_without_end() -> None:
+    name = "defaultPerDevicePinnedMemoryLimit"
+    limits = {str(index): "2Gi" for index in range(configs.MOST_LIMITS)}
+    body = {"sharing": {"strategy": "MPS", "mpsConfig": {name: limits}}}
+    assert check("GpuConfig", body) == []
+    limits["more"] = "less"
+    (found,) = check("GpuConfig", body)
+    assert (found.path[-1], found.value) == (name, "2001 entries")
+
+
 def test_indices_have_no_bound_where_the_number_of_devices_is_unknown() -> None:
     assert check("GpuConfig", mps('{"defaultPerDevicePinnedMemoryLimit": {"7": "2Gi"}}')) == []
 

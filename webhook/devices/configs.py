@@ -47,6 +47,8 @@ MOST_FINDINGS: Final = 100
 """For one configuration. Its keys are the user's, who may write a million of them."""
 LONGEST_MEANT: Final = 64
 """Longer keys are no misspelt ones, and are slow to compare."""
+MOST_LIMITS: Final = 2_000
+"""Entries of limits by device. API servers refuse parameters above 10 KiB, which have fewer."""
 MEBIBYTE: Final = 2**20
 LARGEST: Final = 2**63 - 1
 LABEL: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -185,6 +187,9 @@ def check_value(value: Any, field: Field, path: Path, context: Context) -> Itera
         yield Finding(path, "invalid-value", show(value), wanted(field))
     elif field.type == "object":
         yield from check_fields(value, field.fields, path, context)
+    elif field.type == "limits" and len(value) > MOST_LIMITS:
+        found = f"{len(value)} entries"
+        yield Finding(path, "invalid-value", found, f"at most {MOST_LIMITS} entries")
     elif field.type == "limits":
         for key, limit in value.items():
             yield from check_limit(key, limit, (*path, key), context)
@@ -330,7 +335,9 @@ def find_repeated_keys(raw: bytes) -> list[Path]:
     """Return the paths of `parameters` below which a key is given twice, from the object's root.
 
     `raw` is the body of an AdmissionReview of a claim, a template or a class, that is already known
-    to be JSON. The driver refuses such parameters; decoded JSON does not show them any more.
+    to be JSON. The driver refuses such parameters; decoded JSON does not show them any more. It
+    reads the body once more, so the validating pass is the one to ask: by then the API server has
+    refused parameters above 10 KiB.
     """
     try:
         review = json.loads(
