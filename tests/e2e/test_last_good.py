@@ -9,12 +9,12 @@ import pytest
 from tests.e2e.api import Api
 from tests.e2e.served import Certificates
 from tests.e2e.test_controller import (  # noqa: F401 - fixtures
-    VALIDATING,
     Controllers,
     Living,
     api,
     condition,
     controllers,
+    is_stored_unreviewed,
     living,
     soon,
 )
@@ -46,8 +46,7 @@ def test_a_pod_and_a_controller_that_start_late_know_the_last_good_version(
 
     first.terminate()
     first.wait(30)
-    api.request("DELETE", VALIDATING.replace("/podgate", "/podgate-documents"))
-    put(api, images(A, field="imagee"))
+    soon(lambda: is_stored_unreviewed(api, images(A, field="imagee")), controllers.log)
     with running(bare, certificates, tmp_path) as forgetful:
         assert forgetful.allows(B), "nobody has told it"
     with running(bare, certificates, tmp_path, "--own-namespace", "default") as late:
