@@ -20,7 +20,7 @@ ID = "a1b2c3d4-0000-4000-8000-000000000001"
 MPS = {"strategy": "MPS"}
 SLICES = {"strategy": "TimeSlicing"}
 MISMATCH, UNUSED, CONFLICT = "config-mismatch", "config-unused", "config-conflict"
-ADMIN = "config-admin-access"
+ADMIN, ACCESS = "config-admin-access", "requests[0].exactly.adminAccess"
 
 
 def ask(name: str, device_class: str = GPU, **body: Any) -> Json:
@@ -62,6 +62,7 @@ CLASSES = {
     "any": ANY_GPU,
     "nic": {"selectors": [{"cel": {"expression": "device.driver == 'nic.example.com'"}}]},
     "what": {"selectors": [{"cel": {"expression": "true"}}]},
+    "shared": {**ANY_GPU, "config": [gpu(sharing=MPS)]},
     "vfio-set": {
         "selectors": [
             {"cel": {"expression": "device.attributes['gpu.nvidia.com'].type == 'vfio'"}}
@@ -257,7 +258,13 @@ def test_passthrough_devices_and_their_gate(gate: bool | None, expected: Found) 
         ("0.5", [ask("a", adminAccess=False)], [gpu("a")], set()),
         ("0.5", [ask("a", adminAccess=True)], [], set()),
         ("0.5", [ask("a", adminAccess=True), ask("b")], [gpu("b")], set()),
-        ("0.5", [ask("a", "any", adminAccess=True)], [gpu()], set()),
+        # The driver refuses a configuration for all requests whatever its kind is.
+        ("0.5", [ask("a", "any", adminAccess=True)], [gpu()], {deny("config[0]", ADMIN)}),
+        ("0.5", [ask("a", adminAccess=True), ask("b", MIG)], [mig()], {deny("config[0]", ADMIN)}),
+        ("0.5", [ask("a", "nic", adminAccess=True), ask("b")], [gpu()], set()),
+        ("0.5", [ask("a", "what", adminAccess=True), ask("b")], [gpu()], set()),
+        ("0.5", [ask("a", "shared", adminAccess=True)], [], {deny(ACCESS, ADMIN)}),
+        ("0.4", [ask("a", "shared", adminAccess=True)], [], set()),
         ("0.5", [ask("a", "what", adminAccess=True)], [gpu("a")], {deny(FIRST, ADMIN)}),
         ("0.5", [ask("a", CHANNEL, adminAccess=True)], [channel("a")], set()),
         ("0.4", [ask("a", adminAccess=True)], [gpu("a")], set()),
@@ -269,13 +276,13 @@ def test_passthrough_devices_and_their_gate(gate: bool | None, expected: Found) 
             "0.5",
             [ask("a", MIG, adminAccess=True)],
             [],
-            {deny("requests[0].exactly.adminAccess", ADMIN)},
+            {deny(ACCESS, ADMIN)},
         ),
         (
             "0.5",
             [ask("a", VFIO, adminAccess=True)],
             [],
-            {deny("requests[0].exactly.adminAccess", ADMIN)},
+            {deny(ACCESS, ADMIN)},
         ),
         ("0.5", [ask("a", "any", adminAccess=True)], [], set()),
         ("0.5", [ask("a", "nic", adminAccess=True)], [], set()),

@@ -37,7 +37,13 @@ from webhook.devices.effective import (
     type_of_config,
 )
 from webhook.devices.finding import Finding
-from webhook.devices.kinds import CHANNEL_TYPES, GPU_DRIVER, TYPES_OF_DRIVER, UNKNOWN
+from webhook.devices.kinds import (
+    CHANNEL_TYPES,
+    GPU_DRIVER,
+    GPU_TYPES,
+    TYPES_OF_DRIVER,
+    UNKNOWN,
+)
 from webhook.evaluation.device_settings import DeviceSettings
 from webhook.objects.path import Path, display
 
@@ -262,15 +268,23 @@ def find_vfio_gate(claim: CheckedClaim) -> Iterator[Finding]:
 
 
 def find_admin_access(claim: CheckedClaim) -> Iterator[Finding]:
-    """X8 and X9: administrative access together with a configuration, or to what has no whole GPU."""
+    """X8 and X9: administrative access together with a configuration, or to what has no whole GPU.
+
+    The driver counts configurations of the class too, and those for all requests whatever their
+    kind is.
+    """
     checks = claim.settings.driver_version == CHECKS_ADMIN_ACCESS
     for option in claim.view.options:
         if not option.admin_access:
             continue
         types = claim.types[option.path]
+        path = (*option.path, "adminAccess")
         if checks and types <= {"mig", "vfio"}:
-            path, key = (*option.path, "adminAccess"), ", ".join(sorted(types))
-            yield Finding(path, "config-admin-access", "true", key=key)
+            yield Finding(path, "config-admin-access", "true", key=", ".join(sorted(types)))
+        elif checks and any(
+            each.driver == GPU_DRIVER for each in claim.classes.configs_of(option.device_class)
+        ):
+            yield Finding(path, "config-admin-access", "true", key=option.device_class)
         for config in claim.view.configs:
             if config.driver != GPU_DRIVER:
                 continue
@@ -278,7 +292,7 @@ def find_admin_access(claim: CheckedClaim) -> Iterator[Finding]:
                 path = (*config.path, "requests", config.requests.index(option.name))
                 if checks or slices_time(config):
                     yield Finding(path, "config-admin-access", option.name, key="adminAccess")
-            elif checks and not config.requests and types == {type_of_config(config)}:
+            elif checks and not config.requests and types <= GPU_TYPES:
                 yield Finding(config.path, "config-admin-access", option.name, key="adminAccess")
 
 
