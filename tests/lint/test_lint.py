@@ -390,3 +390,46 @@ def test_every_check_is_in_a_table_and_no_reason_is_of_two() -> None:
     assert sorted(reasons) == sorted(set(reasons))
     assert {each.severity for each in listed} <= {"error", "warning", "note"}
     assert all(each.__doc__ for each in listed)
+
+
+@pytest.mark.parametrize(
+    "kind, leaf, carriers",
+    [
+        ("{group: batch, kind: Job}", "computeDomain: {numNodes: {max: 4}}", "ComputeDomain."),
+        ("{group: batch, kind: Job}", "perClaim: {max: 4}", "ResourceClaim."),
+        ("{group: resource.k8s.io, kind: ResourceClaim}", "perPod: {max: 4}", "more have it"),
+        ("{group: resource.k8s.io, kind: DeviceClass}", "count: {max: 4}", "more have it"),
+        ("{group: resource.nvidia.com, kind: ComputeDomain}", "count: {max: 4}", "more have it"),
+    ],
+)
+def test_rules_of_devices_that_no_governed_kind_carries(
+    kind: str, leaf: str, carriers: str
+) -> None:
+    (found,) = advice(cluster(f"kinds: [{kind}]\n  rules: {{devices: {{{leaf}}}}}"))
+    assert (found.reason, found.severity) == ("no-kind-carries", "warning")
+    assert carriers in found.fix
+
+
+def test_rules_of_pods_on_claims_bind_nowhere() -> None:
+    kinds = "kinds: [{group: resource.k8s.io, kind: ResourceClaim}]"
+    (found,) = advice(cluster(f"{kinds}\n  rules: {{compute: {{cpuCoreRequest: {{max: 4}}}}}}"))
+    assert found.reason == "no-kind-carries"
+
+
+def test_rules_of_devices_guard_the_cluster() -> None:
+    rules = "rules: {devices: {types: {options: [gpu]}}}"
+    assert reasons(cluster(rules)) == []
+    (found,) = advice(cluster(f"kinds: [{{group: batch, kind: Job}}]\n  {rules}"))
+    assert found.reason == "kinds-not-covered"
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        "allocationMode: {options: [ExactCount]}",
+        "sharing: {strategy: {options: [MPS]}}",
+        "vfio: {backendPolicy: {options: [LegacyOnly]}}",
+    ],
+)
+def test_a_single_option_of_devices_has_no_gap(leaf: str) -> None:
+    assert reasons(cluster(f"rules: {{devices: {{{leaf}}}}}")) == []

@@ -17,7 +17,6 @@ from webhook.catalog.catalog import Catalog
 from webhook.catalog.plan import component_roles
 from webhook.cli import loading
 from webhook.decision.messages import problem_text
-from webhook.devices.definitions import has_devices
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.lint.advice import REASONS
@@ -129,7 +128,7 @@ def kinds_of(catalog: Catalog) -> list[Kind]:
         kind_of(group, name, catalog.workload_type(group, name), definitions)
         for (group, name), definitions in catalog.definitions.items()
         # A kind that only wraps other objects has no fields of its own that rules could miss.
-        if not all(each.only_wraps or has_devices(each) for each in definitions)
+        if not all(each.only_wraps for each in definitions)
     ]
     return sorted(found, key=lambda each: (each.workload_type, each.name, each.group))
 

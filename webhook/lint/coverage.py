@@ -13,7 +13,7 @@ from webhook.policy.selector_overlap import Overlap, overlap_with_namespace
 from webhook.policy.selectors import implies
 from webhook.policy.table import TABLE
 
-GUARDING = frozenset({"compute", "security", "scheduling", "total"})
+GUARDING = frozenset({"compute", "devices", "security", "scheduling", "total"})
 IMAGE = "image"
 MOST_NAMED = 6
 
@@ -28,7 +28,10 @@ class KindsNotCovered:
 
     def run(self, subject: PolicyInContext) -> Iterator[Problem]:
         context, policy = subject
+        governed = context.kinds_in_scope(policy)
         for leaf, level in guarding_leaves(policy):
+            if not any(kind.carries(TABLE.owner(leaf)) for kind in governed):
+                continue  # the rule has no effect at all, which another check reports
             others = [each for each in context.policies if each is policy or includes(each, policy)]
             missed = [
                 unit

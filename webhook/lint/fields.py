@@ -107,7 +107,7 @@ class WithoutValue:
                 if is_always_supplied(context, policy, level, leaf):
                     continue
                 options = arguments.get("options")
-                if options is not None and len(options) == 1 and not leaf_type(leaf).is_array:
+                if options is not None and len(options) == 1 and needs_value(leaf):
                     value = leaf_type(leaf).show(next(iter(options)))
                     found = f"{value} as the only option of {leaf}, without default and required"
                     fix = f"give {leaf} this value in defaults, or write required: true"
@@ -177,6 +177,15 @@ def always_has_value(leaf: str) -> bool:
         return TABLE.attributes[leaf][1].absent is not ABSENT
     row = TABLE.fields[leaf]
     return leaf == SOURCE or (isinstance(row.absent, bool | str) and not row.explicit)
+
+
+def needs_value(leaf: str) -> bool:
+    """Whether a single option has a gap: an absent value passes, and may become another one.
+
+    A device without a configuration is not shared, so rules of its configuration have no gap.
+    """
+    in_config = leaf in TABLE.fields and TABLE.fields[leaf].binding is Binding.CONFIG
+    return not (leaf_type(leaf).is_array or always_has_value(leaf) or in_config)
 
 
 def bounds_of(leaf: str) -> tuple[str, ...]:

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from webhook.devices.kinds import KINDS
 from webhook.documents.problem import Check, Problem
 from webhook.documents.source import SourceDocument
+from webhook.fields.devices import carriers
 from webhook.objects.path import Path
 from webhook.policy.combine import GUARDED
 from webhook.policy.policy import Asset, Policy
 from webhook.policy.report import Report
 from webhook.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
 
+NOT_IN_PODS = (Binding.NOTHING, Binding.DOMAIN)
 Identity = tuple[str, str, str]
 Unit = tuple["Kind", str, str]
 """A kind, one of its components, and a role that this component has."""
@@ -36,8 +39,12 @@ class Kind:
         return f"{self.name}.{self.group}" if self.group else self.name
 
     def carries(self, row: Field) -> bool:
-        """Whether a workload of this kind can carry the field."""
-        if row.path in self.forbidden or row.binding is Binding.NOTHING:
+        """Whether an object of this kind can carry the field: a claim, or a workload with pods."""
+        if (self.group, self.name) in KINDS:
+            return carriers.carries(row, self.group, self.name)
+        if row.path in self.forbidden or row.binding in NOT_IN_PODS:
+            return False
+        if row.path in carriers.NOT_OF_PODS:
             return False
         return row.shape not in (WORKLOAD, SERVING_PORT) or row.path in self.fields
 
