@@ -31,6 +31,7 @@ LONGEST_SELECTOR: Final = 160
 OPTION_KEYS: Final = ("name", "deviceClassName", "allocationMode", "count", "adminAccess")
 CAPACITIES: Final = ("memory", "shares", f"{GPU_DRIVER}/memory", f"{GPU_DRIVER}/shares")
 PLAIN = re.compile(r"[A-Za-z0-9._+-]{1,64}")
+PER_DEVICE: Final = "defaultPerDevicePinnedMemoryLimit"
 # Members of parameters that a policy can rule, or that say which device they are for.
 PARAMETERS: Final[Mapping[str, Any]] = {
     "apiVersion": None,
@@ -42,7 +43,7 @@ PARAMETERS: Final[Mapping[str, Any]] = {
         "mpsConfig": {
             "defaultActiveThreadPercentage": None,
             "defaultPinnedDeviceMemoryLimit": None,
-            "defaultPerDevicePinnedMemoryLimit": None,
+            PER_DEVICE: None,
             "multiUser": None,
         },
     },
@@ -87,14 +88,18 @@ def devices_brief(devices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_brief(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request, or an alternative, of any version, shortened."""
-    found = {key: body[key] for key in OPTION_KEYS if key in body}
+    """Return a request of any version, shortened."""
+    found = option_brief(body)
     if isinstance(body.get("exactly"), dict):
-        found["exactly"] = request_brief(body["exactly"])
+        found["exactly"] = option_brief(body["exactly"])
     if items(body.get("firstAvailable")):
-        found["firstAvailable"] = [
-            request_brief(each) for _, each in enumerated(body["firstAvailable"])
-        ]
+        found["firstAvailable"] = [option_brief(each) for each in maps(body, "firstAvailable")]
+    return found
+
+
+def option_brief(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an exact request, or of an alternative, shortened."""
+    found: dict[str, Any] = scalars_of(body, OPTION_KEYS)
     if texts := [
         text_of(part(each.get("cel")).get("expression")) for each in maps(body, "selectors")
     ]:
@@ -102,9 +107,19 @@ def request_brief(body: Mapping[str, Any]) -> dict[str, Any]:
     if tolerations := [text_of(each.get("key")) for each in maps(body, "tolerations")]:
         found["tolerations"] = [{"key": key} if key else {} for key in dict.fromkeys(tolerations)]
     asked = part(part(body.get("capacity")).get("requests"))
-    if amounts := {name: asked[name] for name in CAPACITIES if name in asked}:
+    if amounts := scalars_of(asked, CAPACITIES):
         found["capacity"] = {"requests": amounts}
     return found
+
+
+def scalars_of(body: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return members, "" instead of a value that is no text, number or boolean."""
+    return {key: scalar_of(body[key]) for key in keys if body.get(key) is not None}
+
+
+def scalar_of(value: Any) -> str | int | float:
+    """Return a text, number or boolean, "" instead of anything else."""
+    return value if isinstance(value, str | int | float) else ""
 
 
 def maps(body: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any]]:
@@ -138,20 +153,25 @@ def configs_brief(listed: Any) -> list[dict[str, Any]]:
         parameters = opaque.get("parameters")
         if brief["driver"] in DRIVERS and isinstance(parameters, dict):
             brief["parameters"] = parameters_brief(parameters)
-        names = {"requests": body["requests"]} if items(body.get("requests")) else {}
-        found.append({**names, "opaque": brief})
+        requests = [scalar_of(each) for each in items(body.get("requests"))]
+        found.append({**({"requests": requests} if requests else {}), "opaque": brief})
     return found
 
 
-def parameters_brief(body: Mapping[str, Any], known: Mapping[str, Any] = PARAMETERS) -> Any:
+def parameters_brief(
+    body: Mapping[str, Any], known: Mapping[str, Any] = PARAMETERS
+) -> dict[str, Any]:
     """Return those members of parameters that podgate knows."""
-    return {
-        key: parameters_brief(value, known[key])
-        if isinstance(known[key], Mapping) and isinstance(value, dict)
-        else value
-        for key, value in body.items()
-        if key in known
-    }
+    found: dict[str, Any] = {}
+    for key, inner in known.items():
+        value = body.get(key)
+        if isinstance(value, dict) and inner is not None:
+            found[key] = parameters_brief(value, inner)
+        elif isinstance(value, dict) and key == PER_DEVICE:
+            found[key] = {each: scalar_of(limit) for each, limit in value.items()}
+        elif value is not None:
+            found[key] = scalar_of(value)
+    return found
 
 
 def domain_brief(body: Mapping[str, Any]) -> dict[str, Any]:
