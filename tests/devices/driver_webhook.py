@@ -18,12 +18,13 @@ from tests.e2e.testbed import identity, processes, programs
 from tests.ports import free_port
 
 Json = dict[str, Any]
+GROUP, CLAIM = "resource.k8s.io", "ResourceClaim"
 CRASHED = "crashed"
 """The answer to a configuration at which the webhook panics."""
 FAULT = re.compile(
     r"(?:^\d+ configs failed to validate: |; )"
     r"(?:error decoding object|expected a recognized configuration type|error normalizing config|object)"
-    r" at spec\.devices\.config\[(\d+)\]\.opaque\.parameters"
+    r" at spec\.(?:spec\.)?devices\.config\[(\d+)\]\.opaque\.parameters"
 )
 SECONDS = 30
 
@@ -62,14 +63,20 @@ class DriverWebhook:
         found: Json = json.loads(text)["response"]
         return found
 
-    def judge(self, configs: Sequence[Generated]) -> list[str]:
+    def judge(
+        self, configs: Sequence[Generated], kind: str = CLAIM, version: str = "v1"
+    ) -> list[str]:
         """Return what the webhook refuses in each configuration: "" nothing, or CRASHED."""
-        answer = self.answer(review(configs))
+        answer = self.answer(review(configs, kind, version))
         if answer is None:
             if len(configs) == 1:
                 return [CRASHED]
             half = len(configs) // 2
-            return self.judge(configs[:half]) + self.judge(configs[half:])
+            return [
+                answer
+                for some in (configs[:half], configs[half:])
+                for answer in self.judge(some, kind, version)
+            ]
         if answer["allowed"]:
             return [""] * len(configs)
         message = answer["status"]["message"]
@@ -78,31 +85,36 @@ class DriverWebhook:
         return [message if index in faults else "" for index in range(len(configs))]
 
 
-def review(configs: Sequence[Generated]) -> bytes:
-    """Return the body of a review of a new claim with these configurations, byte by byte theirs."""
+def review(configs: Sequence[Generated], kind: str = CLAIM, version: str = "v1") -> bytes:
+    """Return the body of a review of a new claim or template with these configurations.
+
+    Their parameters are in it byte by byte as they are.
+    """
     opaque = (
         f'"driver": {json.dumps(each.driver)}'
         + ("" if each.parameters is None else f', "parameters": {each.parameters}')
         for each in configs
     )
     listed = ", ".join(f'{{"opaque": {{{each}}}}}' for each in opaque)
-    claim = (
-        '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",'
+    spec = f'{{"devices": {{"config": [{listed}]}}}}'
+    if kind != CLAIM:
+        spec = f'{{"spec": {spec}}}'
+    body = (
+        f'{{"apiVersion": "{GROUP}/{version}", "kind": "{kind}",'
         ' "metadata": {"name": "claim", "namespace": "team"},'
-        f' "spec": {{"devices": {{"config": [{listed}]}}}}}}'
+        f' "spec": {spec}}}'
     )
-    kind = {"group": "resource.k8s.io", "version": "v1", "kind": "ResourceClaim"}
     request = {
         "uid": "1",
         "operation": "CREATE",
         "name": "claim",
         "namespace": "team",
-        "kind": kind,
-        "resource": {"group": "resource.k8s.io", "version": "v1", "resource": "resourceclaims"},
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
         "userInfo": {"username": "somebody"},
     }
     head = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})
-    return f'{head[:-1]}, "request": {json.dumps(request)[:-1]}, "object": {claim}}}}}'.encode()
+    return f'{head[:-1]}, "request": {json.dumps(request)[:-1]}, "object": {body}}}}}'.encode()
 
 
 @contextlib.contextmanager
