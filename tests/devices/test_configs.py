@@ -238,15 +238,19 @@ def test_values(version: Any, kind: str, body: str, found: list[tuple[str, str]]
     assert brief(check(kind, body, driver_version=version)) == found
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("domain", ["a", "A9", "a_b.c-d", UID, "a" * 63])
-def test_domain_ids(domain: str) -> None:
-    assert check("ComputeDomainDaemonConfig", {"domainID": domain}) == []
-
-
-@pytest.mark.parametrize("domain", ["a" * 64, "../../etc", "a/b", "-a", "a.", "a\n", "é", ".", "٣"])
-def test_domain_ids_that_are_no_label(domain: str) -> None:
+def test_domain_ids(version: Any, domain: str) -> None:
     for kind in ("ComputeDomainDaemonConfig", "ComputeDomainChannelConfig"):
-        assert brief(check(kind, {"domainID": domain})) == [("domainID", "invalid-value")]
+        assert check(kind, {"domainID": domain}, driver_version=version) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("domain", ["a" * 64, "../../etc", "a/b", "-a", "a.", "a\n", "é", ".", "٣"])
+def test_domain_ids_that_are_no_label(version: Any, domain: str) -> None:
+    for kind in ("ComputeDomainDaemonConfig", "ComputeDomainChannelConfig"):
+        found = brief(check(kind, {"domainID": domain}, driver_version=version))
+        assert found == [("domainID", "invalid-value")]
 
 
 @pytest.mark.parametrize(
@@ -260,12 +264,47 @@ def test_domain_ids_that_are_no_label(domain: str) -> None:
         ("1", False),
     ],
 )
-def test_channel_modes(mode: str, good: bool) -> None:
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_channel_modes(version: Any, mode: str, good: bool) -> None:
     body = f'{{"domainID": "{UID}", "allocationMode": {mode}}}'
-    wrong = [("allocationMode", "invalid-value")]
-    assert brief(check("ComputeDomainChannelConfig", body)) == ([] if good else wrong)
+    found = brief(check("ComputeDomainChannelConfig", body, driver_version=version))
+    assert found == ([] if good else [("allocationMode", "invalid-value")])
 
 
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize(
+    ("field", "value", "good"),
+    [
+        ("backendPolicy", '"LegacyOnly"', True),
+        ("backendPolicy", '"PreferIommuFD"', True),
+        ("backendPolicy", '""', True),
+        ("backendPolicy", "null", True),
+        ("backendPolicy", '"IommuFD"', False),
+        ("backendPolicy", '"legacyOnly"', False),
+        ("backendPolicy", "1", False),
+        ("enableAPIDevice", "true", True),
+        ("enableAPIDevice", "false", True),
+        ("enableAPIDevice", "null", True),
+        ("enableAPIDevice", "1", False),
+        ("enableAPIDevice", '"true"', False),
+        ("enableAPIDevice", "{}", False),
+    ],
+)
+def test_passthrough(version: Any, field: str, value: str, good: bool) -> None:
+    found = brief(
+        check("VfioDeviceConfig", f'{{"iommu": {{"{field}": {value}}}}}', driver_version=version)
+    )
+    assert found == ([] if good else [(f"iommu/{field}", "invalid-value")])
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize("value", ["[]", '"LegacyOnly"', "true"])
+def test_an_iommu_that_is_no_object(version: Any, value: str) -> None:
+    found = brief(check("VfioDeviceConfig", f'{{"iommu": {value}}}', driver_version=version))
+    assert found == [("iommu", "invalid-value")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["GpuConfig", "MigDeviceConfig"])
 @pytest.mark.parametrize(
     ("text", "good"),
@@ -287,9 +326,9 @@ def test_channel_modes(mode: str, good: bool) -> None:
         ("[]", False),
     ],
 )
-def test_thread_percentages(kind: str, text: str, good: bool) -> None:
+def test_thread_percentages(version: Any, kind: str, text: str, good: bool) -> None:
     name = "defaultActiveThreadPercentage"
-    found = brief(check(kind, mps(f'{{"{name}": {text}}}')))
+    found = brief(check(kind, mps(f'{{"{name}": {text}}}'), driver_version=version))
     assert found == ([] if good else [(f"sharing/mpsConfig/{name}", "invalid-value")])
 
 
@@ -318,17 +357,19 @@ LIMITS = [
 ]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("text", "good"), LIMITS)
-def test_pinned_memory(text: str, good: bool) -> None:
+def test_pinned_memory(version: Any, text: str, good: bool) -> None:
     name = "defaultPinnedDeviceMemoryLimit"
-    found = brief(check("GpuConfig", mps(f'{{"{name}": {text}}}')))
+    found = brief(check("GpuConfig", mps(f'{{"{name}": {text}}}'), driver_version=version))
     assert found == ([] if good else [(f"sharing/mpsConfig/{name}", "invalid-value")])
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("text", "good"), LIMITS)
-def test_pinned_memory_by_device(text: str, good: bool) -> None:
+def test_pinned_memory_by_device(version: Any, text: str, good: bool) -> None:
     name = "defaultPerDevicePinnedMemoryLimit"
-    found = brief(check("GpuConfig", mps(f'{{"{name}": {{"0": {text}}}}}')))
+    found = brief(check("GpuConfig", mps(f'{{"{name}": {{"0": {text}}}}}'), driver_version=version))
     # null is absence at optional fields only. As a quantity it is 0.
     good = good and text != "null"
     assert found == ([] if good else [(f"sharing/mpsConfig/{name}/0", "invalid-value")])
