@@ -448,6 +448,18 @@ def test_checks_a_class(device_class: str, configs: list[Json], expected: Found)
     } == expected
 
 
+@pytest.mark.parametrize(("version", "warns"), [("25.8", False), ("0.4", False), ("0.5", True)])
+def test_a_class_without_an_interval_stops_the_driver(version: Any, warns: bool) -> None:
+    """podgate writes it into claims and templates, and writes nothing into classes."""
+    settings = DeviceSettings(version)
+    sliced = gpu(sharing={"strategy": "TimeSlicing", "timeSlicingConfig": {}})
+    body = {"metadata": {"name": GPU}, "spec": {"config": [sliced]}}
+    (found,) = check_class(body, classes_of(settings), settings)
+    assert (found.path[-1], found.reason, found.warning) == ("interval", "required", warns)
+    devices = {"requests": [ask("a", GPU)], "config": [sliced]}
+    assert check_claim({"devices": devices}, ("spec",), classes_of(settings), settings) == []
+
+
 @pytest.mark.parametrize(
     "broken",
     [None, 1, "x", [], {"devices": []}, {"devices": {"requests": [1], "config": [{"opaque": 1}]}}],

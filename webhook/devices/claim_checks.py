@@ -26,7 +26,7 @@ from webhook.devices.claim_view import (
 )
 from webhook.devices.classes import CONFIGS, DeviceClasses, class_brief
 from webhook.devices.config_schemas import TIME_SLICING
-from webhook.devices.configs import check_config
+from webhook.devices.configs import check_config, find_incomplete
 from webhook.devices.effective import (
     CLEARS_REQUESTS,
     CONFIG_TYPES,
@@ -83,6 +83,7 @@ def check_class(
     found = []
     for config in configs:
         found += check_config(config, settings)
+        found += find_incomplete(config, settings)
         found += find_wrong_driver(config)
         found += find_all_channels(config, settings)
         path = (*config.parameters_path, "kind")

@@ -27,9 +27,11 @@ from webhook.devices.config_schemas import (
     DEFAULT_INTERVAL,
     GATES,
     GPU_CONFIG,
+    INTERVAL,
     MPS,
     SCHEMAS,
     TIME_SLICING,
+    VERSIONS,
     VFIO_CONFIG,
     Field,
     has_it,
@@ -119,6 +121,18 @@ def complete_config(config: DeviceConfig, settings: DeviceSettings) -> list[tupl
         return []
     path = (*config.parameters_path, "sharing", "timeSlicingConfig", "interval")
     return [(path, DEFAULT_INTERVAL)]
+
+
+def find_incomplete(config: DeviceConfig, settings: DeviceSettings) -> list[Finding]:
+    """Return what `complete_config` would write, for objects into which nothing is written.
+
+    The last driver version completes it itself since its second release, so there it is a warning.
+    """
+    completes = settings.driver_version == VERSIONS[-1]
+    return [
+        Finding(path, "required", None, wanted(INTERVAL), warning=completes)
+        for path, _ in complete_config(config, settings)
+    ]
 
 
 def find_unreadable(config: DeviceConfig, settings: DeviceSettings) -> Iterator[Finding]:
