@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
-from tests.building import catalog, mutated, policy, result, shell
+from tests.building import (
+    catalog,
+    edited,
+    mutated,
+    policy,
+    reasons,
+    refused,
+    result,
+    shell,
+    validated,
+)
+from webhook.admission.judge import decide_review
+from webhook.admission.review import parse_review
+from webhook.catalog.catalog import Catalog
 from webhook.decision.decide import decide
+from webhook.decision.devices import CLAIM_CONTROLLERS, EXTENDED, POD_CLAIM, SCHEDULER
 from webhook.devices.kinds import KINDS
-from webhook.evaluation.outcome import IMMUTABLE, UNKNOWN_VERSION, Allowed
+from webhook.evaluation.device_settings import DRIVER_CONTROLLER
+from webhook.evaluation.outcome import EXEMPT_SENDER, IMMUTABLE, UNKNOWN_VERSION, Allowed, Denied
 from webhook.evaluation.references import References
-from webhook.evaluation.request import Request
+from webhook.evaluation.request import Request, Stage
 
 
 def claim(*requests: dict[str, Any], version: str = "v1", **devices: Any) -> dict[str, Any]:
@@ -35,8 +53,9 @@ rules: {image: {required: true}, total: {gpuDevices: {max: 1}}, category: {requi
 def test_fields_of_pods_neither_bind_nor_warn(group: str, kind: str) -> None:
     rules = catalog(OF_PODS)
     for version in KINDS[group, kind]:
-        document = shell(f"{group}/{version}", kind, {})
-        found = mutated(rules, document)
+        channel = {"channel": {"resourceClaimTemplate": {"name": "channel"}}}
+        document = shell(f"{group}/{version}", kind, channel if kind == "ComputeDomain" else {})
+        found = mutated(rules, document, user=DRIVER_CONTROLLER)
         assert (found.object if isinstance(found, Allowed) else found) == document
         assert not found.warnings
 
@@ -82,3 +101,258 @@ def test_policies_that_select_namespaces_do_not_reach_device_classes() -> None:
         found = rules.plans_for(definition, "", References()).enforced.policies
         assert len(found) == shipped + policies
         assert isinstance(decide(request, rules, References()), Allowed)
+
+
+def with_settings(found: Catalog, **settings: Any) -> Catalog:
+    """The catalog in an installation with these settings about devices."""
+    config = found.config
+    devices = replace(config.devices, **settings)
+    return replace(found, config=replace(config, devices=devices), plans={}, plans_by_scope={})
+
+
+def config(
+    kind: str, *requests: str, driver: str = "gpu.nvidia.com", **more: Any
+) -> dict[str, Any]:
+    """One configuration of a claim."""
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": kind, **more}
+    return {"requests": list(requests), "opaque": {"driver": driver, "parameters": parameters}}
+
+
+def template(document: dict[str, Any]) -> dict[str, Any]:
+    """The template of a claim."""
+    return {**document, "kind": "ResourceClaimTemplate", "spec": {"spec": document["spec"]}}
+
+
+FAULTY = claim(exactly(), config=[config("GpuConfig", sharing={"strategy": "Mps"})])
+STRATEGY = ("opaque", "parameters", "sharing", "strategy")
+CHANNEL = config("ComputeDomainChannelConfig", driver="compute-domain.nvidia.com", domainID="a1")
+CHANNELS = claim(exactly("channel", "compute-domain-default-channel.nvidia.com"), config=[CHANNEL])
+
+
+@pytest.mark.parametrize("document", [FAULTY, template(FAULTY)])
+def test_what_fails_on_the_node_is_refused_warned_of_or_ignored(document: dict[str, Any]) -> None:
+    at = ("spec",) * (2 if "Template" in document["kind"] else 1)
+    path = (*at, "devices", "config", 0, *STRATEGY)
+    assert refused(catalog(), document) == [("devices.config", "invalid-value")]
+    for checks, warned in (("warn", [("invalid-value", path)]), ("off", [])):
+        found = mutated(with_settings(catalog(), checks=checks), document)
+        assert isinstance(found, Allowed)
+        assert [(each.reason, each.path) for each in found.warnings] == warned
+
+
+def test_policies_hold_whatever_the_checks_are() -> None:
+    rules = with_settings(catalog("rules: {devices: {count: {max: 1}}}"), checks="off")
+    assert refused(rules, claim(exactly(count=2))) == [("devices.count", "max")]
+
+
+def test_an_exception_excuses_no_check() -> None:
+    named = {
+        "group": "resource.k8s.io",
+        "kind": "ResourceClaim",
+        "namespace": "team",
+        "name": "web",
+    }
+    document = {
+        "apiVersion": "podgate.dev/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "e", "namespace": "podgate-exceptions"},
+        "spec": {
+            "reason": "a test",
+            "until": "2030-01-01T00:00:00Z",
+            "objects": [named],
+            "rules": [{"field": "devices.count", "rule": "max", "value": 2}],
+        },
+    }
+    rules = catalog("rules: {devices: {count: {max: 1}}}", document)
+    time = "2029-01-01T00:00:00Z"
+    decision = mutated(rules, claim(exactly(count=2)), time=time)
+    assert isinstance(decision, Allowed)
+    assert [each.exception for each in decision.excused] == ["e"]
+    faulty = edited(
+        FAULTY, lambda body: body["spec"]["devices"]["requests"][0].update(exactly(count=2))
+    )
+    assert reasons(mutated(rules, faulty, time=time)) == [("devices.config", "invalid-value")]
+
+
+def test_the_interval_is_completed_unless_a_policy_sets_it() -> None:
+    sharing = {"strategy": "TimeSlicing", "timeSlicingConfig": {}}
+    document = claim(exactly(), config=[config("GpuConfig", sharing=sharing)])
+    at = ("spec", "devices", "config", 0, "opaque", "parameters", "sharing", "timeSlicingConfig")
+    for rules, interval in (
+        (catalog(), "Default"),
+        (catalog("defaults: {devices: {sharing: {interval: Short}}}"), "Short"),
+    ):
+        found = result(rules, document)
+        for step in at:
+            found = found[step]
+        assert found == {"interval": interval}
+    other = {**document, "metadata": {"name": "web", "namespace": "team"}}
+    other["spec"] = {"config": document["spec"]["devices"]["config"]}
+    other["kind"] = "DeviceClass"
+    found = mutated(catalog(), other, namespace="")
+    assert isinstance(found, Allowed)
+    assert found.patch == ()
+
+
+def made_claim(annotation: str, value: str, kind: str = "Pod", group: str = "") -> dict[str, Any]:
+    """A claim as a controller makes it for a pod."""
+    document = claim(exactly(count=8))
+    version = f"{group}/v1beta1" if group else "v1"
+    owner = {"apiVersion": version, "kind": kind, "name": "p", "uid": "u", "controller": True}
+    document["metadata"] |= {"annotations": {annotation: value}, "ownerReferences": [owner]}
+    return document
+
+
+OF_POD = made_claim(POD_CLAIM, "gpu")
+OF_SCHEDULER = made_claim(EXTENDED, "true")
+
+
+@pytest.mark.parametrize(
+    ("user", "document", "passes"),
+    [
+        *((user, OF_POD, True) for user in CLAIM_CONTROLLERS),
+        (
+            CLAIM_CONTROLLERS[0],
+            made_claim(POD_CLAIM, "gpu", "PodGroup", "scheduling.k8s.io"),
+            True,
+        ),
+        (SCHEDULER, OF_SCHEDULER, True),
+        ("jane", OF_POD, False),
+        ("jane", OF_SCHEDULER, False),
+        (SCHEDULER, OF_POD, False),
+        (CLAIM_CONTROLLERS[0], OF_SCHEDULER, False),
+        (CLAIM_CONTROLLERS[0], made_claim(POD_CLAIM, "gpu", "Job", "batch"), False),
+        (SCHEDULER, made_claim(EXTENDED, "false"), False),
+        (CLAIM_CONTROLLERS[0], claim(exactly(count=8)), False),
+        (CLAIM_CONTROLLERS[0], template(OF_POD), False),
+    ],
+)
+def test_only_kubernetes_makes_claims_that_are_not_evaluated(
+    user: str, document: dict[str, Any], passes: bool
+) -> None:
+    rules = catalog("rules: {devices: {count: {max: 2}}}")
+    asked = Request("resource.k8s.io", "v1", document["kind"], "CREATE", document, user=user)
+    for stage in (Stage.MUTATE, Stage.VALIDATE):
+        found = decide_review(replace(asked, namespace="team", stage=stage), rules, References())
+        if passes:
+            assert isinstance(found, Allowed)
+            assert found.not_evaluated == EXEMPT_SENDER
+        else:
+            assert reasons(found) == [("devices.count", "max")]
+
+
+def test_no_policy_applies_to_templates_of_the_drivers_controller() -> None:
+    rules = catalog(
+        "rules: {devices: {configKinds: {options: [{value: GpuConfig}]}, count: {max: 1}}}"
+    )
+    wanted = [("devices.configKinds", "options")]
+    document = template(CHANNELS)
+    assert refused(rules, document) == wanted
+    assert refused(rules, CHANNELS, user=DRIVER_CONTROLLER) == wanted
+    found = validated(rules, document, user=DRIVER_CONTROLLER)
+    assert isinstance(found, Allowed)
+    assert found.is_evaluated
+    faulty = copy.deepcopy(document)
+    del faulty["spec"]["spec"]["devices"]["config"][0]["opaque"]["parameters"]["domainID"]
+    checked = [("devices.config", "required")]
+    assert refused(rules, faulty, user=DRIVER_CONTROLLER) == checked
+    mixed = template(claim(exactly(count=2), config=[CHANNEL, config("GpuConfig")]))
+    assert ("devices.count", "max") in refused(rules, mixed, user=DRIVER_CONTROLLER)
+
+
+def test_only_the_driver_writes_cliques() -> None:
+    document = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainClique"}
+    document |= {"metadata": {"name": "d.0", "namespace": "dra"}, "daemons": [{"nodeName": "n"}]}
+    changed = edited(document, lambda body: body["daemons"].clear())
+    daemon = f"{DRIVER_CONTROLLER.rpartition(':')[0]}:compute-domain-daemon-service-account"
+    for user in ("jane", "system:serviceaccount:dra-driver-nvidia-gpu-2:x", f"{daemon}:x"[1:]):
+        assert refused(catalog(), document, user=user) == [("", "reserved")]
+        assert refused(catalog(), changed, document, user=user) == [("", "reserved")]
+        assert isinstance(mutated(catalog(), document, document, user=user), Allowed)
+    off = with_settings(catalog(), checks="off")
+    assert refused(off, document, user="jane") == [("", "reserved")]
+    for user in (DRIVER_CONTROLLER, daemon, ""):
+        assert isinstance(mutated(catalog(), document, user=user), Allowed)
+        assert isinstance(mutated(catalog(), changed, document, user=user), Allowed)
+
+
+def device_class(*configs: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A DeviceClass for NVIDIA's GPUs."""
+    text = "device.driver == 'gpu.nvidia.com'"
+    spec = {"selectors": [{"cel": {"expression": text}}], "config": list(configs), **more}
+    for each in configs:
+        each.pop("requests", None)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "a100.example.com"},
+        "spec": spec,
+    }
+
+
+def test_a_fault_that_a_class_had_before_is_no_new_one() -> None:
+    faulty = device_class(config("GpuConfig", sharing={"strategy": "Mps"}))
+    wanted = [("devices.config", "invalid-value")]
+    assert refused(catalog(), faulty, namespace="") == wanted
+    other = config("GpuConfig", driver="other.example.com")
+    moved = edited(faulty, lambda body: body["spec"]["config"].insert(0, other))
+    assert isinstance(mutated(catalog(), moved, faulty, namespace=""), Allowed)
+    worse = edited(faulty, lambda body: body["spec"]["config"].append(config("MigConfig")))
+    found = refused(catalog(), worse, faulty, namespace="")
+    assert found == [("devices.config", "config-unreadable")]
+
+
+def test_policies_only_warn_of_classes() -> None:
+    document = device_class(config("GpuConfig", sharing={"strategy": "MPS"}))
+    body = "rules: {devices: {sharing: {strategy: {options: [{value: TimeSlicing}]}}}}"
+    for enforcement, warned in (("Enforce", True), ("Warn", True), ("Audit", False)):
+        rules = catalog(policy(body, enforcement=enforcement))
+        for decide_in in (mutated, validated):
+            found = decide_in(rules, document, namespace="")
+            assert isinstance(found, Allowed)
+            assert [each.reason for each in found.warnings] == ["class-rule"] * warned
+            assert found.audit == ()
+
+
+def test_a_key_given_twice_is_found_in_the_raw_review() -> None:
+    document = claim(exactly(), config=[config("GpuConfig", sharing={"strategy": "MPS"})])
+    request = {
+        "uid": "1",
+        "kind": {"group": "resource.k8s.io", "version": "v1", "kind": "ResourceClaim"},
+        "resource": {"group": "resource.k8s.io", "version": "v1", "resource": "resourceclaims"},
+        "operation": "CREATE",
+        "namespace": "team",
+        "object": document,
+        "userInfo": {"username": "jane"},
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    once = orjson.dumps(review)
+    twice = once.replace(b'{"strategy":"MPS"}', b'{"strategy":"TimeSlicing","strategy":"MPS"}')
+    assert once != twice
+    for body, wanted in ((once, ()), (twice, ("parameters",))):
+        for stage in Stage.MUTATE, Stage.VALIDATE:
+            asked = parse_review(body, stage)
+            assert isinstance(asked, Request)
+            assert asked.object == document
+            found = decide_review(asked, catalog(), References())
+            paths = found.violations if isinstance(found, Denied) else ()
+            assert tuple(each.path[-1] for each in paths) == wanted
+
+
+def test_a_wrapped_claim_is_evaluated_and_completed_like_one_alone() -> None:
+    sharing = {"strategy": "TimeSlicing", "timeSlicingConfig": {}}
+    inner = claim(exactly(count=2), config=[config("GpuConfig", sharing=sharing)])
+    wrapper = shell("workload.codeflare.dev/v1beta2", "AppWrapper", {})
+    wrapper["spec"] = {"components": [{"template": inner}]}
+    found = result(catalog(), wrapper)["spec"]["components"][0]["template"]["spec"]["devices"]
+    assert found == result(catalog(), inner)["spec"]["devices"]
+    rules = catalog("rules: {devices: {count: {max: 1}}}")
+    decision = mutated(rules, wrapper)
+    assert reasons(decision) == [("devices.count", "max")]
+    assert isinstance(decision, Denied)
+    assert decision.violations[0].path[:4] == ("spec", "components", 0, "template")
+    # The claim does not exist yet, so its spec can change.
+    before = edited(
+        wrapper, lambda body: body["spec"]["components"][0]["template"].update(claim(exactly()))
+    )
+    assert reasons(mutated(rules, wrapper, before)) == [("devices.count", "max")]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from webhook.catalog.catalog import Catalog
+from webhook.decision.devices import is_made_for_pod, is_of_devices
 from webhook.decision.owners import controller_of
 from webhook.decision.unchanged import body_changed
 from webhook.evaluation.request import Request, RequestClass, Stage
@@ -190,7 +191,11 @@ def classify_request(request: Request, catalog: Catalog) -> RequestClass:
     """
     owner = None if request.subresource else controller_of(request.object)
     listed = owner is not None and is_sent_by_controller(request, catalog, owner)
-    made_of_governed = owner is not None and listed and is_governed(catalog, owner)
+    if is_made_for_pod(request):
+        return RequestClass.EXEMPT
+    # Claims of other controllers are evaluated: no pod of their owner has what they ask for.
+    copied = listed and not is_of_devices(request)
+    made_of_governed = owner is not None and copied and is_governed(catalog, owner)
     if owner is not None and made_of_governed and is_child_of_controller(request, catalog):
         made = request.operation == "CREATE"
         return classify_child(request, catalog, owner) if made else RequestClass.EXEMPT

@@ -22,6 +22,8 @@ from webhook.decision.messages import (
     violation_text,
     warning_text,
 )
+from webhook.devices.configs import find_repeated_keys
+from webhook.devices.kinds import GROUP
 from webhook.documents import texts
 from webhook.documents.problem import Problem
 from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation, Warning, outcome_of
@@ -41,6 +43,7 @@ LONGEST_ANNOTATION = 2_000
 # Go writes a review's uid first, so it can be found in a body that is only partly read.
 UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
 UID_WITHIN = 4_096
+PARAMETERS = b'"parameters"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,14 @@ def parse_review(
     uid = inner.get("uid") if isinstance(inner, dict) else None
     echo = uid if isinstance(uid, str) and names.is_uid(uid) else ""
     try:
-        return request_of(envelope(review), stage, call, is_small=len(body) <= timeouts.SMALL)
+        request = request_of(envelope(review), stage, call, is_small=len(body) <= timeouts.SMALL)
     except Malformed as error:
         return malformed_fault(echo, str(error))
     except DeepError:
         return nested_too_deep(echo)
+    if request.group == GROUP and PARAMETERS in body:
+        return replace(request, repeated_keys=tuple(find_repeated_keys(body)))
+    return request
 
 
 class DeepError(Exception):

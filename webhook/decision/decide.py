@@ -14,6 +14,13 @@ from webhook.catalog.catalog import Catalog, Plans
 from webhook.catalog.plan import Plan
 from webhook.decision.conclusion import conclude
 from webhook.decision.controller_made import decide_derived
+from webhook.decision.devices import (
+    NOT_WRITTEN,
+    check_devices,
+    choose_plans,
+    has_immutable_spec,
+    is_of_devices,
+)
 from webhook.decision.fill import fill
 from webhook.decision.missing_defaults import check_locked_defaults, must_be_complete
 from webhook.decision.origins import kind_of
@@ -36,7 +43,6 @@ from webhook.decision.wrapped import (
     over_budget,
     wrapped_objects,
 )
-from webhook.devices.kinds import IMMUTABLE as IMMUTABLE_KINDS
 from webhook.evaluation.outcome import (
     EXEMPT_SENDER,
     IMMUTABLE,
@@ -96,15 +102,6 @@ def decide(
     return decide_alone(request, catalog, references, definition, facts)
 
 
-def has_immutable_spec(request: Request) -> bool:
-    """Return whether an update cannot change the spec: it passes, or the API server refuses it.
-
-    In another object it can change, because the object is not made yet.
-    """
-    updating = request.operation == "UPDATE" and request.within is None
-    return updating and (request.group, request.kind) in IMMUTABLE_KINDS
-
-
 def decide_with_wrapped(
     request: Request,
     catalog: Catalog,
@@ -142,6 +139,10 @@ def decide_alone(
         return decide_child(request, catalog, references, definition, facts)
     labels, others = request.namespace_labels or None, others_of(request)
     plans = catalog.plans_for(definition, request.namespace, references, labels, others)
+    if is_of_devices(request):
+        plans = choose_plans(request, catalog, definition, plans)
+        if request.kind in NOT_WRITTEN:
+            request = replace(request, request_class=RequestClass.UNPATCHED)
     decision = evaluate_plan(request, plans.enforced, references, facts)
     if others:
         own = catalog.plans_for(definition, request.namespace, references, labels).enforced
@@ -188,7 +189,7 @@ def add_warn_policies(
     """
     reporting = Stage.VALIDATE if request.request_class is RequestClass.CHILD else Stage.MUTATE
     if plans.with_warn is None and not plans.enforced.policies and isinstance(decision, Allowed):
-        return replace(decision, not_evaluated=NO_POLICY)
+        return decision if is_of_devices(request) else replace(decision, not_evaluated=NO_POLICY)
     if plans.with_warn is None or request.stage is not reporting:
         return decision
     return add_would_be_violations(
@@ -220,6 +221,8 @@ def evaluate_plan(
             compare_with_before(ev, plan, views, before)
         if ev.differs or (plan.strict and body_changed(request.outermost)):
             apply_rules(ev, plan, views)
+        if is_of_devices(request):
+            check_devices(ev, plan.config)
         if request.request_class is not RequestClass.CHILD:
             check_coverage(ev, [view.location for view in views])
             check_reserved_paths(ev)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webhook.catalog.plan import Plan
+from webhook.decision.devices import complete_devices, is_of_devices
 from webhook.decision.immutable import find_immutable_paths, restore_immutable
 from webhook.decision.pods import views_before
 from webhook.decision.rules import EvaluatedPod
@@ -37,6 +38,8 @@ def fill(
         for whole in workload.needed if ev.writes_needed_only else workload.fill:
             ev.request.go_on()
             whole.fill(views, ev)
+    if is_of_devices(ev.request):
+        complete_devices(ev, plan.config.devices)
 
 
 def fill_pod(ev: Evaluation, steps: Steps[PodView], view: PodView) -> None:

@@ -112,6 +112,43 @@ VIOLATIONS: dict[str, Sentence] = {
         "Remove it, and write it in the pod templates. An administrator can trust another"
         " controller (--trusted-mutators).",
     ),
+    "reserved/ComputeDomainClique": Sentence(
+        "only {key} may write a ComputeDomainClique: nodes start pods by it",
+        "Create a ComputeDomain. If the driver is in another namespace, an administrator sets"
+        " --dra-controllers.",
+    ),
+    "config-unreadable": Sentence(
+        "the driver cannot read {value}, only {allowed}",
+        "Correct the parameters.",
+        bare="the driver cannot read the parameters: {key} is missing",
+    ),
+    "config-unreadable/a repeated key": Sentence(
+        "a key is given twice, so the driver cannot read the parameters", "Keep one of the two."
+    ),
+    "config-unknown-field": Sentence(
+        "the driver's configuration has no field {value}",
+        "Did you mean {allowed}?",
+        lone="this version of the driver has no field {value}",
+        lone_fix="Remove it. For a newer driver an administrator sets --dra-driver-version.",
+    ),
+    "config-gate": Sentence(
+        "{value} needs the driver's feature gate {key}, which is off",
+        "Remove it. An administrator can turn the gate on, and set --dra-feature-gates.",
+    ),
+    "config-conflict": Sentence(
+        "{value} conflicts with {key}: only {allowed} is possible",
+        "Change one of the two.",
+        lone="{value} conflicts with {key}",
+        lone_fix="Change one of the two.",
+    ),
+    "config-mismatch": Sentence(
+        "{value} ({key}) does not fit here, only {allowed}",
+        "Change the configuration, or what it is for.",
+    ),
+    "config-admin-access": Sentence(
+        "the driver grants administrative access only to whole GPUs, and without a configuration",
+        "Remove adminAccess, or the configuration.",
+    ),
     "wrapped-kind": Sentence(
         "no definition describes where the wrapped {value} has its pods",
         "Create that object by itself, or have an administrator add a definition"
@@ -191,6 +228,9 @@ WARNINGS: dict[str, str] = {
     "unseen-gpus": "the GPUs of a pod are not described here, so the total is not evaluated",
     "one-gpu-only": "the default of several GPUs is not written: only whole GPUs can be several",
     "unnamed-workload": "the workload's name fits no label, so its default is not written",
+    "config-unused": "the driver does not use this: {facts}",
+    "name-clash": "another object has the name, so the driver creates no template: {facts}",
+    "class-rule": "a claim with this would be refused: {facts}",
     "default-needs-other": "its default is not written, because it needs {facts}",
 }
 
@@ -215,6 +255,7 @@ CHANGES: dict[str, str] = {
     "attribute default": "completed by default",
     "imposed asset": "added as an imposed asset",
     "computed": "computed from another field",
+    "completed": "the driver needs it",
     "kept": "kept from before the update",
     "reconciled": "adjusted to its request or limit",
 }

@@ -186,7 +186,8 @@ def check_fields(
             used = not field.strategy or not known or field.strategy == known
             if not used:
                 warns = field.otherwise == "config-unused"
-                yield Finding(at, field.otherwise, known, field.strategy, "strategy", warns)
+                other = f"strategy {known}"
+                yield Finding(at, field.otherwise, key, field.strategy, other, warns)
             yield from check_value(value, field, at, context if used else context.without_values())
     for key, field in fields.items():
         if field.required and body.get(key) is None:

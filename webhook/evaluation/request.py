@@ -98,7 +98,8 @@ class Request:
     `within` is set for a wrapped object; `raw` is then its value in the outer object. `go_on` is
     called before each step of the decision, and raises Overdue if the request was cancelled.
     `is_small` means that it was too short for its object to exceed the budget of entries. `objects`
-    are the objects that an earlier decision on this request needed, by API path.
+    are the objects that an earlier decision on this request needed, by API path. `repeated_keys` are
+    the paths of parameters in which the review has a key twice.
     """
 
     group: str
@@ -130,6 +131,7 @@ class Request:
     go_on: Callable[[], None] = field(default=go_on, compare=False, repr=False)
     objects: Mapping[str, ObjectRead] = field(default_factory=dict)
     is_small: bool = False
+    repeated_keys: tuple[Path, ...] = ()
 
     @property
     def outermost(self) -> Request:
