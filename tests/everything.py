@@ -101,6 +101,10 @@ NO_DEFAULT = frozenset(
     {
         "scale.replicas",
         "total.gpuDevices",
+        "total.devices",
+        "devices.alternatives",
+        "devices.perClaim",
+        "devices.perPod",
         # Beside users, groups are one too many.
         "servingPort.authorizedGroups",
     }
@@ -148,8 +152,10 @@ def default_of(row: Field) -> Any:
     if row.path in SCALARS:
         return SCALARS[row.path]
     if row.enum:
-        return row.enum[0]
+        return [row.enum[0]] if row.value == "array" else row.enum[0]
     match row.value:
+        case "quantity":
+            return "1Gi"
         case "boolean":
             return row.path in TRUE
         case "integer" | "number":

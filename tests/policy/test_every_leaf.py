@@ -90,7 +90,9 @@ def sample(path: str) -> Any:
         return "2"
     if leaf.codec is values.FILE_MODE:
         return "0644"
-    return leaf.enum[0] if leaf.enum else SAMPLES[leaf.value]
+    if leaf.enum:
+        return [leaf.enum[0]] if leaf.is_array else leaf.enum[0]
+    return SAMPLES[leaf.value]
 
 
 def source_of(leaf: LeafType) -> str:

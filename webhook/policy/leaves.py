@@ -30,7 +30,9 @@ class LeafType:
     @property
     def expected_form(self) -> str:
         """What the author should write, for messages."""
-        return f"one of {', '.join(self.enum)}" if self.enum else values.TABLE[self.value].wanted
+        if not self.enum:
+            return values.TABLE[self.value].wanted
+        return f"{'a list' if self.is_array else 'one'} of {', '.join(self.enum)}"
 
     def show(self, value: Any) -> str:
         """Show a comparable value in a message, unless it is secret."""

@@ -127,9 +127,11 @@ class DeviceField(WorkloadField):
         for kind, requests in names.items():
             index = len(items(ev.now(path)))
             if index < MOST_CONFIGS and ev.can_write(path):
-                ev.append(path, config_for(kind, requests, self.row.at, native))
-                written = (*path, index, "opaque", "parameters", *self.row.at)
-                ev.note_item(self.row, written, native, "default", source)
+                entry = config_for(kind, requests, self.row.at, native)
+                leaf = (*path, index, "opaque", "parameters", *self.row.at)
+                ev.append(path, entry)
+                ev.note_item(self.row, (*path, index), entry, "default", source)
+                ev.note_item(self.row, leaf, native, "default", source)
 
     def check_final(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Check final rules on each value of the result, and `required` where one is missing."""

@@ -83,9 +83,9 @@ def read_counts(claim: Claim) -> Iterator[DeviceValue]:
 
 
 def read_alternatives(claim: Claim) -> Iterator[DeviceValue]:
-    """The numbers of alternatives of requests."""
+    """The numbers of alternatives of requests that have some."""
     for request in claim.view.requests:
-        number = len(request.options) if request.listed else 0
+        number = len(request.options) if request.listed else None
         yield DeviceValue((*request.path, "firstAvailable"), number, request.name)
 
 

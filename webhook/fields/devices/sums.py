@@ -87,7 +87,9 @@ class DeviceSumField(WorkloadField):
                 )
 
     def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterator[FieldValue]:
-        """Yield the number of the draft."""
+        """Yield the number of the draft, if a policy names the field."""
+        if not self.rules.final and not self.rules.prohibitions:
+            return
         found = self.look(ev, ev.draft.document)
         value = show_number(found) if found.unbounded else found.value
         yield FieldValue(found.path, value, derived=True, origin=COMPUTED)
