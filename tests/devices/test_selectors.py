@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
 
 import pytest
 
@@ -166,3 +169,107 @@ def test_a_text_is_not_read_if_it_is_too_long() -> None:
     assert read_selectors([text + " " * LONGEST]) == []
     assert read_selectors([f"{text}{' && a' * (MOST_TOKENS // 2 - 3)}"]) == [DRIVER]
     assert read_selectors([f"{text}{' && a' * MOST_TOKENS}"]) == []
+
+
+DRIVERS = [GPU, "x.y"]
+TYPES = [None, "gpu", "mig"]
+DEVICES = [(driver, kind) for driver in DRIVERS for kind in TYPES]
+Device = tuple[str, str | None]
+Truth = bool | None
+"""None is an error, as the value of an attribute that is not there has it."""
+
+
+class Expression(NamedTuple):
+    """A random expression: its text, its value for a device, and its terms if it is a conjunction."""
+
+    text: str
+    value: Callable[[Device], Truth]
+    terms: int = 0
+
+
+def quote(value: str, random: Random) -> str:
+    mark = random.choice(["'", '"', "'''", '"""'])
+    return f"{random.choice(['', '', 'r'])}{mark}{value}{mark}"
+
+
+def random_term(random: Random) -> Expression:
+    is_driver = random.random() < 0.5
+    wanted = random.sample(DRIVERS if is_driver else ["gpu", "mig"], random.randint(1, 2))
+    name = "device.driver" if is_driver else f"device.attributes[{quote(GPU, random)}].type"
+    if random.random() < 0.3:
+        name = f"({name})"
+    values = [quote(each, random) for each in wanted]
+    if len(values) > 1:
+        text = f"{name} in [{', '.join(values)}]"
+    else:
+        text = " == ".join(random.sample([name, *values], 2))
+
+    def value(device: Device) -> Truth:
+        found = device[0] if is_driver else device[1]
+        return None if found is None else found in wanted
+
+    return Expression(text, value, 1)
+
+
+def random_expression(random: Random, depth: int) -> Expression:
+    """Return an expression whose operands are in parentheses where their signs bind less."""
+    if depth == 0 or random.random() < 0.2:
+        return random_term(random)
+    sign = random.choice(["&&", "&&", "&&", "||", "!", "?"])
+    parts = [random_expression(random, depth - 1) for _ in range(random.randint(2, 3))]
+    values = [each.value for each in parts]
+    wrapped = [f"({blank(random)}{each.text}{blank(random)})" for each in parts]
+    if sign == "!":
+        return Expression(f"!{wrapped[0]}", lambda device: negate(values[0](device)))
+    if sign == "?":
+        text = f"{wrapped[0]} ? {wrapped[1]} : {wrapped[-1]}"
+        return Expression(text, lambda device: choose(*(each(device) for each in values)))
+    texts = [
+        part.text if part.terms == 1 and random.random() < 0.5 else text
+        for part, text in zip(parts, wrapped, strict=True)
+    ]
+    joined = f"{blank(random)}{sign}{blank(random)}".join(texts)
+    decides = sign == "||"
+    terms = sum(each.terms for each in parts) if all(each.terms for each in parts) else 0
+    return Expression(
+        joined,
+        lambda device: join(decides, [each(device) for each in values]),
+        0 if decides else terms,
+    )
+
+
+def blank(random: Random) -> str:
+    comment = f"// {random.choice(['||', quote('|| true', random), '&& false'])}\n"
+    return random.choice(["", " ", "\n", comment])
+
+
+def negate(value: Truth) -> Truth:
+    return None if value is None else not value
+
+
+def choose(condition: Truth, first: Truth, *others: Truth) -> Truth:
+    return None if condition is None else first if condition else (first, *others)[-1]
+
+
+def join(decides: bool, values: list[Truth]) -> Truth:
+    """Return `||` of values if True decides, else `&&`: an error does not matter if one decides."""
+    return decides if decides in values else None if None in values else not decides
+
+
+def has(requirement: Requirement, device: Device) -> bool:
+    found = device[0] if requirement.name == "driver" else device[1]
+    return found is not None and (requirement.values is None or found in requirement.values)
+
+
+def test_what_is_read_is_true_of_every_device_that_matches() -> None:
+    random, read = Random(17), 0
+    for _ in range(2000):
+        expression = random_expression(random, 3)
+        found = read_selector(expression.text)
+        matching = [each for each in DEVICES if expression.value(each) is True]
+        for requirement in found:
+            assert all(has(requirement, each) for each in matching), expression.text
+        if expression.terms:
+            read += 1
+            assert len(found) == expression.terms, expression.text
+    assert read > 400
