@@ -240,8 +240,10 @@ def concerns(plan: Plan, row: Field) -> bool:
     profile = plan.definition.profile
     handler = WORKLOAD_HANDLERS.get(row.shape)
     of_devices = handler is not None and handler.of_devices
-    if of_devices or has_devices(plan.definition):
-        return of_devices and has_devices(plan.definition)
+    if has_devices(plan.definition):
+        return of_devices
+    if of_devices and row.shape not in POD_HANDLERS:
+        return False
     of_every_kind = row.at or (handler is not None and handler.of_every_kind)
     if plan.definition.only_wraps and not of_every_kind:
         return row.path in profile.fields

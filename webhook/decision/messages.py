@@ -95,8 +95,12 @@ VIOLATIONS: dict[str, Sentence] = {
         bare="{key} is already used, and the policy needs it for an item of its own",
     ),
     "unbounded": Sentence(
-        "the GPUs of {key} cannot be counted",
+        "the devices of {key} cannot be counted",
         "Request an exact count; a claim or claim template must exist first.",
+    ),
+    "claim-unknown": Sentence(
+        "{key} is not there, so podgate does not know which devices it requests",
+        "Create it first.",
     ),
     "two-gpu-forms": Sentence(
         "GPUs are requested in more than one form: {value}",

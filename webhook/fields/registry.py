@@ -12,6 +12,8 @@ from webhook.fields.affinity import NodeAffinityHandler, PodAffinityHandler
 from webhook.fields.amount import AmountHandler
 from webhook.fields.annotation_items import WorkloadItemsHandler
 from webhook.fields.devices.object_fields import DeviceHandler, DeviceListHandler
+from webhook.fields.devices.pod_fields import PodDeviceHandler, PodDeviceListHandler
+from webhook.fields.devices.pod_sums import PodDeviceSumHandler
 from webhook.fields.devices.sums import ClaimGpusHandler, DeviceSumHandler
 from webhook.fields.gpu.count import GpuHandler
 from webhook.fields.gpu.forms import GpuFormHandler
@@ -47,6 +49,9 @@ POD_HANDLERS: dict[str, PodHandler] = {
         AmountHandler(),
         GpuHandler(),
         GpuFormHandler(),
+        PodDeviceHandler(),
+        PodDeviceListHandler(),
+        PodDeviceSumHandler(),
         NodeTypeHandler(),
         NodePoolsHandler(),
         NodeAffinityHandler(),

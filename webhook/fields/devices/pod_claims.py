@@ -13,16 +13,20 @@ from webhook.devices.claim_view import (
     Option,
     enumerated,
     items,
+    part,
     read_claim,
     text_of,
 )
+from webhook.devices.classes import DeviceClasses
 from webhook.devices.kinds import CLAIM, GPU_DRIVER, TEMPLATE
 from webhook.evaluation.state import Evaluation
+from webhook.objects import quantity
 from webhook.objects.path import Path
 from webhook.pods.location import SharedClaim
 from webhook.pods.pod_view import PodView
 
 BY_CLAIM, BY_TEMPLATE = "claim", "claimTemplate"
+CLAIM_UNKNOWN: Final = "claim-unknown"
 CREATED: Final = "a claim to be created"
 CREATION: Final = "claimCreationSpec"
 # Operators in selectors of a NIMService. The default class and driver are those of its CRD.
@@ -146,3 +150,39 @@ def selectors_of(body: Mapping[str, Any]) -> Iterator[str]:
             sign = SIGNS.get(text_of(each.get("op")), "==")
             left = f"device.{subject}[{json.dumps(domain or driver)}].{name}"
             yield f"{left} {sign} {json.dumps(value)}"
+
+
+class PodResource(NamedTuple):
+    """An extended resource of a container that leads to a device class, with a number of devices."""
+
+    path: Path
+    name: str
+    device_class: str
+
+
+def resources_of(view: PodView, classes: DeviceClasses) -> list[PodResource]:
+    """Return the extended resources of a pod that lead to device classes, limits before requests."""
+    found = []
+    for path, name in used_resources(view):
+        device_class = classes.class_of_resource(name)
+        if device_class is not None:
+            found.append(PodResource(path, name, device_class))
+    return found
+
+
+def used_resources(view: PodView) -> Iterator[tuple[Path, str]]:
+    """Yield the paths and names of all resources of a pod, except amounts of 0."""
+    for container in view.everyone:
+        resources = part(container.body.get("resources"))
+        for key in ("limits", "requests"):
+            for name, native in part(resources.get(key)).items():
+                if isinstance(name, str) and not is_zero(native):
+                    yield (*container.path, "resources", key, name), name
+
+
+def is_zero(native: Any) -> bool:
+    """Return whether an amount asks for nothing. One that cannot be read may ask for something."""
+    try:
+        return native is None or quantity.parse(native) <= 0
+    except ValueError:
+        return False

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from webhook.devices.classes import DeviceClasses, device_classes_of
 from webhook.devices.counting import count_devices
+from webhook.devices.kinds import CHANNEL_TYPES
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.references import References
 from webhook.evaluation.state import Evaluation
@@ -62,17 +63,18 @@ class GpuUse:
     """The request of one pod: a count of devices, the forms in use, and unbounded sources.
 
     `count` is the certain part. `sources` are names of unbounded sources, by what identifies each
-    across an update or in another pod. `shared` are devices of claims that other pods share, by the
-    claim's path or its kind and name; `count` includes them. `unread` are unreadable amounts, by
-    the same keys as `sources`.
+    across an update or in another pod; `unknown` are the keys of claims that nobody knows. `shared`
+    are devices of claims that other pods share, by the claim's path or its kind and name; `count`
+    includes them. `unread` are unreadable amounts, by the same keys as `sources`.
     """
 
-    __slots__ = ("count", "forms", "shared", "sources", "unread")
+    __slots__ = ("count", "forms", "shared", "sources", "unknown", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.forms: set[str] = set()
         self.sources: dict[Hashable, str] = {}
+        self.unknown: set[Hashable] = set()
         self.unread: dict[str, Unread] = {}
         self.shared: dict[Hashable, SharedCount] = {}
 
@@ -133,17 +135,20 @@ def new_among(now: dict[str, Unread], before: dict[str, Unread]) -> list[Unread]
 
 
 class GpuNames:
-    """Knows which resource names are GPUs: by the installation's patterns, or by device class."""
+    """Knows which resource names are counted: by patterns, or as those of a counted device class."""
 
-    __slots__ = ("classes", "known", "patterns")
+    __slots__ = ("classes", "counts", "known", "patterns")
 
-    def __init__(self, patterns: tuple[str, ...], classes: DeviceClasses) -> None:
+    def __init__(
+        self, patterns: tuple[str, ...], classes: DeviceClasses, counts: Callable[[str], bool]
+    ) -> None:
         self.patterns = patterns
         self.classes = classes
+        self.counts = counts
         self.known = {"cpu": False, "memory": False}
 
     def among(self, held: Any) -> list[str]:
-        """Return the names of GPUs in a map of amounts, none for other types."""
+        """Return the counted names in a map of amounts, none for other types."""
         if not isinstance(held, dict):
             return []
         known = self.known
@@ -157,7 +162,7 @@ class GpuNames:
             found = any(fnmatchcase(name, each) for each in self.patterns)
             if not found:
                 device_class = self.classes.class_of_resource(name)
-                found = device_class is not None and self.classes.is_gpu(device_class)
+                found = device_class is not None and self.counts(device_class)
             # Users choose the names, so the cache must be bounded.
             if len(self.known) < NAMES_KEPT and len(name) <= LONGEST_KEPT:
                 self.known[name] = found
@@ -218,8 +223,8 @@ def resource_paths(view: PodView, names: GpuNames) -> list[tuple[Path, str]]:
     return found
 
 
-class GpuCounter:
-    """Counts the GPUs of pods in every form, with an installation's names.
+class DeviceCounter:
+    """Counts the devices that pods get through device classes, by claim or as a resource.
 
     `names` are those of the settings alone. `latest` are those of the newest DeviceClasses of the
     cluster, with their briefs.
@@ -229,23 +234,27 @@ class GpuCounter:
 
     def __init__(self, config: InstallationConfig) -> None:
         self.config = config
-        self.names = GpuNames(config.gpu_resources, device_classes_of(References(), config))
+        self.names = self.find_names(device_classes_of(References(), config))
         self.latest: tuple[Any, GpuNames] = None, self.names
 
+    def find_names(self, classes: DeviceClasses) -> GpuNames:
+        """Return the resource names and classes that count."""
+        return GpuNames((), classes, lambda name: not classes.types_of(name) <= CHANNEL_TYPES)
+
     def names_in(self, ev: Evaluation) -> GpuNames:
-        """Return the names of GPUs with the DeviceClasses of the review."""
+        """Return the names with the DeviceClasses of the review."""
         briefs, names = self.latest
         if ev.references.device_classes is not briefs:
-            classes = device_classes_of(ev.references, self.config)
-            names = GpuNames(self.config.gpu_resources, classes)
+            names = self.find_names(device_classes_of(ev.references, self.config))
             self.latest = ev.references.device_classes, names
         return names
 
     def use(self, view: PodView, ev: Evaluation) -> GpuUse:
-        """Return the request of the pod in every form. It is counted once for all GPU fields."""
-        version, known = ev.draft.version, view.kept.get("GPUs")
+        """Return the request of the pod. It is counted once for all fields of this counter."""
+        key, version = type(self), ev.draft.version
+        known = view.kept.get(key)
         if known is None or known[0] != version:
-            known = view.kept["GPUs"] = (version, self.count(view, ev))
+            known = view.kept[key] = (version, self.count(view, ev))
         use: GpuUse = known[1]
         return use
 
@@ -261,12 +270,7 @@ class GpuCounter:
             return sum(devices.values())
 
         use.count = effective_total(view, whole)
-        add_gpu_parts(view, use)
         self.add_claims(view, ev, use)
-        for container in view.everyone:
-            if visible := visible_devices(container):
-                key = (container.list, container.name, frozen(visible))
-                use.sources[key] = f"variable {VISIBLE}"
         return use
 
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
@@ -277,8 +281,10 @@ class GpuCounter:
                 use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), each)
         for claim in claims_of(view, ev):
             count, unbounded = 0, True
-            if claim.view is not None:
-                count, unbounded = count_devices(claim.view, self.names_in(ev).classes.is_gpu)
+            if claim.view is None:
+                use.unknown.add(claim.key)
+            else:
+                count, unbounded = count_devices(claim.view, self.names_in(ev).counts)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
@@ -286,6 +292,26 @@ class GpuCounter:
             if claim.shared_by is not None:
                 use.shared[claim.shared_by] = SharedCount(count, claim.once)
             use.count += count
+
+
+class GpuCounter(DeviceCounter):
+    """Counts the GPUs of pods in every form, with an installation's names."""
+
+    __slots__ = ()
+
+    def find_names(self, classes: DeviceClasses) -> GpuNames:
+        """Return the names of GPUs."""
+        return GpuNames(self.config.gpu_resources, classes, classes.is_gpu)
+
+    def count(self, view: PodView, ev: Evaluation) -> GpuUse:
+        """Count the request of the pod in every form."""
+        use = super().count(view, ev)
+        add_gpu_parts(view, use)
+        for container in view.everyone:
+            if visible := visible_devices(container):
+                key = (container.list, container.name, frozen(visible))
+                use.sources[key] = f"variable {VISIBLE}"
+        return use
 
     def names_gpus(self, view: PodView, ev: Evaluation) -> bool:
         """Return whether the user names a GPU resource, even with 0."""

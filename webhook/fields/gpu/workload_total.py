@@ -1,4 +1,4 @@
-"""total.gpuDevices: GPUs of the whole workload, replicas times the GPUs of a pod, summed."""
+"""total.gpuDevices, total.devices: replicas times the devices of a pod, summed over the workload."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
-from webhook.fields.gpu.use import GpuCounter, Unread, new_among
+from webhook.fields.devices.pod_claims import CLAIM_UNKNOWN
+from webhook.fields.gpu.use import DeviceCounter, GpuCounter, Unread, new_among
 from webhook.fields.handler import COMPUTED, FieldSource, FieldValue, WorkloadField, WorkloadHandler
 from webhook.fields.notation import PathValue
 from webhook.fields.scalar import rules_of
@@ -21,20 +22,27 @@ from webhook.policy.row import TOTAL_GPUS, Field
 from webhook.policy.rules.rule_type import RuleType
 
 KEY = "total"
-SUMMED = "replicas times the GPUs of a pod, summed"
+GPUS, DEVICES = "total.gpuDevices", "total.devices"
+SUMMED = {
+    GPUS: "replicas times the GPUs of a pod, summed",
+    DEVICES: "replicas times the devices of a pod, summed",
+}
+COUNTERS: Mapping[str, type[DeviceCounter]] = {GPUS: GpuCounter, DEVICES: DeviceCounter}
 
 
 class Total:
-    """The GPUs of a workload: a count, and the names of unbounded sources, by pod and source.
+    """The devices of a workload: a count, and the names of unbounded sources, by pod and source.
 
-    `unread` are the unreadable amounts of its pods, by pod and amount.
+    `unread` are the unreadable amounts of its pods, by pod and amount; `unknown` are the names of
+    claims that nobody knows.
     """
 
-    __slots__ = ("count", "sources", "unread")
+    __slots__ = ("count", "sources", "unknown", "unread")
 
     def __init__(self) -> None:
         self.count = 0
         self.sources: dict[Hashable, str] = {}
+        self.unknown: set[str] = set()
         self.unread: dict[str, Unread] = {}
 
     @property
@@ -48,13 +56,13 @@ class Total:
 
 
 class TotalGpusField(WorkloadField):
-    """The GPUs of all pods that a workload may get. Never written."""
+    """The devices of all pods that a workload may get. Never written."""
 
     __slots__ = ("counter",)
 
     def __init__(self, row: Field, leaf: Leaf, config: InstallationConfig) -> None:
         super().__init__(row, rules_of(row, leaf))
-        self.counter = GpuCounter(config)
+        self.counter = COUNTERS[row.path](config)
 
     def compared_values(
         self, ev: Evaluation, document: Any, views: Sequence[PodView]
@@ -88,6 +96,7 @@ class TotalGpusField(WorkloadField):
                 times = min(number, 1) if each.once else number
                 shared[key] = max(shared.get(key, 0), times * each.devices)
             if number:
+                total.unknown |= {use.sources[key] for key in use.unknown}
                 for key, name in use.sources.items():
                     total.sources["" if key in once else where, key] = name
             if number >= UNLIMITED and use.count > sum(once.values()):
@@ -142,9 +151,15 @@ class TotalGpusField(WorkloadField):
                 total.show(),
                 self.rules.show_argument(each),
                 each,
-                reason="unbounded" if total.unbounded_source else "",
+                reason=self.reason_of(total),
                 key=total.unbounded_source or KEY,
             )
+
+    def reason_of(self, total: Total) -> str:
+        """Return why a total breaks a rule if that is not the rule itself."""
+        if self.row.path == DEVICES and total.unbounded_source in total.unknown:
+            return CLAIM_UNKNOWN
+        return "unbounded" if total.unbounded_source else ""
 
     def before(self, ev: Evaluation) -> Total | None:
         """Return the total of the old object, including removed components."""
@@ -157,11 +172,11 @@ class TotalGpusField(WorkloadField):
             return None
 
     def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterator[FieldValue]:
-        """Yield the GPUs that all pods may get, if a policy names the field."""
+        """Yield the devices that all pods may get, if a policy names the field."""
         if self.rules.final or self.rules.required or self.rules.prohibitions:
             total = self.total(ev, ev.draft.document, views)
             value = total.show() if total.unbounded_source else total.count
-            yield FieldValue((), value, note=SUMMED, origin=COMPUTED)
+            yield FieldValue((), value, note=SUMMED[self.row.path], origin=COMPUTED)
 
     def current(self, views: Any, ev: Evaluation) -> Any:
         """Nothing is computed from it."""
@@ -220,7 +235,7 @@ def sums_of(scales: Iterable[Scale]) -> Sums:
 
 
 class TotalGpusHandler(WorkloadHandler):
-    """The GPUs of all pods that a workload may come to."""
+    """The devices of all pods that a workload may come to."""
 
     name = TOTAL_GPUS
 
