@@ -258,6 +258,10 @@ def test_no_policy_applies_to_templates_of_the_drivers_controller() -> None:
     assert refused(rules, faulty, user=DRIVER_CONTROLLER) == checked
     mixed = template(claim(exactly(count=2), config=[CHANNEL, config("GpuConfig")]))
     assert ("devices.count", "max") in refused(rules, mixed, user=DRIVER_CONTROLLER)
+    # The controller writes the name that a user gave the template into YAML as it is.
+    channel = exactly("channel", "compute-domain-default-channel.nvidia.com")
+    beside = template(claim(channel, exactly(count=2), config=[CHANNEL]))
+    assert ("devices.count", "max") in refused(rules, beside, user=DRIVER_CONTROLLER)
 
 
 def test_only_the_driver_writes_cliques() -> None:

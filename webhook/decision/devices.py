@@ -15,8 +15,10 @@ from webhook.devices.configs import complete_config
 from webhook.devices.domains import check_domain
 from webhook.devices.finding import Finding
 from webhook.devices.kinds import (
+    CHANNEL_TYPES,
     CLAIM,
     CLASS,
+    CLASS_TYPES,
     CLIQUE,
     DOMAIN,
     DOMAIN_DRIVER,
@@ -85,12 +87,16 @@ def is_made_for_pod(request: Request) -> bool:
 
 
 def is_made_for_domain(request: Request, settings: DeviceSettings) -> bool:
-    """Return whether the driver's controller made a template of a ComputeDomain."""
+    """Return whether the driver's controller made a template of a ComputeDomain, and of no GPUs.
+
+    Parts of the template are what users wrote into the domain, so that its user name is not enough.
+    """
     if (request.group, request.kind) != (GROUP, TEMPLATE):
         return False
-    configs = claim_in(TEMPLATE, request.object).configs
-    own = bool(configs) and all(each.driver == DOMAIN_DRIVER for each in configs)
-    return own and request.user in settings.controllers
+    claim = claim_in(TEMPLATE, request.object)
+    own = bool(claim.configs) and all(each.driver == DOMAIN_DRIVER for each in claim.configs)
+    types = {CLASS_TYPES.get(each.device_class) for each in claim.options}
+    return own and types <= CHANNEL_TYPES and request.user in settings.controllers
 
 
 def is_driver(user: str, settings: DeviceSettings) -> bool:
