@@ -18,7 +18,7 @@ TYPE: Final = "type"
 PROFILE: Final = "profile"
 LONGEST: Final = 10_240
 """Characters of a selector. The API server refuses longer ones."""
-MOST_TOKENS: Final = 2048
+MOST_TOKENS: Final = 512
 OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 CLOSING: Final = frozenset(OPENING.values())
 BLANK = re.compile(r"(?:[ \t\n\f\r]|//[^\n\r]*(?:\r?\n|\Z))+")
@@ -79,7 +79,7 @@ def read_selectors(texts: Iterable[str]) -> list[Requirement]:
     return [found for text in texts if len(text) <= LONGEST for found in read_selector(text)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def read_selector(text: str) -> tuple[Requirement, ...]:
     """Return what a CEL text requires, nothing if it is no conjunction or has too many tokens.
 
