@@ -15,14 +15,18 @@ from typing import Any
 import pytest
 
 from certs.pair import KeyPair
+from tests.building import catalog, request
 from tests.cluster.test_api_server import Objects, event
 from tests.cluster.test_kubernetes import FakeApi, reply
 from tests.server.test_http import ca  # noqa: F401 - a fixture
+from webhook.admission.judge import Ready
+from webhook.cli.serve import build_judge
 from webhook.cluster.client import ApiServer
 from webhook.devices.briefs import claim_brief, claim_spec
 from webhook.devices.claim_view import read_claim
 from webhook.devices.counting import count_devices
 from webhook.devices.kinds import DOMAIN_TEMPLATE, TEMPLATE
+from webhook.evaluation.outcome import Allowed
 from webhook.evaluation.references import CLAIM_KINDS, Claims
 from webhook.sources.claims import (
     API,
@@ -165,6 +169,7 @@ def test_equal_claims_are_kept_written_and_decoded_once(
 ) -> None:
     served.items = [template(number % 3 + 1, f"gpus-{number}") for number in range(60)]
     watched = watch_until(server, seen, lambda _: True)
+    assert {each["limit"] for each in served.asked if "limit" in each} == {"100"}
     kept = watched.followed[TEMPLATE].objects
     assert (len(kept), len({id(each) for each in kept.values()})) == (60, 3)
     for number in range(SHARDS):
@@ -392,3 +397,20 @@ def test_a_brief_counts_as_the_whole_claim(
     brief = claim_brief(kind, body)
     for each in (claim_spec(kind, body), brief):
         assert count_claim(each["devices"]["requests"], CLASSES) == expected
+
+
+def test_a_new_domain_is_not_kept_waiting_for_the_template_that_it_names(
+    server: ApiServer, seen: WatchedClaims
+) -> None:
+    watch_until(server, seen, lambda _: True)
+    judge = build_judge(catalog(), snapshot=seen.snapshot)
+    asked = request(
+        {
+            "apiVersion": "resource.nvidia.com/v1beta1",
+            "kind": "ComputeDomain",
+            **domain("d", "unmade"),
+        }
+    )
+    ready = judge.prepare(asked)
+    assert isinstance(ready, Ready)
+    assert isinstance(judge.decide(ready, final=False), Allowed)

@@ -65,6 +65,7 @@ async def read_pages(
     query: Mapping[str, str] = NO_QUERY,
     *,
     resumed: float = 0.0,
+    size: int = PAGE,
 ) -> AsyncIterator[Page]:
     """The objects of a collection page by page; raises ApiError.
 
@@ -72,7 +73,7 @@ async def read_pages(
     Pages get smaller where one is longer than is read at once. A list that takes longer than the
     API server remembers its version goes on with what is there now.
     """
-    token, limit, is_consistent, failures = "", PAGE, True, 0
+    token, limit, is_consistent, failures = "", size, True, 0
     while True:
         more = {**query, "limit": str(limit), **({"continue": token} if token else {})}
         try:
@@ -155,16 +156,18 @@ def keep_whole(item: Json) -> Json:
 class Collection:
     """The objects of one resource as far as they are known, by namespace and name.
 
-    `query` and `only_metadata` are what is asked for, and `brief` makes of each object what is kept
-    of it. `version` is where a watch goes on, "" before the first list. `absent` means that the API
-    server has no such resource, which is no failure; `trouble` is why nothing newer is known.
-    `heard` is when the server last sent something on it, in Unix time. Where `touched` is a set, the
-    keys of objects that have come, changed or gone are added to it; its owner empties it.
+    `query`, `only_metadata` and `page`, the number of objects read at once, are what is asked for;
+    `brief` makes of each object what is kept of it. `version` is where a watch goes on, "" before the
+    first list. `absent` means that the API server has no such resource, which is no failure;
+    `trouble` is why nothing newer is known. `heard` is when the server last sent something on it, in
+    Unix time. Where `touched` is a set, the keys of objects that have come, changed or gone are added
+    to it; its owner empties it.
     """
 
     path: str
     only_metadata: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
+    page: int = PAGE
     brief: Callable[[Json], Any] = keep_whole
     touched: set[Key] | None = None
     objects: dict[Key, Any] = field(default_factory=dict)
@@ -185,7 +188,8 @@ class Collection:
         found: dict[Key, Any] = {}
         version, is_consistent = "", True
         accept = METADATA_LIST if self.only_metadata else JSON
-        async for page in read_pages(server, self.path, accept, self.query, resumed=resumed):
+        asked = server, self.path, accept, self.query
+        async for page in read_pages(*asked, resumed=resumed, size=self.page):
             found |= {key_of(each): self.brief(each) for each in page.items}
             version, is_consistent = page.version, page.is_consistent
         self.replace(found)

@@ -27,6 +27,8 @@ CONTROLLERS = (
     "root-ca-certificate-publisher-controller",
     # Without it the ClusterRoles view, edit and admin stay empty.
     "clusterrole-aggregation-controller",
+    # It makes the ResourceClaims of pods that name a template.
+    "resourceclaim-controller",
 )
 
 
