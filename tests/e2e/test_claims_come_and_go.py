@@ -142,7 +142,7 @@ def test_a_workload_that_is_applied_before_its_template_is_refused_and_passes_th
     governed: Api,
 ) -> None:
     told, seconds = tried(governed, of_template("team"))
-    assert "GPUs of ResourceClaimTemplate team cannot be counted" in told
+    assert "devices of ResourceClaimTemplate team cannot be counted" in told
     assert 0.3 <= seconds < 9.0
     governed.request("POST", TEMPLATES, template("team", 2))
     assert tried(governed, of_template("team"))[0] == ""

@@ -292,9 +292,12 @@ class ScalarRules:
             else:
                 self.check_final(ev, path, native, unchanged=old == native)
 
-    def check_required(self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "") -> None:
-        """`required` where no value is."""
-        fix = ev.advice_on_missing() if self.default is not None else ""
+    def check_required(
+        self, ev: Evaluation, path: Path, *, unchanged: bool, key: str = "", fix: str = ""
+    ) -> None:
+        """`required` where no value is. `fix` is a better fix for the message."""
+        if not fix and self.default is not None:
+            fix = ev.advice_on_missing()
         for each in self.required:
             if not (unchanged and ratchets(each)):
                 ev.violate(self.name, path, None, "a value", each, key=key, fix=fix)

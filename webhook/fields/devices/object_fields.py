@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webhook.devices.claim_view import ALL, EXACT, items
-from webhook.devices.config_schemas import API_VERSION, leaves_of
-from webhook.devices.kinds import DOMAIN, GPU_DRIVER
+from webhook.devices.config_schemas import API_VERSION, CHANNEL_CONFIG, leaves_of
+from webhook.devices.kinds import CLASS, DOMAIN, GPU_DRIVER
 from webhook.documents.problem import Source
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
@@ -39,6 +39,8 @@ FILLED_BY_SERVER = {
     "devices.computeDomain.allocationMode": "Single",
 }
 """What the API server, or the CRD, fills in where nothing is set."""
+MODE: Final[Path] = ("allocationMode",)
+FIX_OF_CLASS: Final = "Device class {} has the configuration: write one for the request."
 
 
 class ListRules(ScalarRules):
@@ -65,8 +67,15 @@ class DeviceField(WorkloadField):
     def look(self, ev: Evaluation, document: Any) -> list[DeviceValue]:
         """Return the values of a document."""
         if self.kind == DOMAIN:
-            return [DeviceValue(self.row.at, native_of(document, self.row.at))]
+            return [self.look_at_domain(document)]
         return read_values(self.row, claim_of(self.kind, document, ev.references, self.config))
+
+    def look_at_domain(self, document: Any) -> DeviceValue:
+        """Return the value of a ComputeDomain. Its mode came with that of channel configurations."""
+        at = self.row.at
+        modes = leaves_of(CHANNEL_CONFIG, self.config.devices.driver_version)
+        writable = at[-1] != MODE[-1] or MODE in modes
+        return DeviceValue(at, native_of(document, at), writable=writable)
 
     def compared_values(
         self, ev: Evaluation, document: Any, views: Sequence[PodView]
@@ -100,7 +109,7 @@ class DeviceField(WorkloadField):
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Write the default at each path that is unset."""
         default = self.rules.default
-        if default is None or ev.updating or self.row.writes == "never":
+        if default is None or ev.updating or self.row.writes == "never" or self.kind == CLASS:
             return
         if default.value == self.row.absent and not self.row.explicit:
             return
@@ -141,7 +150,7 @@ class DeviceField(WorkloadField):
             if each.unbounded:
                 self.refuse_unbounded(ev, each, unchanged=unchanged)
             elif each.value is not None:
-                fix = f"The device class {each.device_class} sets it." if each.device_class else ""
+                fix = self.fix_of_class(each)
                 self.rules.check_final(ev, each.path, each.value, unchanged=unchanged, fix=fix)
             else:
                 self.check_absent(ev, each, unchanged=unchanged)
@@ -152,7 +161,13 @@ class DeviceField(WorkloadField):
         if absent is not ABSENT:
             self.rules.check_value(ev, found.path, absent, unchanged=unchanged)
         if found.needed and (absent is ABSENT or self.row.explicit):
-            self.rules.check_required(ev, found.path, unchanged=unchanged, key=found.key)
+            fix = self.fix_of_class(found)
+            self.rules.check_required(ev, found.path, unchanged=unchanged, key=found.key, fix=fix)
+
+    def fix_of_class(self, found: DeviceValue) -> str:
+        """Return how to replace what the configuration of a class gives, "" for other values."""
+        replaces = found.device_class and self.row.binding is not Binding.REQUEST
+        return FIX_OF_CLASS.format(found.device_class) if replaces else ""
 
     def refuse_unbounded(self, ev: Evaluation, found: DeviceValue, *, unchanged: bool) -> None:
         """Report a number without a bound as breaking each maximum."""
@@ -165,7 +180,7 @@ class DeviceField(WorkloadField):
                     self.rules.show_argument(each),
                     each,
                     reason="unbounded",
-                    key=found.unbounded,
+                    key=f"request {found.key}",
                 )
 
     def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterator[FieldValue]:

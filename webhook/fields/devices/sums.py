@@ -47,12 +47,12 @@ class DeviceSumField(WorkloadField):
         is_counted = counted_classes(self.row, classes)
         number, unbounded = count_devices(view, is_counted)
         taking = [each for each in view.requests if any(count_request(each, is_counted))]
-        path = (*view.path, "devices", "requests")
+        path, key = (*view.path, "devices", "requests"), "the requests"
         if len(taking) == 1:
-            only = taking[0].options[0]
+            only, key = taking[0].options[0], f"request {taking[0].name}"
             at = (*only.path, "allocationMode" if unbounded else "count")
             path = taking[0].path if taking[0].listed else at
-        return DeviceValue(path, number, unbounded=ALL_MATCHING if unbounded else "")
+        return DeviceValue(path, number, key, unbounded=ALL_MATCHING if unbounded else "")
 
     def compared_values(
         self, ev: Evaluation, document: Any, views: Sequence[PodView]
@@ -83,7 +83,7 @@ class DeviceSumField(WorkloadField):
                     self.rules.show_argument(each),
                     each,
                     reason="unbounded" if unbounded else "",
-                    key=found.unbounded,
+                    key=found.key if unbounded else "",
                 )
 
     def read(self, views: Sequence[PodView], ev: Evaluation) -> Iterator[FieldValue]:
