@@ -71,6 +71,12 @@ def test_fixed_with_and_without_a_default_are_told_apart() -> None:
     assert "required value" not in text
 
 
+def test_what_is_required_and_missing_has_no_value_to_show() -> None:
+    text = violation_text(violation("required", None, None))
+    assert "a value is required" in text
+    assert "not shown" not in text
+
+
 def test_what_to_do_can_be_said_by_who_found_it() -> None:
     text = violation_text(violation("max", "8", "4", fix="Use two pods."))
     assert "Use two pods." in text

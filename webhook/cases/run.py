@@ -8,7 +8,7 @@ from dataclasses import replace
 from webhook.admission.judge import decide_review
 from webhook.cases.case import Case, Outcome
 from webhook.cases.installation import catalog_of, place_of, references_for
-from webhook.cases.run_offline import evaluate_manifest
+from webhook.cases.run_offline import evaluate_manifest, place_in_cluster
 from webhook.catalog.catalog import Catalog
 from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.origins import object_path
@@ -92,6 +92,7 @@ def request_of(case: Case) -> Request:
     document, place = body.get("object"), place_of(case)
     metadata = document.get("metadata") or {}
     group, _, version = str(document.get("apiVersion")).rpartition("/")
+    namespace, labels = place_in_cluster(document, place)
     resource = body.get("resource") or {}
     return Request(
         group,
@@ -104,7 +105,7 @@ def request_of(case: Case) -> Request:
         resource_group=str(resource.get("group") or ""),
         resource_version=str(resource.get("version") or ""),
         subresource=str(body.get("subresource") or ""),
-        namespace=metadata.get("namespace") or place.namespace,
+        namespace=namespace,
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
         user=str(body.get("user") or "someone@example.com"),
         groups=tuple(body.get("groups") or ()),
@@ -113,6 +114,6 @@ def request_of(case: Case) -> Request:
         replaces=body.get("replaces") is True,
         dry_run=body.get("dryRun") is True,
         stage=Stage(body.get("stage") or "mutate"),
-        namespace_labels=place.labels,
+        namespace_labels=labels,
         time=place.time or clock.moment(),
     )

@@ -16,7 +16,7 @@ from webhook.decision.owners import others_of
 from webhook.devices.briefs import claim_brief, domain_brief
 from webhook.devices.classes import class_brief
 from webhook.devices.domain_templates import add_domain_templates
-from webhook.devices.kinds import CLASS, DOMAIN, KINDS
+from webhook.devices.kinds import CLASS, DOMAIN, GROUP, KINDS
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
@@ -169,13 +169,21 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
     return References(namespaces, claims, known, frozenset(priority_classes))
 
 
+def place_in_cluster(raw: Any, place: Place) -> tuple[str, Mapping[str, str]]:
+    """The namespace of an object, and the labels if nothing else is known: a class has neither."""
+    group, _, _ = str(raw["apiVersion"]).rpartition("/")
+    if (group, raw["kind"]) == (GROUP, CLASS):
+        return "", {}
+    return (raw.get("metadata") or {}).get("namespace") or place.namespace, place.labels
+
+
 def request_of(
     raw: Any, defaulted: Any, place: Place, references: References = NOTHING_KNOWN
 ) -> Request:
     """The request that `kubectl apply` sends for a new object."""
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     metadata = raw.get("metadata") or {}
-    namespace = metadata.get("namespace") or place.namespace
+    namespace, labels = place_in_cluster(raw, place)
     return Request(
         group,
         version,
@@ -185,7 +193,7 @@ def request_of(
         raw=raw,
         namespace=namespace,
         name=str(metadata.get("name") or metadata.get("generateName") or ""),
-        namespace_labels=labels_in(namespace, references.namespaces.get(namespace, place.labels)),
+        namespace_labels=labels_in(namespace, references.namespaces.get(namespace, labels)),
         time=place.time or clock.moment(),
     )
 

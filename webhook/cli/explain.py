@@ -18,6 +18,7 @@ from webhook.cases.run_offline import (
     evaluate_manifest,
     labels_in,
     manifests_of,
+    place_in_cluster,
     references_of,
     request_of,
 )
@@ -210,9 +211,11 @@ def report_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Ki
         loading.print_problems([found])
         raise loading.BadInput
     definition, version = found
-    labels = labels_in(place.namespace, place.labels)
-    references = References({place.namespace: labels})
-    plans = catalog.plans_for(definition, place.namespace, references, labels)
+    interface = definition.interface
+    like = {"apiVersion": f"{interface.group}/{version}", "kind": interface.kind}
+    namespace, given = place_in_cluster(like, place)
+    labels = labels_in(namespace, given)
+    plans = catalog.plans_for(definition, namespace, References({namespace: labels}), labels)
     names = component_names(definition)
     if component and component.casefold() not in {each.casefold() for each in names}:
         near = closest(component, names)
@@ -220,7 +223,7 @@ def report_kind(catalog: Catalog, kind: str, component: str, place: Place) -> Ki
         missing = f"no component or role {texts.clean(component)}"
         loading.print_problems([Problem("--component", "", missing, fix, "unknown-component")])
         raise loading.BadInput
-    return explain_kind(definition, version, place.namespace, plans, component)
+    return explain_kind(definition, version, namespace, plans, component)
 
 
 def report_objects(

@@ -112,9 +112,10 @@ def kind_text(page: Page, kind_report: KindReport) -> None:
     """The effective policy of a kind."""
     group = f".{kind_report.group}" if kind_report.group else ""
     kind_of = f" ({kind_report.workload_type})" if kind_report.workload_type else ""
+    where = f" in namespace {kind_report.namespace}" if kind_report.namespace else ""
     page.line(
         0,
-        f"{kind_report.kind}{group}/{kind_report.version}{kind_of} in namespace {kind_report.namespace}",
+        f"{kind_report.kind}{group}/{kind_report.version}{kind_of}{where}",
         "bold",
     )
     policies_text(page, kind_report.policies)

@@ -322,7 +322,7 @@ def violation_sentences(violation: Violation) -> tuple[str, str]:
             allowed is not None and "{allowed}" in message and "{allowed}" not in row.bare + fix
         )
         message = f"{row.bare}: {{allowed}}" if listed else row.bare
-    elif allowed is None and row.lone:
+    elif allowed is None and value is not None and row.lone:
         message, fix = row.lone, row.lone_fix or row.fix
     if allowed is None and "{allowed}" in fix:
         fix = row.lone_fix
