@@ -59,6 +59,10 @@ def uses() -> dict[str, Use]:
             if isinstance(node.value, ast.Name | ast.Attribute):
                 last = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
                 named.setdefault(last, set()).add(node.attr)
+            elif isinstance(node.value, ast.Subscript):  # a pattern of a map, or of one of two
+                for part in ast.walk(node.value.value):
+                    if isinstance(part, ast.Name):
+                        named.setdefault(part.id, set()).add(node.attr)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and (made := inline(node)):
                 pattern, method = made
@@ -67,8 +71,10 @@ def uses() -> dict[str, Use]:
     for module in trees:
         if module.endswith("__main__"):
             continue
-        for name, pattern in vars(importlib.import_module(module)).items():
-            if isinstance(pattern, re.Pattern):
+        for name, value in vars(importlib.import_module(module)).items():
+            for pattern in value.values() if isinstance(value, dict) else (value,):
+                if not isinstance(pattern, re.Pattern):
+                    continue
                 for method in named.get(name) or METHODS:
                     key = f"{name}.{method} of {pattern.pattern!r}"
                     found[key] = f"{module}.{name}", pattern, method

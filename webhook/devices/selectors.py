@@ -127,8 +127,7 @@ def tokens_of(text: str) -> Iterator[Token]:
         if text[at] in "'\"":
             quote = text[at] * 3 if text.startswith(text[at] * 3, at) else text[at]
             at += len(quote)
-            ends = RAW_ENDS if "r" in before else ENDS
-            closed = ends[quote].match(text, at)
+            closed = (RAW_ENDS if "r" in before else ENDS)[quote].match(text, at)
             if closed is None:
                 yield UNPAIRED
                 return
