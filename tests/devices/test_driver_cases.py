@@ -8,18 +8,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-import orjson
 import pytest
 
+from tests.building import shipped, table
 from tests.devices.driver_parameters import API_VERSION, DOMAIN, GPU, Generated
 from tests.devices.driver_webhook import DriverWebhook, review, running
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.testbed import upstream
+from webhook.admission.judge import decide_review
 from webhook.admission.review import ReviewFault, parse_review
-from webhook.devices.claim_checks import check_claim
-from webhook.devices.classes import DeviceClasses
+from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
 from webhook.evaluation.device_settings import DeviceSettings
-from webhook.evaluation.request import Stage
+from webhook.evaluation.installation import InstallationConfig
+from webhook.evaluation.outcome import Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
 
 CLAIM, TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 SLICING, MPS = "TimeSlicingSettings", "MPSSupport"
@@ -29,6 +33,14 @@ GATES = {
     "MPS": {SLICING: False, MPS: True},
     "none": {SLICING: False, MPS: False},
 }
+
+
+def catalog_of(gates: dict[str, bool]) -> Catalog:
+    """The shipped documents, in an installation with these gates of the driver."""
+    config = InstallationConfig(devices=DeviceSettings(gates=gates))
+    found, problems = assemble(shipped(), [], Choices(config=config), table())
+    assert found is not None, problems
+    return found
 
 
 def configuration(kind: str, driver: str, **body: Any) -> Generated:
@@ -134,15 +146,15 @@ def test_a_case_of_the_driver(name: str, webhooks: dict[str, DriverWebhook]) -> 
     answers = webhooks[case.gates].judge(case.configs, case.kind, case.version)
     assert tuple(index for index, answer in enumerate(answers) if answer) == case.refused
 
-    raw = review(case.configs, case.kind, case.version)
-    spec = orjson.loads(raw)["request"]["object"]["spec"]
     path = ("spec",) if case.kind == CLAIM else ("spec", "spec")
-    settings = DeviceSettings(gates=GATES[case.gates])
-    inner = spec if case.kind == CLAIM else spec["spec"]
-    found = check_claim(inner, path, DeviceClasses(settings, (), ()), settings)
-    assert {(*path, "devices", "config", index) for index in case.refused} == {
-        each.path[: len(path) + 3] for each in found if not each.warning
-    }
+    for stage in Stage.MUTATE, Stage.VALIDATE:
+        asked = parse_review(review(case.configs, case.kind, case.version), stage)
+        assert isinstance(asked, Request)
+        found = decide_review(asked, catalog_of(GATES[case.gates]), References())
+        paths = [each.path for each in found.violations] if isinstance(found, Denied) else []
+        assert {each[: len(path) + 3] for each in paths} == {
+            (*path, "devices", "config", index) for index in case.refused
+        }
 
 
 def test_a_review_without_a_request_is_refused(webhooks: dict[str, DriverWebhook]) -> None:

@@ -16,14 +16,20 @@ import pytest
 from tests.devices.driver_beyond import BEYOND, Beyond
 from tests.devices.driver_parameters import API_VERSION, DOMAIN, GPU, UUID, Generated, generate
 from tests.devices.driver_webhook import CRASHED, DriverWebhook, review, running
+from tests.devices.test_driver_cases import catalog_of
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.testbed import programs
+from webhook.admission.judge import decide_review
+from webhook.admission.review import parse_review
 from webhook.devices import configs
 from webhook.devices.claim_checks import check_claim
 from webhook.devices.claim_view import DeviceConfig, read_claim
 from webhook.devices.classes import DeviceClasses
 from webhook.devices.finding import Finding
 from webhook.evaluation.device_settings import DeviceSettings
+from webhook.evaluation.outcome import Denied
+from webhook.evaluation.references import References
+from webhook.evaluation.request import Request, Stage
 
 SEED = 20261123
 COUNT = int(os.environ.get("PODGATE_DRIVER_CONFIGS", "4000"))
@@ -179,6 +185,21 @@ def test_what_crashes_the_drivers_webhook_is_completed_or_refused(compared: Aske
     assert bool(crashes) == SETTINGS[name][0].get(SLICING, False)
     for row in crashes:
         assert row.ours or webhook.judge([complete(row.config, settings)]) == [""], row.config
+
+
+def test_whole_decisions_refuse_what_the_checks_refuse() -> None:
+    gates = {SLICING: True, MPS: True}
+    settings = DeviceSettings(gates=gates)
+    catalog = catalog_of(gates)
+    for one in generate(f"{SEED} whole", COUNT // 2):
+        asked = parse_review(review([one]), Stage.VALIDATE)
+        assert isinstance(asked, Request)
+        found = decide_review(asked, catalog, References())
+        paths = [each.path for each in found.violations] if isinstance(found, Denied) else []
+        wanted = [each.path for each in refused(one, settings)]
+        # The first pass writes the interval that is missing, and the second one expects it.
+        assert set(paths) >= set(wanted), one
+        assert all(path in wanted or path[-1] == "interval" for path in paths), one
 
 
 def test_escapes_in_a_quantity_are_a_known_difference(tmp_path: Path) -> None:
