@@ -9,6 +9,7 @@ from webhook.devices.classes import device_classes_of
 from webhook.devices.kinds import CLAIM, CLASS, DOMAIN, KINDS, TEMPLATE
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.references import References
+from webhook.evaluation.state import Evaluation
 from webhook.fields.devices.values import Claim, native_of
 from webhook.fields.handler import MAPPED, UNMAPPED, Support
 from webhook.objects.path import Path
@@ -47,16 +48,23 @@ def support_of(row: Field, definition: Definition) -> Support:
     return UNMAPPED, f"{kind} does not have it"
 
 
-def claim_of(kind: str, document: Any, references: References, config: InstallationConfig) -> Claim:
+def claim_of(kind: str, document: Any, ev: Evaluation, config: InstallationConfig) -> Claim:
+    """Return the claim of a copy of the object, which is read once for all fields."""
+    version = ev.draft.version if document is ev.draft.document else 0
+    key = ("claim", id(document), version)
+    return ev.once(key, lambda: read_object(kind, document, ev.references, config))
+
+
+def read_object(
+    kind: str, document: Any, references: References, config: InstallationConfig
+) -> Claim:
     """Return the claim of a claim or template, with what its values depend on.
 
     A device class counts as a claim with its configurations alone.
     """
     classes = device_classes_of(references, config)
     if kind == CLASS:
-        listed = native_of(document, ("spec", "config"))
-        return Claim(
-            ClaimView(("spec",), configs=read_configs(listed, ("spec",))), classes, of_class=True
-        )
+        configs = read_configs(native_of(document, ("spec", "config")), ("spec",))
+        return Claim(ClaimView(("spec",), configs=configs), classes, of_class=True)
     path: Path = ("spec", "spec") if kind == TEMPLATE else ("spec",)
     return Claim(read_claim(native_of(document, path), path), classes)

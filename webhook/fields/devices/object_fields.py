@@ -68,7 +68,7 @@ class DeviceField(WorkloadField):
         """Return the values of a document."""
         if self.kind == DOMAIN:
             return [self.look_at_domain(document)]
-        return read_values(self.row, claim_of(self.kind, document, ev.references, self.config))
+        return read_values(self.row, claim_of(self.kind, document, ev, self.config))
 
     def look_at_domain(self, document: Any) -> DeviceValue:
         """Return the value of a ComputeDomain. Its mode came with that of channel configurations."""
@@ -127,7 +127,7 @@ class DeviceField(WorkloadField):
 
     def append_configs(self, ev: Evaluation, native: Any, source: Source | None) -> None:
         """Append a configuration for the requests of each type that have none."""
-        claim = claim_of(self.kind, ev.draft.document, ev.references, self.config)
+        claim = claim_of(self.kind, ev.draft.document, ev, self.config)
         names: dict[str, list[str]] = {}
         for kind, option in find_unconfigured(claim, self.row.at):
             if self.row.at in leaves_of(kind, self.config.devices.driver_version):

@@ -74,7 +74,11 @@ def find_used_configs(claim: Claim) -> list[UsedConfig]:
 
 def find_effective(claim: Claim, option: Option) -> dict[str, EffectiveConfig | None]:
     """Return what takes effect for a request, by the type of device that it may get."""
-    return effective_configs(claim.view, option, claim.classes, claim.classes.settings)
+    found = claim.kept.get(option.path)
+    if found is None:
+        found = effective_configs(claim.view, option, claim.classes, claim.classes.settings)
+        claim.kept[option.path] = found
+    return found
 
 
 def find_unconfigured(claim: Claim, at: Path) -> list[tuple[str, Option]]:

@@ -43,8 +43,8 @@ class DeviceSumField(WorkloadField):
 
     def look(self, ev: Evaluation, document: Any) -> DeviceValue:
         """Return the number of devices, at the only request that takes some, or at all of them."""
-        view, classes, _ = claim_of(self.kind, document, ev.references, self.config)
-        is_counted = counted_classes(self.row, classes)
+        claim = claim_of(self.kind, document, ev, self.config)
+        view, is_counted = claim.view, counted_classes(self.row, claim.classes)
         number, unbounded = count_devices(view, is_counted)
         taking = [each for each in view.requests if any(count_request(each, is_counted))]
         path, key = (*view.path, "devices", "requests"), "the requests"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from webhook.devices.claim_view import ClaimView
@@ -31,15 +32,18 @@ class DeviceValue(NamedTuple):
     needed: bool = True
 
 
-class Claim(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Claim:
     """A claim, and the classes that its values depend on.
 
     `of_class`: it has the configurations of a device class under review, and no requests.
+    `kept` are results by what they were computed from.
     """
 
     view: ClaimView
     classes: DeviceClasses
     of_class: bool = False
+    kept: dict[Path, Any] = field(default_factory=dict, compare=False)
 
 
 def native_of(body: Any, at: Path) -> Any:
