@@ -142,6 +142,17 @@ def test_a_domain_has_a_mode_since_its_channels_have_one(
     assert ("allocationMode" in found["spec"]["channel"]) is written
 
 
+def test_the_mode_of_a_channel_is_never_the_servers() -> None:
+    opaque = config("ComputeDomainChannelConfig", domainID="d", allocationMode="Single")["opaque"]
+    opaque["driver"] = "compute-domain.nvidia.com"
+    given = claim(exactly("channel", CHANNEL), config=[{"opaque": opaque}])
+    rules = "{defaults: {devices: {computeDomain: {allocationMode: All}}}}"
+    assert result(catalog(rules), given) == given
+    closed = "{rules: {devices: {computeDomain: {allocationMode: {blocked: true}}}}}"
+    found = reasons(mutated(catalog(closed), given))
+    assert found == [("devices.computeDomain.allocationMode", "blocked")]
+
+
 def test_nothing_is_written_into_a_class() -> None:
     body = {"config": [{"opaque": config("GpuConfig", sharing={"strategy": "MPS"})["opaque"]}]}
     given = shell("resource.k8s.io/v1", "DeviceClass", body)

@@ -16,7 +16,6 @@ from webhook.policy.policy import Asset, Policy
 from webhook.policy.report import Report
 from webhook.policy.row import SERVING_PORT, WORKLOAD, Binding, Field
 
-NOT_IN_PODS = (Binding.NOTHING, Binding.DOMAIN)
 Identity = tuple[str, str, str]
 Unit = tuple["Kind", str, str]
 """A kind, one of its components, and a role that this component has."""
@@ -42,7 +41,7 @@ class Kind:
         """Whether an object of this kind can carry the field: a claim, or a workload with pods."""
         if (self.group, self.name) in KINDS:
             return carriers.carries(row, self.group, self.name)
-        if row.path in self.forbidden or row.binding in NOT_IN_PODS:
+        if row.path in self.forbidden or row.binding is Binding.NOTHING:
             return False
         if row.path in carriers.NOT_OF_PODS:
             return False

@@ -64,6 +64,12 @@ class DeviceField(WorkloadField):
         self.kind = kind
         self.config = config
 
+    @property
+    def server_default(self) -> Any:
+        """What the API server fills in. In configurations it fills in nothing."""
+        in_claim = self.row.binding is Binding.DOMAIN and self.kind != DOMAIN
+        return None if in_claim else FILLED_BY_SERVER.get(self.row.path)
+
     def look(self, ev: Evaluation, document: Any) -> list[DeviceValue]:
         """Return the values of a document."""
         if self.kind == DOMAIN:
@@ -91,13 +97,14 @@ class DeviceField(WorkloadField):
 
     def check_intent(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Check prohibitions on each value that the object itself sets."""
-        before, server_default = self.before(ev), FILLED_BY_SERVER.get(self.row.path)
+        before = self.before(ev)
         for each in self.look(ev, ev.request.object):
             if each.value is None or each.device_class or self.is_absence(each.value):
                 continue
             old = (each.path, each.value) if (each.key, each.value) in before else None
+            lands = self.row.writes != "never"
             self.rules.check_intent(
-                ev, each.path, each.value, old, server_default, lands=self.row.writes != "never"
+                ev, each.path, each.value, old, self.server_default, lands=lands
             )
 
     def is_absence(self, native: Any) -> bool:
@@ -116,12 +123,11 @@ class DeviceField(WorkloadField):
         native = self.rules.codec.write(default.value, default.raw)
         if self.row.binding is Binding.CONFIG and self.row.at in APPENDED:
             self.append_configs(ev, native, default.source)
-        server_default = FILLED_BY_SERVER.get(self.row.path)
         is_all = self.row.binding is Binding.REQUEST and native == ALL
         for each in self.look(ev, ev.draft.document):
             if not each.writable or each.value == native or not ev.can_write(each.path):
                 continue
-            wanted = self.rules.choose_value(ev, each.path, each.value, server_default, None)
+            wanted = self.rules.choose_value(ev, each.path, each.value, self.server_default, None)
             if wanted is not None and (not is_all or remove_count(ev, each.path)):
                 ev.write(self.row.path, each.path, native, "default", default.source)
 

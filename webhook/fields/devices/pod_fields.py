@@ -12,6 +12,7 @@ from webhook.devices.claim_view import ClaimView, DeviceRequest, Option
 from webhook.devices.classes import MIG_RESOURCE, device_classes_of
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
+from webhook.fields.devices.carriers import NOT_OF_PODS
 from webhook.fields.devices.object_fields import FILLED_BY_SERVER, ListRules
 from webhook.fields.devices.pod_claims import (
     CLAIM_UNKNOWN,
@@ -43,7 +44,6 @@ FORMS: Final = "devices.forms"
 PROFILE: Final = "devices.migProfile"
 OF_RESOURCES: Final = ("devices.classes", "devices.types", PROFILE)
 """The fields that extended resources have too."""
-NOT_OF_PODS: Final = ("devices.configKinds", "devices.computeDomain.numNodes")
 EXTENDED_RESOURCE: Final = "extendedResource"
 CLAIMS: Final[Path] = ("spec", "resourceClaims")
 RESOURCES: Final[Path] = (*MAIN, "resources")
