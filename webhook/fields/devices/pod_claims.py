@@ -171,12 +171,17 @@ def resources_of(view: PodView, classes: DeviceClasses) -> list[PodResource]:
 
 
 def used_resources(view: PodView) -> Iterator[tuple[Path, str]]:
-    """Yield the paths and names of all resources of a pod, except amounts of 0."""
+    """Yield the paths and names of all resources of a pod, except amounts of 0.
+
+    A container has each once: the API server writes requests where there are only limits.
+    """
     for container in view.everyone:
         resources = part(container.body.get("resources"))
+        seen = set()
         for key in ("limits", "requests"):
             for name, native in part(resources.get(key)).items():
-                if isinstance(name, str) and not is_zero(native):
+                if isinstance(name, str) and name not in seen and not is_zero(native):
+                    seen.add(name)
                     yield (*container.path, "resources", key, name), name
 
 
