@@ -26,7 +26,11 @@ from webhook.sources.load import Sources, load
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-WALKED = [README, ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+WALKED = [
+    README,
+    *(ROOT / "docs" / f"{name}.md" for name in ("tutorial", "devices")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
 PAGES = [
     *WALKED,
     ROOT / "CONTRIBUTING.md",
