@@ -150,6 +150,8 @@ FIRST, SECOND = "config[0].requests[0]", "config[0].requests[1]"
         # X3
         ([first("m", x=GPU, y=MIG)], [gpu("m")], {warn(FIRST, UNUSED)}),
         ([first("m", x=GPU, y=GPU), ask("a")], [gpu("m", "a")], {warn(FIRST, UNUSED)}),
+        ([first("m", x=GPU)], [config("GpuConfig", "m", driver="nic.example.com")], set()),
+        ([ask("a")], [gpu("missing")], set()),
         # X4
         ([ask("a", MIG)], [gpu()], {warn("config[0]", UNUSED)}),
         ([ask("a", "nic")], [gpu()], {warn("config[0]", UNUSED)}),
