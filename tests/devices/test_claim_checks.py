@@ -58,7 +58,17 @@ def daemon(*requests: str) -> Json:
 
 
 ANY_GPU = {"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]}
+
+
+def of_types(*names: str) -> Json:
+    text = f"device.attributes['gpu.nvidia.com'].type in {list(names)}"
+    return {"selectors": [{"cel": {"expression": text}}]}
+
+
 CLASSES = {
+    "gpu-or-mig": of_types("gpu", "mig"),
+    "gpu-or-vfio": of_types("gpu", "vfio"),
+    "mig-or-vfio": of_types("mig", "vfio"),
     "any": ANY_GPU,
     "nic": {"selectors": [{"cel": {"expression": "device.driver == 'nic.example.com'"}}]},
     "what": {"selectors": [{"cel": {"expression": "true"}}]},
@@ -193,6 +203,11 @@ FIRST, SECOND = "config[0].requests[0]", "config[0].requests[1]"
         ([first("m", x=VFIO, y=VFIO)], [vfio("m/x"), vfio("m/y")], set()),
         # X7
         ([ask("a", VFIO), ask("b")], [], {warn("requests[0].exactly.deviceClassName", CONFLICT)}),
+        (
+            [ask("a", "gpu-or-mig"), ask("b", VFIO)],
+            [],
+            {warn("requests[1].exactly.deviceClassName", CONFLICT)},
+        ),
         ([ask("a", VFIO), ask("b", "any")], [], set()),
         ([ask("a", VFIO), ask("b", "nic"), ask("c", CHANNEL)], [], set()),
         ([first("m", x=VFIO, y=GPU)], [], set()),
@@ -286,6 +301,12 @@ def test_passthrough_devices_and_their_gate(gate: bool | None, expected: Found) 
             [],
             {deny(ACCESS, ADMIN)},
         ),
+        (
+            "0.5",
+            [ask("a", "mig-or-vfio", adminAccess=True)],
+            [],
+            {deny("requests[0].exactly.adminAccess", ADMIN)},
+        ),
         ("0.5", [ask("a", "any", adminAccess=True)], [], set()),
         ("0.5", [ask("a", "nic", adminAccess=True)], [], set()),
         ("0.4", [ask("a", MIG, adminAccess=True)], [], set()),
@@ -343,6 +364,7 @@ def bound(number: int, *requests: str) -> Json:
         ([ask("a", count=2)], [{"matchAttribute": "gpu.nvidia.com/parentUUID"}], True),
         ([ask("a", count=2)], [{"requests": ["a"], "distinctAttribute": "x"}], True),
         ([ask("a"), ask("b", VFIO)], [], True),
+        ([ask("a", "gpu-or-vfio", count=2)], [], True),
         ([ask("a"), ask("b")], [bound(2, "a")], True),
         ([ask("a"), ask("b")], [bound(2, "a", "b")], False),
         ([ask("a", MIG, count=2)], [], False),

@@ -69,14 +69,6 @@ def effective_configs(
     return {each: found.get(each) for each in sorted(types) if each in CONFIG_TYPES.values()}
 
 
-def effective_config(
-    view: ClaimView, option: Option, classes: DeviceClasses, settings: DeviceSettings
-) -> EffectiveConfig | None:
-    """Return the configuration of an option that gets one type of device, None for the default."""
-    found = effective_configs(view, option, classes, settings).values()
-    return next((each for each in found if each is not None), None)
-
-
 def applies(
     config: DeviceConfig, view: ClaimView, option: Option, settings: DeviceSettings
 ) -> bool:
