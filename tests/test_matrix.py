@@ -22,6 +22,7 @@ from webhook.admission.judge import decide_review
 from webhook.cases.read import cases_in
 from webhook.catalog.catalog import Catalog
 from webhook.controller.registration import Target, configurations
+from webhook.devices.definitions import has_devices
 from webhook.evaluation.outcome import Allowed, Denied
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Request, Stage
@@ -117,6 +118,9 @@ def cells(definition: Definition, version: str) -> Iterator[Cell]:
 
 def expected_registration(cell: Cell) -> set[str]:
     """Which of the two webhooks the API server has to call."""
+    of_classes = cell.definition.profile.cluster_scoped and has_devices(cell.definition)
+    if of_classes and cell.verb in ("CREATE", "UPDATE") and not cell.subresource:
+        return {"classes"}
     if cell.verb not in ("CREATE", "UPDATE") or cell.definition.profile.cluster_scoped:
         return set()
     if not cell.subresource:
@@ -153,6 +157,11 @@ def registered(cell: Cell) -> set[str]:
     }
 
 
+def test_a_podgate_that_does_not_answer_stops_nobody_who_writes_classes() -> None:
+    assert webhooks()["classes"]["failurePolicy"] == "Ignore"
+    assert "namespaceSelector" not in webhooks()["classes"]
+
+
 def test_every_cell_is_registered_as_its_rule_says() -> None:
     wrong = {
         str(each): (registered(each), expected_registration(each))
@@ -162,12 +171,12 @@ def test_every_cell_is_registered_as_its_rule_says() -> None:
     assert not wrong
 
 
-def test_nothing_is_registered_by_a_star_or_for_objects_without_namespace() -> None:
-    for webhook in webhooks().values():
+def test_nothing_is_registered_by_a_star_or_for_objects_without_namespace_but_classes() -> None:
+    for name, webhook in webhooks().items():
         assert webhook["matchPolicy"] == "Equivalent"
         assert webhook["sideEffects"] == "NoneOnDryRun"
         for rule in webhook["rules"]:
-            assert rule["scope"] == "Namespaced"
+            assert rule["scope"] == ("Cluster" if name == "classes" else "Namespaced")
             assert not any("*" in each for key in rule if key != "scope" for each in rule[key])
 
 
@@ -353,7 +362,10 @@ def outcome(cell: Cell, document: Any, stage: Stage) -> str:
     return "left alone" if decision.is_evaluated else "not judged"
 
 
-CELLS = [(each, version) for each in definitions() for version in each.versions]
+# What becomes of claims and domains is in tests/decision/test_devices.py: they have no pods.
+CELLS = [
+    (each, version) for each in definitions() if not has_devices(each) for version in each.versions
+]
 VERSIONS = pytest.mark.parametrize(
     ("definition", "version"),
     CELLS,

@@ -38,8 +38,8 @@ TRAINER = yaml.safe_dump(
         "spec": {"template": {"spec": {"containers": [PRIVILEGED]}}},
     }
 )
-CLAIM = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {a: 1}}\n"
-CLASS = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {a: 1}}\n"
+CLAIM = "{apiVersion: resource.k8s.io/v1alpha3, kind: ResourceClaim, metadata: {name: c}}\n"
+SLICE = "{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}}\n"
 SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: s}}\n"
 MISSPELT = "{apiVersion: apps/v1, kind: Deploymnt, metadata: {name: s}}\n"
 OLD = "{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: s}}\n"
@@ -67,8 +67,8 @@ def verdicts(folder: Path, manifest: str, *more: str, policy: str | None = EVERY
 
 NOT_EVALUATED = [
     (TRAINER, "unknown-kind", "seems to have are not evaluated"),
-    (CLAIM, "unknown-kind", "only for the workloads that refer to it"),
-    (CLASS, "unknown-kind", "only for the workloads that refer to it"),
+    (CLAIM, "unknown-version", "known are v1, v1beta1, v1beta2"),
+    (SLICE, "no-pods", "has no pods"),
     (MISSPELT, "unknown-kind", "no definition covers this kind"),
     (OLD, "unknown-version", "known are v1"),
     (SERVICE, "no-pods", "has no pods"),

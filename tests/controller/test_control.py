@@ -132,7 +132,9 @@ def test_what_the_server_fills_in_is_no_difference_and_every_other_is(
 
 
 def condition_names(body: Json) -> list[list[str]]:
-    return [[each["name"] for each in entry["matchConditions"]] for entry in body["webhooks"]]
+    """The names of the match conditions of each webhook that has any."""
+    listed = (entry["matchConditions"] for entry in body["webhooks"] if "matchConditions" in entry)
+    return [[each["name"] for each in conditions] for conditions in listed]
 
 
 def test_api_servers_leave_out_more_only_once_every_process_is_current(
@@ -158,7 +160,7 @@ def test_api_servers_leave_out_more_only_once_every_process_is_current(
 
 
 def test_a_webhook_that_is_left_without_conditions_has_no_empty_list(documents: list[Json]) -> None:
-    (entry,) = desired_configuration(Wanted(documents[1], current=False), None)["webhooks"]
+    (entry, _) = desired_configuration(Wanted(documents[1], current=False), None)["webhooks"]
     assert "matchConditions" not in entry
 
 

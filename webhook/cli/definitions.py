@@ -9,6 +9,7 @@ from typing import Any
 
 from webhook.catalog.build import Choices, assemble
 from webhook.cli import loading
+from webhook.devices.kinds import KINDS
 from webhook.documents import texts
 from webhook.documents.problem import Problem
 from webhook.documents.source import SourceDocument
@@ -34,10 +35,12 @@ def is_definition(data: Any) -> bool:
 def assemble_definitions(
     documents: Sequence[SourceDocument],
 ) -> tuple[dict[KindName, tuple[Definition, ...]], list[Problem]]:
-    """Definitions by group and kind, none when a document has an error; all problems."""
+    """Definitions by group and kind, none if a document has an error; all problems."""
     compile_jq = get_evaluator().compile_jq
     catalog, problems = assemble([], documents, Choices(), compile_jq=compile_jq)
-    return (dict(catalog.definitions) if catalog else {}), list(problems)
+    found = catalog.definitions if catalog else {}
+    # Kinds with devices have no document.
+    return {key: each for key, each in found.items() if key not in KINDS}, list(problems)
 
 
 def from_file(path: str) -> list[Definition]:

@@ -66,7 +66,7 @@ def audit_violations(verdict: Verdict) -> list[Violation]:
 def reason_text(verdict: Verdict) -> str:
     """Why an object is not evaluated."""
     warnings = verdict.decision.warnings
-    return not_evaluated_text(verdict.reason, verdict.group, warnings)
+    return not_evaluated_text(verdict.reason, warnings)
 
 
 def further_warnings(verdict: Verdict) -> list[str]:

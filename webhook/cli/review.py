@@ -121,7 +121,7 @@ def answer(
     reason = why_not_evaluated(decision)
     tally.take(outcome_of(decision), reason, len(decision.warnings), audited)
     if reason:
-        why = not_evaluated_text(reason, request.group, decision.warnings)
+        why = not_evaluated_text(reason, decision.warnings)
         loading.complain(f"{request.kind}/{request.name or '(unnamed)'}: not evaluated: {why}")
     else:
         found = policies_for(request, decision, catalog, references)

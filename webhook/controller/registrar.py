@@ -25,6 +25,7 @@ from webhook.controller.registration import Options, Target, configurations
 from webhook.controller.served import Served, served_of
 from webhook.controller.static_registration import SUFFIX
 from webhook.controller.undefined import Undefined, find_undefined
+from webhook.devices.kinds import KINDS
 from webhook.interface.crd_summary import Brief
 from webhook.service.controller_metrics import ControllerMetrics
 
@@ -262,5 +263,12 @@ def probe(stage: str) -> Json:
 
 
 def governed_definitions(catalog: Catalog) -> Definitions:
-    """The definitions of kinds that some policy governs: only these are sent to the webhook."""
-    return {key: found for key, found in catalog.definitions.items() if catalog.policies_of(*key)}
+    """The definitions of kinds that are sent to the webhook.
+
+    A policy governs them, or podgate checks them without a policy: claims and domains.
+    """
+    return {
+        key: found
+        for key, found in catalog.definitions.items()
+        if catalog.policies_of(*key) or key in KINDS
+    }

@@ -10,11 +10,13 @@ from typing import Any
 from webhook.controller.match_conditions import Definitions, Skips, conditions, skips_of
 from webhook.controller.platforms import OPT_OUT
 from webhook.controller.served import Served
+from webhook.devices.definitions import has_devices
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.interface import names
 from webhook.pods.definition import Definition
 
 NAME = "podgate"
+NAMESPACED, CLUSTER = "Namespaced", "Cluster"
 POD_SUBRESOURCES = ("pods/ephemeralcontainers", "pods/resize")
 
 
@@ -56,17 +58,21 @@ class Options:
 
 
 def rules_of(
-    definitions: Definitions, *, subresources: bool, served: Served | None = None
+    definitions: Definitions,
+    *,
+    subresources: bool,
+    served: Served | None = None,
+    scope: str = NAMESPACED,
 ) -> list[dict[str, Any]]:
     """One rule per group and set of versions, sorted, with exactly the defined versions.
 
-    If `served` is known, only served versions are listed. Cluster-scoped kinds are omitted: podgate
-    checks the pods that they create.
+    If `served` is known, only served versions are listed. Cluster-scoped kinds with pods are in no
+    scope: podgate checks the pods that they create.
     """
     grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for each in (d for found in definitions.values() for d in found):
         group, resource = each.interface.group, each.profile.resource
-        if not resource or each.profile.cluster_scoped:
+        if not resource or scope_of(each) != scope:
             continue
         for name in (resource, *(subresources_of(each) if subresources else ())):
             versions = tuple(
@@ -82,10 +88,17 @@ def rules_of(
             "apiVersions": list(versions),
             "operations": ["CREATE", "UPDATE"],
             "resources": sorted(resources),
-            "scope": "Namespaced",
+            "scope": scope,
         }
         for (group, versions), resources in sorted(grouped.items())
     ]
+
+
+def scope_of(definition: Definition) -> str:
+    """The scope of the objects that are sent, "" if none are."""
+    if not definition.profile.cluster_scoped:
+        return NAMESPACED
+    return CLUSTER if has_devices(definition) else ""
 
 
 def subresources_of(definition: Definition) -> tuple[str, ...]:
@@ -172,15 +185,34 @@ def configurations(
     ):
         rules = rules_of(definitions, subresources=kind == "validate", served=served)
         matching = conditions(skips, definitions, options.break_glass, mutating=kind == "mutate")
+        entries = [webhook(kind, path, failure, rules, target, options, matching)]
+        if kind == "validate":
+            entries += class_webhooks(definitions, target, options, served)
         found.append(
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": name,
                 "metadata": metadata(NAME),
-                "webhooks": [webhook(kind, path, failure, rules, target, options, matching)],
+                "webhooks": entries,
             }
         )
     return [*found, documents_configuration(target, options)]
+
+
+def class_webhooks(
+    definitions: Definitions, target: Target, options: Options, served: Served | None
+) -> list[dict[str, Any]]:
+    """The webhook for device classes, none if they are not served.
+
+    Administrators write them: a podgate that does not answer must not stop them.
+    """
+    rules = rules_of(definitions, subresources=False, served=served, scope=CLUSTER)
+    if not rules:
+        return []
+    matching = conditions(Skips(unchanged=False), (), options.break_glass, mutating=False)
+    entry = webhook("classes", "/validate", "Ignore", rules, target, options, matching)
+    del entry["namespaceSelector"]
+    return [entry]
 
 
 def documents_configuration(target: Target, options: Options) -> dict[str, Any]:

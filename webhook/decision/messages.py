@@ -249,10 +249,6 @@ NOT_EVALUATED: dict[str, str] = {
     "unchanged": "its spec is unchanged",
     "immutable": "its spec cannot change, so it was evaluated when it was created",
 }
-DEVICES = "podgate counts the devices of a claim only for the workloads that refer to it"
-
-DEVICE_GROUPS = ("resource.k8s.io", "resource.nvidia.com")
-
 CHANGES: dict[str, str] = {
     "default": "set by default",
     "default item": "added by default",
@@ -388,15 +384,15 @@ def warning_text(warning: Warning, longest: int = 0) -> str:
     return cut(text, longest)
 
 
-def not_evaluated_text(reason: str, group: str = "", warnings: Sequence[Warning] = ()) -> str:
-    """Return why an object of this group is not evaluated, and what podgate does not check then."""
+def not_evaluated_text(reason: str, warnings: Sequence[Warning] = ()) -> str:
+    """Return why an object is not evaluated, and what podgate does not check then."""
     text = NOT_EVALUATED.get(reason) or words(reason)
     known = next((each for each in warnings if each.reason == reason), None)
     if known is not None:
         named = cut(", ".join(known.facts), LONGEST_ADVICE)
         what = "its pods" if reason == "unknown-version" else "the pods that it seems to have"
         return f"{text} ({named}); {what} are not evaluated"
-    return f"{text}; {DEVICES}" if group in DEVICE_GROUPS else text
+    return text
 
 
 def change_text(change: Change) -> str:
