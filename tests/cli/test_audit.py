@@ -398,3 +398,35 @@ def test_a_list_that_cannot_be_read_is_an_error_that_names_it(
     done = audit(api, tmp_path, "Enforce", *more)
     assert done.exit_code == 2
     assert done.stderr.startswith("error: GET /api/v1/pods: the API server's answer ")
+
+
+def test_claims_are_checked_and_what_controllers_made_is_not(api: FakeApi, tmp_path: Path) -> None:
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig"}
+    opaque = {"driver": "compute-domain.nvidia.com", "parameters": parameters}
+    spec = {"devices": {"requests": [], "config": [{"opaque": opaque}]}}
+    named = {"namespace": "team-a", "uid": "u"}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
+    cluster = Cluster(api, [])
+    resources = "/apis/resource.k8s.io/v1beta1"
+    cluster.others[f"{resources}/resourceclaims"] = [
+        {"metadata": {"name": "mine", **named}, "spec": spec},
+        {"metadata": {"name": "of-a-pod", **named, "ownerReferences": [owner]}, "spec": spec},
+    ]
+    labels = {"resource.nvidia.com/computeDomain": "u"}
+    cluster.others[f"{resources}/resourceclaimtemplates"] = [
+        {"metadata": {"name": "of-a-domain", **named, "labels": labels}, "spec": {"spec": spec}},
+        {"metadata": {"name": "other", **named}, "spec": {"spec": {"devices": {}}}},
+    ]
+    clique = {"metadata": {"name": "u.0", **named}, "daemons": []}
+    cliques = "/apis/resource.nvidia.com/v1beta1/computedomaincliques"
+    cluster.others[cliques] = [clique]
+    done = audit(api, tmp_path, "Enforce", "-o", "json")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    found = {each["name"]: (each["apiVersion"], each["violations"]) for each in rows}
+    assert {name for name, (_, violations) in found.items() if violations} == {"mine"}
+    version, (violation,) = found["mine"]
+    assert version == "resource.k8s.io/v1beta1"
+    assert (violation["field"], violation["reason"]) == ("devices.config", "required")
+    assert closing(done.stderr).startswith(
+        "5 objects: 2 allowed, 1 refused, 2 not evaluated (2 exempt-sender)"
+    )

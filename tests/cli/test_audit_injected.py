@@ -105,6 +105,7 @@ class Cluster:
         self.api = api
         self.pods = pods
         self.status: dict[str, int] = {}
+        self.others: dict[str, list[Json]] = {}
         self.spec: Json = {"containers": [MAIN]}
         api.act = self.answer
 
@@ -115,6 +116,8 @@ class Cluster:
         found: Json | None = None
         if path == "/api/v1/namespaces":
             found = {"items": [{"metadata": {"name": "team-a", "labels": labels}}]}
+        elif path in self.others:
+            found = {"items": self.others[path]}
         elif path == "/api/v1/pods":
             found = {"items": self.pods}
         elif path.startswith("/apis/apps/v1/namespaces/team-a/replicasets/"):

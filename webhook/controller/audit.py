@@ -19,6 +19,7 @@ from webhook.controller.served import LIST, listed_kinds
 from webhook.controller.undefined import Undefined, find_undefined
 from webhook.decision.both_passes import decide_both_passes
 from webhook.decision.owners import controller_of
+from webhook.devices.kinds import DOMAIN_LABEL, KINDS, TEMPLATE
 from webhook.evaluation.installation import GOVERNED_LABEL, NEVER_GOVERNED
 from webhook.evaluation.outcome import (
     ALLOWED,
@@ -144,7 +145,7 @@ async def audit_objects(
     skipped = Counter() if skipped is None else skipped
     references = await read_references(server, RESUMED)
     for key, definitions in sorted(catalog.definitions.items()):
-        if not catalog.policies_of(*key):
+        if not is_evaluated(catalog, key):
             continue
         async for definition, body in list_objects(server, definitions, warn, progress):
             namespace = str(metadata_of(body).get("namespace") or "")
@@ -157,7 +158,7 @@ async def audit_objects(
                     skipped[EXEMPT_SENDER] += 1
                     continue
                 found = evaluate_object(body, definition, catalog, namespace, known)
-                if today is not None and today.policies_of(*key) and not found.is_clean:
+                if today is not None and is_evaluated(today, key) and not found.is_clean:
                     found -= evaluate_object(body, definition, today, namespace, known)
             except Exception as error:
                 found = faulty(finding_of(body, namespace), error)
@@ -303,11 +304,21 @@ async def list_objects(
         return
 
 
+def is_evaluated(catalog: Catalog, kind: tuple[str, str]) -> bool:
+    """Whether objects of a kind are evaluated: by a policy, or because they have devices."""
+    return bool(catalog.policies_of(*kind)) or kind in KINDS
+
+
 def is_child(body: Json, catalog: Catalog) -> bool:
-    """Whether a controller of a governed kind, or of a kind that such a controller makes, made it."""
+    """Whether a controller of a governed kind, or of a kind that such a controller makes, made it.
+
+    Templates of the device driver have a label, and no owner.
+    """
     owner = controller_of(body)
     if owner is None:
-        return False
+        return body.get("kind") == TEMPLATE and DOMAIN_LABEL in (
+            metadata_of(body).get("labels") or {}
+        )
     between = (
         each.profile.intermediate_kinds
         for several in catalog.definitions.values()
