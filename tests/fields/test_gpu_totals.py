@@ -42,6 +42,13 @@ def gpus(count: int) -> dict[str, Any]:
             ["unseen-gpus"],
         ),
         ("rules: {total: {gpuDevices: {min: 8}}}", (9, 1), []),
+        ("rules: {total: {devices: {max: 8}}}", (9, 1), ["unseen-gpus"]),
+        (
+            "rules: {total: {devices: {max: 8}}, devices: {perPod: {max: 1}}}",
+            (9, 1),
+            ["unseen-gpus"],
+        ),
+        ("rules: {total: {devices: {max: 8}}, devices: {perPod: {max: 1}}}", (8, 1), []),
     ],
 )
 def test_a_scale_review_warns_of_a_total_that_it_cannot_see(

@@ -14,13 +14,13 @@ from webhook.evaluation.container_changes import COMMANDS
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.outcome import Violation
 from webhook.fields.extended_resources import ExtendedStore
-from webhook.fields.gpu.use import counter_of
+from webhook.fields.gpu.use import DeviceCounter, counter_of
 from webhook.fields.host_ports import Port, port_of
 from webhook.fields.storage.mounts import DEVICES, MOUNTS
 from webhook.objects.draft import same
 from webhook.objects.path import ABSENT, read
 from webhook.pods.pod_view import CONTAINER_LISTS, PodView
-from webhook.policy.row import GPU, GPU_FORM, HOST_PORTS, Binding, Field
+from webhook.policy.row import DEVICE_SUM, GPU, GPU_FORM, HOST_PORTS, Binding, Field
 from webhook.policy.table import TABLE
 
 Pod = tuple[DerivedPods, PodView]
@@ -83,7 +83,9 @@ class Gains:
             return False
         row = TABLE.owner(field)
         if row.shape in (GPU, GPU_FORM):
-            return self.has_gpus(each)
+            return self.has_more(each, counter_of(self.config))
+        if row.shape == DEVICE_SUM:
+            return self.has_more(each, DeviceCounter(self.config))
         if row.binding is Binding.AMOUNT and row.items is not None:
             return self.has_devices(each)
         if row.shape == HOST_PORTS:
@@ -105,11 +107,10 @@ class Gains:
             found = self.of_added[row.path] = any(value in (ABSENT, None) for value in taken)
         return found
 
-    def has_gpus(self, each: ComparableViolation) -> bool:
-        """Return whether a pod requests more GPUs, or other unbounded ones."""
+    def has_more(self, each: ComparableViolation, counter: DeviceCounter) -> bool:
+        """Return whether a pod requests more GPUs or devices, or other unbounded ones."""
         if is_of_minimum(each.violation):
             return False
-        counter = counter_of(self.config)
         use, own = (counter.use(view, pods.ev) for pods, view in (self.made, self.origin))
         return not use.is_no_more(own)
 

@@ -229,7 +229,7 @@ WARNINGS: dict[str, str] = {
     "no-s3-driver": "a default bucket needs one entry in the setting s3Drivers: {facts}",
     "no-data-volume": "the setting dataVolumes lacks a default data volume: {facts}",
     "inert-annotation": "this annotation has no effect unless schedulerName is {facts}",
-    "unseen-gpus": "the GPUs of a pod are not described here, so the total is not evaluated",
+    "unseen-gpus": "the devices of a pod are not described here, so the total is not evaluated",
     "one-gpu-only": "the default of several GPUs is not written: only whole GPUs can be several",
     "unnamed-workload": "the workload's name fits no label, so its default is not written",
     "config-unused": "the driver does not use this: {facts}",

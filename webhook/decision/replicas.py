@@ -54,7 +54,8 @@ def evaluate_scale(
     ev.writes = False
     for row, leaf in scaled_leaves(plan, definition, target):
         check_replicas(ev, row, leaf)
-    check_total_gpus(ev, plan, target)
+    for total, of_pod in OF_A_POD.items():
+        check_total(ev, plan, target, total, of_pod)
     return conclude(ev)
 
 
@@ -106,23 +107,27 @@ def check_replicas(ev: Evaluation, row: Field, leaf: Leaf) -> None:
         ev.violate(row.path, REPLICAS, rules.show(value), rules.show_argument(each), each)
 
 
-TOTAL_GPUS = "total.gpuDevices"
-GPUS_OF_A_POD = "compute.gpuDevicesRequest"
+OF_A_POD = {
+    "total.gpuDevices": "compute.gpuDevicesRequest",
+    "total.devices": "devices.perPod",
+}
+"""The fields of totals, each with that of one pod."""
 
 
-def check_total_gpus(ev: Evaluation, plan: Plan, target: ScaleSubresource) -> None:
-    """Check the maximum of all GPUs, as far as the number of pods allows.
+def check_total(
+    ev: Evaluation, plan: Plan, target: ScaleSubresource, total: str, of_pod: str
+) -> None:
+    """Check the maximum of all devices, as far as the number of pods allows.
 
-    The review does not contain the GPUs of a pod. The policy may set a minimum and a maximum for
+    The review does not contain the devices of a pod. The policy may set a minimum and a maximum for
     them. If these do not settle the total, a warning reports that it was not evaluated.
     """
-    leaf = leaf_of(plan, target, TOTAL_GPUS)
+    leaf = leaf_of(plan, target, total)
     number, before = replicas_of(ev.request.object), replicas_of(ev.old)
     if leaf is None or number is None or before is None or number <= before:
         return
-    row = TABLE.fields[TOTAL_GPUS]
-    rules = rules_of(row, leaf)
-    fewest, most = gpus_of_a_pod(leaf_of(plan, target, GPUS_OF_A_POD))
+    rules = rules_of(TABLE.fields[total], leaf)
+    fewest, most = devices_of_a_pod(leaf_of(plan, target, of_pod))
     held = [each for each in plan.definition.interface.components if each.form is not None]
     alone = len(held) == 1 and held[0].ids is None
     if target.field:
@@ -134,10 +139,10 @@ def check_total_gpus(ev: Evaluation, plan: Plan, target: ScaleSubresource) -> No
         ):
             continue
         if holds(fewest * number, each.argument):
-            ev.warn("unseen-gpus", TOTAL_GPUS, REPLICAS, source=each.source)
+            ev.warn("unseen-gpus", total, REPLICAS, source=each.source)
             continue
         shown = f"at least {fewest * number}"
-        ev.violate(TOTAL_GPUS, REPLICAS, shown, rules.show_argument(each), each)
+        ev.violate(total, REPLICAS, shown, rules.show_argument(each), each)
 
 
 def replicas_of(document: Any) -> int | None:
@@ -149,8 +154,8 @@ def replicas_of(document: Any) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def gpus_of_a_pod(leaf: Leaf | None) -> tuple[int, int | None]:
-    """Return the fewest and the most GPUs that the policy allows a pod, None for no maximum."""
+def devices_of_a_pod(leaf: Leaf | None) -> tuple[int, int | None]:
+    """Return the fewest and the most devices that the policy allows a pod, None for no maximum."""
     constraints = leaf.constraints if leaf is not None else ()
     lowest = [each.argument for each in constraints if each.type.is_minimum]
     highest = [each.argument for each in constraints if each.type.is_maximum]
