@@ -25,6 +25,8 @@ from webhook.policy.row import AMOUNT, Binding, Field
 
 def is_evaluated(row: Field) -> bool:
     """Return whether all rules of a field apply: safety, images and devices, not cpu and memory."""
+    if row.binding in (Binding.REQUEST, Binding.CONFIG):
+        return True
     devices = row.binding is Binding.AMOUNT and row.shape != AMOUNT
     return row.safety or row.binding is Binding.SAFETY or devices
 
