@@ -75,7 +75,7 @@ fuzz-admission: $(STAMP) ## objects that break a rule in every kind, place and s
 	@$(BIN)/python -m tests.fuzz --seed $(SEED) --count $(COUNT) --processes $(PROCESSES) $(INDEX:%=--index %)
 
 driver-oracle: $(STAMP) ## device configurations beside NVIDIA's own webhook: 20,000 for each version and its gates (a minute, and a build the first time)
-	PODGATE_DRIVER_CONFIGS=20000 $(BIN)/pytest -q tests/devices/test_driver_webhook.py $(PYTEST_ARGS)
+	PODGATE_DRIVER_CONFIGS=20000 $(BIN)/pytest -q tests/devices/test_driver_webhook.py tests/devices/test_driver_gates.py $(PYTEST_ARGS)
 
 mutants: $(STAMP) ## do the tests catch changed operators in the decision code? (SEED=, COUNT=; RECORD=1 after many changes, AGAIN=1)
 	@$(BIN)/python -m tools.mutants --seed $(SEED) --count $(MUTANTS) $(if $(RECORD),--record) $(if $(AGAIN),--again)

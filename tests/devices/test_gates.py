@@ -27,8 +27,13 @@ NEWER = {
         "ComputeDomainCliques",
         "CrashOnNVLinkFabricErrors",
     },
-    "0.4": {"DeviceMetadata", "DRAListTypeAttributes"},
-    "0.5": {"FabricManagerPartitioning", "HostManagedIMEXDaemon", "ConsumableShares"},
+    "0.4": {"DeviceMetadata"},
+    "0.5": {
+        "FabricManagerPartitioning",
+        "HostManagedIMEXDaemon",
+        "ConsumableShares",
+        "DRAListTypeAttributes",
+    },
 }
 
 

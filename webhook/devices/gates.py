@@ -19,10 +19,11 @@ SINCE: Final[dict[str, DriverVersion]] = {
     "ComputeDomainCliques": "25.12",
     "CrashOnNVLinkFabricErrors": "25.12",
     "DeviceMetadata": "0.4",
-    "DRAListTypeAttributes": "0.4",
     "FabricManagerPartitioning": "0.5",
     "HostManagedIMEXDaemon": "0.5",
     "ConsumableShares": "0.5",
+    # Its sources say 0.4, whose last release does not know it.
+    "DRAListTypeAttributes": "0.5",
     "ContextualLogging": FIRST,
     "LoggingAlphaOptions": FIRST,
     "LoggingBetaOptions": FIRST,

@@ -1,10 +1,13 @@
 // Prepare reads opaque parameters as the driver's kubelet plugin does before it shares a device: a JSON
 // value per line in, an answer per line out, empty or the error. Arguments are the UUIDs of the
 // devices that the parameters apply to. Both feature gates of sharing are on.
+//
+// With the argument "gates", each line is a map of feature gates that the driver starts with, or not.
 package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
@@ -65,12 +68,27 @@ func share(sharing nvapi.Sharing, devices []string) error {
 	return err
 }
 
-func main() {
-	gates := map[string]bool{
-		string(featuregates.TimeSlicingSettings): true,
-		string(featuregates.MPSSupport):          true,
+// start returns why the driver does not start with feature gates. Gates that a line leaves out are
+// as the line before has them.
+func start(raw []byte) error {
+	var gates map[string]bool
+	if err := json.Unmarshal(raw, &gates); err != nil {
+		log.Fatal(err)
 	}
 	if err := featuregates.FeatureGates().SetFromMap(gates); err != nil {
+		return err
+	}
+	return featuregates.ValidateFeatureGates()
+}
+
+func main() {
+	answer := func(raw []byte) error { return prepare(raw, os.Args[1:]) }
+	if len(os.Args) == 2 && os.Args[1] == "gates" {
+		answer = start
+	} else if err := featuregates.FeatureGates().SetFromMap(map[string]bool{
+		string(featuregates.TimeSlicingSettings): true,
+		string(featuregates.MPSSupport):          true,
+	}); err != nil {
 		log.Fatal(err)
 	}
 	lines := bufio.NewScanner(os.Stdin)
@@ -78,11 +96,11 @@ func main() {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	for lines.Scan() {
-		answer := ""
-		if err := prepare(lines.Bytes(), os.Args[1:]); err != nil {
-			answer = strings.ReplaceAll(err.Error(), "\n", " ")
+		said := ""
+		if err := answer(lines.Bytes()); err != nil {
+			said = strings.ReplaceAll(err.Error(), "\n", " ")
 		}
-		fmt.Fprintln(out, answer)
+		fmt.Fprintln(out, said)
 	}
 	if err := lines.Err(); err != nil {
 		log.Fatal(err)
