@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.cases.run_offline import Place, references_of
+from tests.building import shipped, table
+from webhook.cases.run_offline import Place, applied_references, references_of
+from webhook.catalog.build import Choices, assemble
 from webhook.devices.briefs import read_known_claim
+from webhook.documents.yaml_source import read_documents
 
 TEAM = Place("team")
 
@@ -73,3 +76,15 @@ def test_the_template_that_a_domain_will_get_is_known() -> None:
     assert view is not None
     classes = [each.device_class for each in view.options]
     assert classes == ["compute-domain-default-channel.nvidia.com"]
+
+
+def test_claims_applied_with_their_pods_count_as_podgate_completes_them() -> None:
+    (document,) = read_documents("defaults: {devices: {count: 3}}", "a.yaml")[0]
+    catalog, problems = assemble(shipped(), [document], Choices(), table())
+    assert catalog is not None, problems
+    given = claim("v1", {"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com"}})
+    known = applied_references([("a.yaml", given)], catalog, TEAM)
+    view = read_known_claim(known.claims.get(("ResourceClaim", "team", "v1")))
+    assert view is not None
+    assert [each.count for each in view.options] == [3]
+    assert "count" not in given["spec"]["devices"]["requests"][0]["exactly"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -167,6 +168,25 @@ def references_of(objects: Sequence[tuple[str, Any]], place: Place) -> Reference
     known = device_classes or None
     claims = add_domain_templates(claims, domains.items())
     return References(namespaces, claims, known, frozenset(priority_classes))
+
+
+def applied_references(
+    objects: Sequence[tuple[str, Any]], catalog: Catalog, place: Place
+) -> References:
+    """The references among manifests that are applied together, with claims as podgate completes them.
+
+    A cluster stores a completed claim, and its pods are evaluated with that one.
+    """
+    references = references_of(objects, place)
+    found = []
+    for source, raw in objects:
+        completed = raw
+        if raw["kind"] in CLAIM_KINDS:
+            with suppress(Exception):  # reported when the claim itself is evaluated
+                verdict = evaluate_manifest(raw, source, catalog, references, place)
+                completed = verdict.object if verdict.is_allowed else raw
+        found.append((source, completed))
+    return references_of(found, place)
 
 
 def place_in_cluster(raw: Any, place: Place) -> tuple[str, Mapping[str, str]]:

@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-from webhook.cases.run_offline import Place, Verdict, evaluate_manifest, manifests_of, references_of
+from webhook.cases.run_offline import (
+    Place,
+    Verdict,
+    applied_references,
+    evaluate_manifest,
+    manifests_of,
+)
 from webhook.cli import loading, outcomes, report
 from webhook.cli.outcomes import Tally
 from webhook.evaluation.outcome import REFUSED
@@ -92,7 +98,7 @@ def run(
     objects, more = manifests_of(documents)
     problems += more
     loading.print_problems(problems)
-    references = references_of(objects, place)
+    references = applied_references(objects, catalog, place)
     verdicts: list[Verdict] = []
     faults = loading.Faults()
     for source, raw in objects:

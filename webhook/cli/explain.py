@@ -15,11 +15,11 @@ from webhook.admission.facts import find_facts
 from webhook.cases.run_offline import (
     Place,
     Verdict,
+    applied_references,
     evaluate_manifest,
     labels_in,
     manifests_of,
     place_in_cluster,
-    references_of,
     request_of,
 )
 from webhook.catalog.catalog import Catalog
@@ -157,7 +157,7 @@ def run(
     objects, more = manifests_of(documents)
     problems += more
     loading.print_problems(problems)
-    references = references_of(objects, place)
+    references = applied_references(objects, catalog, place)
     faults = loading.Faults()
     verdicts: list[Verdict] = []
     reports: list[ObjectAnswer] = []
