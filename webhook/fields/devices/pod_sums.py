@@ -66,8 +66,10 @@ class PodDeviceSumField(PodField):
                 )
 
     def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
-        """Yield the number of devices of the pod."""
+        """Yield the number of devices of the pod, nothing for a pod that asks for none."""
         use = self.counter.use(view, ev)
+        if use.none:
+            return
         value = use.show() if use.unbounded_source else use.count
         yield FieldValue(self.place(view, ev), value, "total of the pod", derived=True)
 
