@@ -84,11 +84,13 @@ def governed(
 ) -> Iterator[Api]:
     """The API server, while at most four GPUs a pod are allowed and podgate fails closed."""
     controllers.start("first", living.plain)
+    # A policy for all kinds would refuse large templates themselves.
+    kinds = [{"group": "apps", "kind": "Deployment"}]
     document: Json = {
         "apiVersion": "podgate.dev/v1alpha1",
         "kind": "ClusterWorkloadPolicy",
         "metadata": {"name": "gpus"},
-        "spec": {"rules": {"compute": {"gpuDevicesRequest": {"max": 4}}}},
+        "spec": {"kinds": kinds, "rules": {"compute": {"gpuDevicesRequest": {"max": 4}}}},
     }
     put(api, document)
     soon(lambda: policy_of(api) == "Fail", controllers.log)
