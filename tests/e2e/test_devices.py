@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli.running import podgate
 from tests.e2e.api import Api, Json, StatusError
 from tests.e2e.conftest import CRDS, bed_or_skip
 from tests.e2e.gate import Done, Gate, wait_for
@@ -253,6 +254,10 @@ def forms(gate: Gate) -> str:
         template("passthrough", spec_of(PASSTHROUGH)),
         domain("rack", "rack-channel"),
     ]
+    for name in ("own-class", "rack-channel"):
+        old = workload("Deployment", f"old-{name}", {"resourceClaimTemplateName": name})
+        old["spec"]["replicas"] = 0
+        made.append(old)
     done = apply(gate, *made, space=space)
     assert done.returncode == 0, done.stderr
     gate.kubectl("label", "namespace", space, "podgate.dev/governed=true")
@@ -383,6 +388,16 @@ def test_claims_that_kubernetes_makes_for_a_pod_are_left_alone(gate: Gate, forms
             lambda name=name: gate.stored("Pod", forms, name)["spec"].get("nodeName"),  # type: ignore[misc]
             f"Pod {name} is not scheduled",
         )
+
+
+def test_audit_knows_classes_and_the_templates_of_domains(gate: Gate, forms: str) -> None:
+    config = ("--kubeconfig", str(gate.cluster.kubeconfig()), "-n", forms)
+    told = podgate("audit", *config, "--policies", str(gate.podgate.policies)).stdout
+    refused = told.partition("Deployment forms/old-own-class\n  refused: ")[2].partition("\n")[0]
+    assert "compute.gpuDevicesRequest" in refused
+    assert "8 is more than the maximum 4" in refused
+    assert "old-rack-channel" not in told
+    assert "ResourceClaimTemplate forms/passthrough\n  refused: devices.types" in told
 
 
 def test_a_pod_waits_for_the_template_of_its_domain(gate: Gate) -> None:
