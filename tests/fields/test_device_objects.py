@@ -142,6 +142,30 @@ def test_a_domain_has_a_mode_since_its_channels_have_one(
     assert ("allocationMode" in found["spec"]["channel"]) is written
 
 
+CLOSED = "rules: {devices: {drivers: {%s}, configKinds: {canEdit: false}}}}"
+
+
+@pytest.mark.parametrize("rule", ["canEdit: false", "blocked: true"])
+def test_a_configuration_that_podgate_appended_is_no_users(rule: str) -> None:
+    rules = catalog(
+        "{defaults: {devices: {sharing: {strategy: MPS, pinnedMemory: 4Gi}}}, " + CLOSED % rule
+    )
+    found = result(rules, claim(exactly()))
+    assert configs(found) == [(["gpu"], "GpuConfig")]
+    parameters = found["spec"]["devices"]["config"][0]["opaque"]["parameters"]
+    parameters["sharing"]["mpsConfig"]["defaultActiveThreadPercentage"] = 90
+    kinds = ("devices.configKinds", "canEdit")
+    assert reasons(mutated(rules, found)) == [kinds, ("devices.drivers", rule.partition(":")[0])]
+
+
+def test_channels_keep_the_mode_that_the_server_filled_in() -> None:
+    rules = catalog(
+        "{defaults: {devices: {allocationMode: All}}, rules: {devices: {allocationMode: {canEdit: false}}}}"
+    )
+    served = claim(exactly("channel", CHANNEL, allocationMode="ExactCount", count=1))
+    assert result(rules, served) == served
+
+
 def test_the_mode_of_a_channel_is_never_the_servers() -> None:
     opaque = config("ComputeDomainChannelConfig", domainID="d", allocationMode="Single")["opaque"]
     opaque["driver"] = "compute-domain.nvidia.com"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from webhook.devices.claim_view import ALL, EXACT, items
+from webhook.devices.claim_view import ALL, EXACT, items, part
 from webhook.devices.config_schemas import API_VERSION, CHANNEL_CONFIG, leaves_of
 from webhook.devices.kinds import CLASS, DOMAIN, GPU_DRIVER
 from webhook.documents.problem import Source
-from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.state import Evaluation, ratchets
 from webhook.fields.devices.carriers import carries, claim_of, support_of
 from webhook.fields.devices.readers import read_values
@@ -27,8 +26,9 @@ from webhook.fields.scalar import ScalarRules, rules_of
 from webhook.objects.path import ABSENT, Path
 from webhook.pods.definition import Definition
 from webhook.pods.pod_view import PodView
-from webhook.policy.combine import Leaf
+from webhook.policy.combine import Effective
 from webhook.policy.row import DEVICE, DEVICE_LIST, Binding, Field
+from webhook.policy.table import TABLE
 
 MOST_CONFIGS: Final = 32
 """The API server's limit for the configurations of a claim."""
@@ -39,6 +39,7 @@ FILLED_BY_SERVER = {
     "devices.computeDomain.allocationMode": "Single",
 }
 """What the API server, or the CRD, fills in where nothing is set."""
+HEADER: Final = (("apiVersion",), ("kind",))
 MODE: Final[Path] = ("allocationMode",)
 FIX_OF_CLASS: Final = "Device class {} has the configuration: write one for the request."
 
@@ -54,15 +55,18 @@ class ListRules(ScalarRules):
 class DeviceField(WorkloadField):
     """A field of an object with devices. Rules apply to each of its values."""
 
-    __slots__ = ("config", "kind")
+    __slots__ = ("config", "defaults", "kind")
 
-    def __init__(self, row: Field, leaf: Leaf, kind: str, config: InstallationConfig) -> None:
+    def __init__(self, source: FieldSource) -> None:
+        row, leaf = source.row, source.leaf
         rules = rules_of(row, leaf)
         if row.shape == DEVICE_LIST:
             rules = ListRules(row.path, leaf, row.reading(), array=True, secret=row.secret)
         super().__init__(row, rules)
-        self.kind = kind
-        self.config = config
+        self.kind = source.definition.interface.kind
+        self.config = source.config
+        in_configs = row.shape == DEVICE_LIST and row.binding is Binding.CONFIG
+        self.defaults = defaults_of_configs(source.effective) if in_configs else {}
 
     @property
     def server_default(self) -> Any:
@@ -101,8 +105,10 @@ class DeviceField(WorkloadField):
         for each in self.look(ev, ev.request.object):
             if each.value is None or each.device_class or self.is_absence(each.value):
                 continue
+            if self.is_default_config(ev, each):
+                continue
             old = (each.path, each.value) if (each.key, each.value) in before else None
-            lands = self.row.writes != "never"
+            lands = self.row.writes != "never" and each.writable
             self.rules.check_intent(
                 ev, each.path, each.value, old, self.server_default, lands=lands
             )
@@ -112,6 +118,21 @@ class DeviceField(WorkloadField):
         default = self.rules.default
         wants = default is not None and default.value is True
         return self.row.absent is False and native is False and not wants
+
+    def is_default_config(self, ev: Evaluation, found: DeviceValue) -> bool:
+        """Return whether a value is that of a configuration with nothing but defaults.
+
+        podgate may be asked again about the one that it appended. A prohibition of all values
+        applies to a user's repetition of it.
+        """
+        if not self.defaults:
+            return False
+        path = (*found.path[: found.path.index("opaque")], "opaque", "parameters")
+        leaves = find_leaves(native_of(ev.request.object, path))
+        forbids = not all(each.type.fixes_default for each in self.rules.prohibitions)
+        if forbids and not ev.final_object and ev.intent.is_written_by_user(found.path):
+            return False
+        return bool(leaves) and leaves.items() <= self.defaults.items()
 
     def fill(self, views: Sequence[PodView], ev: Evaluation) -> None:
         """Write the default at each path that is unset."""
@@ -205,6 +226,28 @@ class DeviceField(WorkloadField):
         return next((each for each in found if each is not None), None)
 
 
+def defaults_of_configs(effective: Effective) -> dict[Path, Any]:
+    """Return the native defaults of values of configurations, by path below the parameters."""
+    found = {}
+    for path, leaf in effective.items():
+        row, default = TABLE.owner(path), leaf.default
+        if default is not None and row.binding is Binding.CONFIG and row.at:
+            found[row.at] = row.reading().write(default.value, default.raw)
+    return found
+
+
+def find_leaves(parameters: Any, path: Path = ()) -> dict[Path, Any]:
+    """Return the texts and numbers of parameters by path, but not their kind and version."""
+    found: dict[Path, Any] = {}
+    for key, value in part(parameters).items():
+        at = (*path, key)
+        if isinstance(value, dict):
+            found |= find_leaves(value, at)
+        elif at not in HEADER:
+            found[at] = str(value) if isinstance(value, list) else value
+    return found
+
+
 def remove_count(ev: Evaluation, mode: Path) -> bool:
     """Remove the count that a server filled in, which the mode All excludes, beside a mode.
 
@@ -238,9 +281,7 @@ class DeviceHandler(WorkloadHandler):
     def compile(self, source: FieldSource) -> DeviceField | None:
         """Compile the field, None if the kind does not have it."""
         group, kind = source.definition.interface.group, source.definition.interface.kind
-        if not carries(source.row, group, kind):
-            return None
-        return DeviceField(source.row, source.leaf, kind, source.config)
+        return DeviceField(source) if carries(source.row, group, kind) else None
 
     def support(self, row: Field, definition: Definition, component: str) -> Support:
         """Return whether a kind has the field."""
