@@ -429,6 +429,29 @@ def test_a_pod_waits_for_the_template_of_its_domain(gate: Gate) -> None:
     assert claimed["spec"] == {**made["spec"]["spec"], **claimed["spec"]}
 
 
+def test_classes_domains_and_cliques_are_evaluated_too(gate: Gate) -> None:
+    configs = [{"opaque": each["opaque"]} for each in sharing("Forever")]
+    bad = device_class("bad.example.com", config=configs)
+    told = apply(gate, {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", **bad}).stderr
+    assert '"classes.podgate.dev" denied the request' in told
+    assert "devices.config at spec.config[0].opaque.parameters.sharing" in told
+    told = apply(gate, domain("bad", "Not A Name")).stderr
+    assert "devices.computeDomain at spec.channel.resourceClaimTemplate.name: Not A Name" in told
+    large = domain("large", "large-channel")
+    large["spec"]["numNodes"] = 400
+    done = apply(gate, large)
+    assert done.returncode == 0, done.stderr
+    assert "400 is more than the maximum 18" in done.stderr
+    same = domain("same", "large-channel")
+    wait_for(
+        lambda: "creates no template: large-channel" in apply(gate, same, dry=True).stderr,
+        "the other domain is unknown",
+    )
+    clique = {**domain("forged", "none"), "kind": "ComputeDomainClique"}
+    clique.pop("spec")
+    assert "only the device driver may write a ComputeDomainClique" in apply(gate, clique).stderr
+
+
 def test_a_claim_can_go_after_its_feature_gate_is_off(gate: Gate) -> None:
     """This comes last: podgate starts again with another setting."""
     kept = claim("kept", spec_of(config=sharing("Short")), finalizers=["example.com/hold"])
