@@ -306,6 +306,19 @@ def test_a_fault_that_a_class_had_before_is_no_new_one() -> None:
     assert found == [("devices.config", "config-unreadable")]
 
 
+def test_a_refused_class_is_not_said_to_have_been_completed_before() -> None:
+    """Only the validating webhook gets classes."""
+    for document, completed in (
+        (device_class(config("GpuConfig", sharing={"strategy": "Mps"})), False),
+        (claim(exactly(), config=[config("GpuConfig", sharing={"strategy": "Mps"})]), True),
+    ):
+        version, kind = document["apiVersion"].rpartition("/")[2], document["kind"]
+        asked = Request("resource.k8s.io", version, kind, "CREATE", document, stage=Stage.VALIDATE)
+        found = decide_review(asked, catalog(), References())
+        assert isinstance(found, Denied)
+        assert found.completed is completed
+
+
 def test_policies_only_warn_of_classes() -> None:
     document = device_class(config("GpuConfig", sharing={"strategy": "MPS"}))
     body = "rules: {devices: {sharing: {strategy: {options: [{value: TimeSlicing}]}}}}"

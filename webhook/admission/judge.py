@@ -14,7 +14,7 @@ from webhook.admission.own_documents import review_document
 from webhook.admission.request_class import classify_request
 from webhook.catalog.catalog import Catalog
 from webhook.decision.decide import decide
-from webhook.devices.kinds import DOMAIN
+from webhook.devices.kinds import CLASS, DOMAIN, GROUP
 from webhook.evaluation.outcome import Decision, Denied, NeededObject
 from webhook.evaluation.references import ClaimKey, Claims, References
 from webhook.evaluation.request import Request, RequestClass, Stage
@@ -237,6 +237,8 @@ def decide_ready(
     """Decide on a request that has its class and its facts."""
     decision = decide(request, catalog, references, facts)
     completed = request.request_class in (RequestClass.FULL, RequestClass.OWNED)
+    # The mutating webhook gets no classes.
+    completed = completed and (request.group, request.kind) != (GROUP, CLASS)
     if completed and request.stage is Stage.VALIDATE and isinstance(decision, Denied):
         return replace(decision, completed=True)
     return decision
