@@ -10,6 +10,7 @@ import pytest
 from webhook.devices.briefs import (
     LARGEST,
     LONGEST_SELECTOR,
+    PER_DEVICE,
     TOO_LARGE,
     claim_brief,
     domain_brief,
@@ -99,6 +100,16 @@ def test_a_long_selector_keeps_what_podgate_reads_and_equals_no_other() -> None:
     assert len({*texts, PROFILE}) == 3
 
 
+@pytest.mark.parametrize(
+    "read",
+    ["device.attributes['x.y'].profile == 'a'", "device.attributes['gpu.nvidia.com'].uuid == 'a'"],
+)
+def test_a_long_selector_keeps_nothing_else(read: str) -> None:
+    exact = {"selectors": [{"cel": {"expression": f"{read} // {'x' * LONGEST_SELECTOR}"}}]}
+    (option,) = view_of(brief_of([{"name": "r", "exactly": exact}])).options
+    assert option.selectors[0].startswith("true // ")
+
+
 def test_texts_in_a_profile_cannot_change_a_brief() -> None:
     hostile = "device.attributes['gpu.nvidia.com'].profile == \"' || 'x' == 'x\"" + " " * 200
     exact = {"deviceClassName": "mig.nvidia.com", "selectors": [{"cel": {"expression": hostile}}]}
@@ -144,6 +155,28 @@ def test_broken_claims_have_a_brief(broken: Any) -> None:
     assert view_of(claim_brief(CLAIM, {"spec": broken})).requests == ()
     assert view_of(claim_brief(TEMPLATE, {"spec": broken})).requests == ()
     assert read_known_claim(None) is None
+
+
+def test_values_that_no_api_server_accepts_are_left_out() -> None:
+    deep: Any = "!"
+    for _ in range(5000):
+        deep = [deep]
+    exact = {"deviceClassName": deep, "count": deep, "capacity": {"requests": {"memory": deep}}}
+    limits: list[Any] = ["1Gi", {"0": deep, "1": "1Gi"}]
+    configs = [config(sharing={"mpsConfig": {PER_DEVICE: each}}) for each in limits]
+    brief = brief_of(
+        [{"name": deep, "exactly": exact}, {"name": deep, "firstAvailable": [deep, exact]}],
+        [
+            *configs,
+            config(kind=deep, sharing=deep, iommu={"backendPolicy": deep}),
+            {"requests": [deep]},
+        ],
+    )
+    assert "!" not in json.dumps(brief)
+    text, map_of, *_ = [each.parameters for each in view_of(brief).configs]
+    assert text["sharing"] == {"mpsConfig": {PER_DEVICE: "1Gi"}}
+    assert map_of["sharing"] == {"mpsConfig": {PER_DEVICE: {"0": "", "1": "1Gi"}}}
+    assert [each.count for each in view_of(brief).options] == [None, None]
 
 
 def test_a_template_of_the_drivers_controller_is_marked() -> None:

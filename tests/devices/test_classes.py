@@ -90,6 +90,10 @@ def test_the_shipped_table_comes_before_the_object() -> None:
         (selected(OF_GPU, "device.driver == 'x.y'"), {*GPU_TYPES, "other"}),
         (selected("device.driver == 'compute-domain.nvidia.com'"), {"channel", "daemon"}),
         (
+            selected(f"device.driver in ['compute-domain.nvidia.com', '{GPU}']"),
+            {*GPU_TYPES, "channel", "daemon"},
+        ),
+        (
             selected(
                 "device.driver == 'compute-domain.nvidia.com' && "
                 "device.attributes['compute-domain.nvidia.com'].type == 'daemon'"
@@ -137,6 +141,7 @@ def test_an_extended_resource_leads_to_the_class_created_last() -> None:
     known = classes(y={**spec}, z={**spec}, x={**spec}, other={})
     assert known.class_of_resource("example.com/a100") == "x"
     assert known.class_of_resource("example.com/h100") is None
+    assert known.class_of_resource("") is None
     briefs = {name: class_brief({"metadata": {}, "spec": spec}) for name in ("y", "x", "z")}
     same_time = DeviceClasses(DeviceSettings(), RESOURCES, (), briefs)
     assert same_time.class_of_resource("example.com/a100") == "x"
