@@ -387,3 +387,34 @@ def test_nothing_among_claims_raises(hostile: Any) -> None:
     limits = {"deviceclass.resource.kubernetes.io/a": hostile}
     document = pod(container(resources={"limits": limits}))
     assert isinstance(decide(request(document), rules, REFERENCES), Allowed | Denied)
+
+
+def test_of_equal_values_the_first_is_reported_once_for_a_claim_and_a_pod() -> None:
+    rules = "rules: {devices: {count: {max: 1}, classes: {options: [a]}}}"
+    once = refused(rules, pod(resourceClaims=named("choice")))
+    assert [(name, value) for name, _, value, _ in once] == [
+        ("classes", "gpu.nvidia.com"),
+        ("classes", "mig.nvidia.com"),
+        ("count", "3"),
+    ]
+    thrice = refused(rules, pod(resourceClaims=named("choice", "choice", "choice")))
+    assert thrice[: len(once)] == once
+    assert [(name, path[-1]) for name, *_, path in thrice[len(once) :]] == [
+        ("classes", 1),
+        ("count", 1),
+        ("classes", 2),
+        ("count", 2),
+    ]
+    # A second claim is new even if the first was there before.
+    old = deployment(resourceClaims=named("choice"))
+    more = deployment(resourceClaims=named("choice", "choice"))
+    found = refused(rules, more, old)
+    assert {path[-1] for *_, path in found} == {1}
+    assert len(found) == len(once)
+
+
+def test_an_object_with_very_many_claims_is_refused_at_once() -> None:
+    claims = [{"name": f"c{index}", "resourceClaimName": f"c{index}"} for index in range(5000)]
+    decision = decided("rules: {devices: {count: {max: 1}}}", deployment(resourceClaims=claims))
+    assert isinstance(decision, Denied)
+    assert [each.reason for each in decision.violations] == ["too-many-entries"]

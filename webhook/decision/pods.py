@@ -14,10 +14,13 @@ from webhook.pods.pod_view import MalformedPod, PodView, pod_view
 MOST_CONTAINERS: Final = 5000
 MOST_ENTRIES: Final = 20_000
 TOO_MANY: Final = (
-    f"more than {MOST_ENTRIES} entries in the lists and maps of its pods, a volume counting six"
+    f"more than {MOST_ENTRIES} entries in the lists and maps of its pods, a volume counting six, a"
+    " device claim twelve"
 )
 VOLUME_COUNTS: Final = 6
 """A volume is read for every type of volume."""
+CLAIM_COUNTS: Final = 12
+"""A device claim is read for every field of devices."""
 FIELDS: Final = 64
 """A map with more keys than a Kubernetes type has fields has keys that users choose."""
 LABELS: Final = ("labels", "annotations")
@@ -53,6 +56,10 @@ def entries(view: PodView) -> int:
     spec, volumes = view.spec, view.spec.get("volumes")
     listed = len(volumes) if volumes.__class__ is list else 0
     count = VOLUME_COUNTS * len(view.claims) + (VOLUME_COUNTS - 1) * listed
+    claims = spec.get("resourceClaims")
+    if claims or view.location.shared:
+        named = len(claims) if claims.__class__ is list else 0
+        count += CLAIM_COUNTS * len(view.location.shared) + (CLAIM_COUNTS - 1) * named
     count += beyond(view.metadata, LABELS, FREE_LABELS)
     for body in (spec, *(each.body for each in view.everyone)):
         resources = body.get("resources")

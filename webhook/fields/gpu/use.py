@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from webhook.devices.classes import DeviceClasses, device_classes_of
+from webhook.devices.claim_view import ClaimView
+from webhook.devices.classes import DeviceClasses, Same, device_classes_of
 from webhook.devices.counting import count_devices
 from webhook.devices.kinds import CHANNEL_TYPES
 from webhook.evaluation.installation import InstallationConfig
@@ -284,7 +285,7 @@ class DeviceCounter:
             if claim.view is None:
                 use.unknown.add(claim.key)
             else:
-                count, unbounded = count_devices(claim.view, self.names_in(ev).counts)
+                count, unbounded = self.count_claim(claim.view, ev)
             if count:
                 use.forms.add(CLAIM)
             if unbounded:
@@ -292,6 +293,11 @@ class DeviceCounter:
             if claim.shared_by is not None:
                 use.shared[claim.shared_by] = SharedCount(count, claim.once)
             use.count += count
+
+    def count_claim(self, claim: ClaimView, ev: Evaluation) -> tuple[int, bool]:
+        """Return the devices of a claim, and whether their number has no bound."""
+        counts = self.names_in(ev).counts
+        return ev.once((type(self), Same(claim)), lambda: count_devices(claim, counts))
 
 
 class GpuCounter(DeviceCounter):
