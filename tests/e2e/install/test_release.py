@@ -18,7 +18,7 @@ from tests.e2e.install.release import Release
 from tests.e2e.install.rights import AUDIT_POLICY, Right, granted, used
 from tests.e2e.test_audit import report_crd
 from tests.e2e.test_living_cluster import POLICIES, A, B, images, put
-from tests.e2e.testbed import programs
+from tests.e2e.testbed import programs, upstream
 from tests.e2e.testbed.cluster import Cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.core]
@@ -67,7 +67,10 @@ def own(audit_log: Path) -> Iterator[Cluster]:
     cluster = Cluster(users={OPERATOR: ("system:masters",)}, api_server_flags=flags)
     with bed_or_skip():
         programs.find("helm")
+        # They are watched where they exist.
+        domains = upstream.crd("dra-driver", "computedomains.resource.nvidia.com")
         cluster.start()
+        cluster.apply_crds([domains])
     try:
         yield cluster
     finally:
