@@ -124,7 +124,7 @@ VIOLATIONS: dict[str, Sentence] = {
     "config-unreadable": Sentence(
         "the driver cannot read {value}, only {allowed}",
         "Correct the parameters.",
-        bare="the driver cannot read the parameters: {key} is missing",
+        bare="the driver needs {key}: {allowed}",
     ),
     "config-unreadable/a repeated key": Sentence(
         "a key is given twice, so the driver cannot read the parameters", "Keep one of the two."

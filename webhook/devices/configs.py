@@ -139,7 +139,7 @@ def find_unreadable(config: DeviceConfig, settings: DeviceSettings) -> Iterator[
     """Return why a configuration cannot be read at all."""
     body, path, reason = config.parameters, config.parameters_path, "config-unreadable"
     if not isinstance(body, dict):
-        yield Finding(path, reason, None if body is None else show(body), "an object")
+        yield Finding(path, reason, None if body is None else show(body), "an object", "parameters")
         return
     missing = [key for key in ("apiVersion", "kind") if not text_of(body.get(key))]
     for key in missing:
