@@ -27,7 +27,14 @@ from webhook.decision.decide import decide
 from webhook.decision.devices import CLAIM_CONTROLLERS, EXTENDED, POD_CLAIM, SCHEDULER
 from webhook.devices.kinds import KINDS
 from webhook.evaluation.device_settings import DRIVER_CONTROLLER
-from webhook.evaluation.outcome import EXEMPT_SENDER, IMMUTABLE, UNKNOWN_VERSION, Allowed, Denied
+from webhook.evaluation.outcome import (
+    EXEMPT_SENDER,
+    IMMUTABLE,
+    NO_PODS,
+    UNKNOWN_VERSION,
+    Allowed,
+    Denied,
+)
 from webhook.evaluation.references import References
 from webhook.evaluation.request import Request, Stage
 
@@ -74,6 +81,22 @@ def test_a_version_that_is_no_longer_served_is_a_warning() -> None:
     assert isinstance(found, Allowed)
     assert found.not_evaluated == UNKNOWN_VERSION
     assert [each.reason for each in found.warnings] == [UNKNOWN_VERSION]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "is_dead"),
+    [
+        ("resource.k8s.io/v1alpha2", "ResourceClass", True),
+        ("gpu.resource.nvidia.com/v1alpha1", "GpuClaimParameters", True),
+        ("resource.k8s.io/v1alpha3", "DeviceTaintRule", False),
+        ("resource.k8s.io/v1", "ResourceSlice", False),
+    ],
+)
+def test_objects_of_the_first_drivers_are_a_warning(version: str, kind: str, is_dead: bool) -> None:
+    found = mutated(catalog(OF_PODS), shell(version, kind, {}))
+    assert isinstance(found, Allowed)
+    assert found.not_evaluated == (UNKNOWN_VERSION if is_dead else NO_PODS)
+    assert [each.reason for each in found.warnings] == [UNKNOWN_VERSION] * is_dead
 
 
 def test_a_policy_for_workload_types_does_not_reach_claims() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webhook.catalog.catalog import Catalog
+from webhook.devices.kinds import is_dead_version
 from webhook.evaluation.outcome import NO_PODS, UNKNOWN_KIND, UNKNOWN_VERSION, Allowed, Warning
 from webhook.evaluation.request import Request, RequestClass
 from webhook.evaluation.state import Evaluation
@@ -74,10 +75,13 @@ def allow_undefined(request: Request, catalog: Catalog) -> Allowed:
         known = ", ".join(sorted({version for each in defined for version in each.versions}))
         warning = Warning(UNKNOWN_VERSION, "", (), (named, f"known are {known}"))
         return Allowed(request.object, warnings=(warning,), not_evaluated=UNKNOWN_VERSION)
+    podless = (request.group, request.kind) in KINDS_WITHOUT_PODS
+    if is_dead_version(request.group, request.version) and not podless:
+        warning = Warning(UNKNOWN_VERSION, "", (), (named, "no Kubernetes serves it any more"))
+        return Allowed(request.object, warnings=(warning,), not_evaluated=UNKNOWN_VERSION)
     if seems_to_hold_pods(request):
         warning = Warning(UNKNOWN_KIND, "", (), (named,))
         return Allowed(request.object, warnings=(warning,), not_evaluated=UNKNOWN_KIND)
-    podless = (request.group, request.kind) in KINDS_WITHOUT_PODS
     return Allowed(request.object, not_evaluated=NO_PODS if podless else UNKNOWN_KIND)
 
 

@@ -11,6 +11,8 @@ TEMPLATE: Final = "ResourceClaimTemplate"
 CLASS: Final = "DeviceClass"
 DOMAIN: Final = "ComputeDomain"
 CLIQUE: Final = "ComputeDomainClique"
+CLASSIC: Final = "gpu.resource.nvidia.com"
+"""The group of NVIDIA's first driver, whose claims had controllers of their own."""
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 """Newest first. v1alpha2 and v1alpha3 have no claims in any supported Kubernetes."""
 NVIDIA_VERSIONS: Final = ("v1beta1",)
@@ -47,3 +49,8 @@ DOMAIN_LABEL: Final = "resource.nvidia.com/computeDomain"
 """The label of templates that the driver's controller creates."""
 IMMUTABLE: Final = frozenset({(GROUP, CLAIM), (GROUP, TEMPLATE), (NVIDIA, DOMAIN)})
 """The kinds whose spec the API server lets nobody change."""
+
+
+def is_dead_version(group: str, version: str) -> bool:
+    """Return whether no supported Kubernetes serves devices in this version."""
+    return group == CLASSIC or (group == GROUP and version.startswith("v1alpha"))
