@@ -115,7 +115,7 @@ class WatchedClaims:
     domains: Shards = field(init=False)
     classes: Shards = field(init=False)
     templates: tuple[Rows, Mapping[ClaimKey, Any]] = field(default_factory=lambda: ({}, {}))
-    named: tuple[Rows, Mapping[str, Any]] = field(default_factory=lambda: ({}, {}))
+    named: tuple[Rows, Mapping[str, Any] | None] = field(default_factory=lambda: ({}, None))
 
     def __post_init__(self) -> None:
         """Each has shards of its own; device classes are few, and every reader needs all of them."""
@@ -132,12 +132,14 @@ class WatchedClaims:
         return self.claims.watched_types() | self.domains.watched_types()
 
     def device_classes(self) -> Mapping[str, Any] | None:
-        """The briefs of all DeviceClasses by name, one object until a class changes; None if unknown."""
-        if CLASS not in self.classes.watched_types():
-            return None
+        """The briefs of all DeviceClasses by name, one object until a class changes; None if unknown.
+
+        Every review asks for them.
+        """
         rows = self.classes.shard(0)
         if rows is not self.named[0]:
-            self.named = rows, {name: body for (_, _, name), body in rows.items()}
+            found = {name: body for (_, _, name), body in rows.items()}
+            self.named = rows, found or None
         return self.named[1]
 
     def domain_templates(self) -> Mapping[ClaimKey, Any]:
