@@ -130,7 +130,7 @@ class CaseFile(DocumentPart):
     crds: tuple[Any, ...] = ()
     """CustomResourceDefinitions, or paths."""
     references: tuple[Any, ...] = ()
-    """Objects that the object refers to: claims, templates of claims, priority classes."""
+    """Objects of the cluster: claims, claim templates, device classes, ComputeDomains, priority classes."""
     namespace: Any = None
     """The namespace of an object that sets none; absent: default."""
     namespace_labels: Mapping[str, Any] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class CaseFile(DocumentPart):
     system_policy: Flag = True
     """false omits the built-in policy."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the server, such as gitImage."""
+    """Settings of the server, such as gitImage or draFeatureGates."""
     time: Any = None
     """The time of the request, for exceptions."""
     object: Any = None

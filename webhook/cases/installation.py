@@ -215,6 +215,6 @@ def setting(case: Case, key: str, name: str, value: Any) -> Any:
 
 
 def references_for(case: Case) -> References:
-    """The other objects of the case: claims, claim templates, priority classes."""
+    """The other objects of the case: claims, classes and domains of devices, priority classes."""
     listed = [("references", each) for each in case.given.get("references") or ()]
     return references_of(listed, place_of(case))
