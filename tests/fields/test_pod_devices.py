@@ -280,6 +280,11 @@ def test_a_message_names_the_claim_and_the_place_in_it() -> None:
     assert "spec.resourceClaims[0]" in text
     place = "spec.spec.devices.requests[0].firstAvailable[0].count of ResourceClaimTemplate choice"
     assert place in text
+    decision = decided(
+        "rules: {devices: {forms: {blocked: true}}}", pod(resourceClaims=named("two"))
+    )
+    assert isinstance(decision, Denied)
+    assert violation_text(decision.violations[0]).endswith("Remove it.")
     unknown = pod(resourceClaims=[{"name": "c", "resourceClaimName": "other"}])
     decision = decided("rules: {devices: {count: {max: 2}}}", unknown)
     assert isinstance(decision, Denied)
@@ -418,3 +423,27 @@ def test_an_object_with_very_many_claims_is_refused_at_once() -> None:
     decision = decided("rules: {devices: {count: {max: 1}}}", deployment(resourceClaims=claims))
     assert isinstance(decision, Denied)
     assert [each.reason for each in decision.violations] == ["too-many-entries"]
+
+
+class Unread(dict[tuple[str, str, str], Any]):
+    """Claims that nobody knows, with the keys that were looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys_read: list[tuple[str, str, str]] = []
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.keys_read.append(key)
+        return default
+
+
+def test_only_rules_that_depend_on_claims_read_them() -> None:
+    document = deployment(resourceClaims=named("two", "vfio"))
+    for rule, number in (("forms: {options: [claim, claimTemplate]}", 0), ("count: {max: 8}", 2)):
+        claims = Unread()
+        references = References(claims=claims)
+        decide(request(document), catalog(f"rules: {{devices: {{{rule}}}}}"), references)
+        assert len(set(claims.keys_read)) == number
+    claims = Unread()
+    decide(request(document), catalog("rules: {}"), References(claims=claims))
+    assert claims.keys_read == []

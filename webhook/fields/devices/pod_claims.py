@@ -66,35 +66,49 @@ def claims_of(view: PodView, ev: Evaluation) -> list[PodClaim]:
 
 def find_claims(view: PodView, ev: Evaluation) -> Iterator[PodClaim]:
     """Yield the claims of a pod."""
+    bodies = dict(enumerated(view.spec.get("resourceClaims")))
+    shared = {each.path: each for each in view.location.shared}
+    for each in name_claims(view):
+        if each.path in shared:
+            yield each._replace(view=read_shared(shared[each.path], ev))
+        else:
+            yield each._replace(view=read_reference(bodies[int(each.path[-1])], each.path, ev))
+
+
+def name_claims(view: PodView) -> Iterator[PodClaim]:
+    """Yield the claims of a pod without reading them."""
     named = set()
     for index, body in enumerated(view.spec.get("resourceClaims")):
-        found = read_reference(body, (*view.spec_path, "resourceClaims", index), ev)
+        found = name_reference(body, (*view.spec_path, "resourceClaims", index))
         if not found.once or found.key not in named:
             named.add(found.key)
             yield found
     for shared in view.location.shared:
-        name = f"claim {shared.name}"
-        spec = read_shared(shared, ev)
-        yield PodClaim(
-            shared.path, name, ("shared", shared.name), BY_TEMPLATE, spec, shared_by=shared.path
-        )
+        name, key = f"claim {shared.name}", ("shared", shared.name)
+        yield PodClaim(shared.path, name, key, BY_TEMPLATE, None, shared_by=shared.path)
 
 
-def read_reference(body: Mapping[str, Any], path: Path, ev: Evaluation) -> PodClaim:
-    """Return the claim of one entry of a pod's `resourceClaims`."""
+def name_reference(body: Mapping[str, Any], path: Path) -> PodClaim:
+    """Return the claim of one entry of a pod's `resourceClaims` without reading it."""
     own = text_of(body.get("name"))
     if isinstance(body.get(CREATION), dict):
-        spec = read_creation(body[CREATION], (*path, CREATION))
-        return PodClaim(path, CREATED, (own, CREATED), BY_TEMPLATE, spec)
+        return PodClaim(path, CREATED, (own, CREATED), BY_TEMPLATE, None)
     template = body.get("resourceClaimTemplateName")
     if template:
         name = f"{TEMPLATE} {template}"
-        spec = find_claim(TEMPLATE, ev.request.namespace, str(template), ev)
-        return PodClaim(path, name, (own, name), BY_TEMPLATE, spec)
-    claim = str(body.get("resourceClaimName"))
-    name = f"{CLAIM} {claim}"
-    spec = find_claim(CLAIM, ev.request.namespace, claim, ev)
-    return PodClaim(path, name, name, BY_CLAIM, spec, shared_by=name, once=True)
+        return PodClaim(path, name, (own, name), BY_TEMPLATE, None)
+    name = f"{CLAIM} {body.get('resourceClaimName')}"
+    return PodClaim(path, name, name, BY_CLAIM, None, shared_by=name, once=True)
+
+
+def read_reference(body: Mapping[str, Any], path: Path, ev: Evaluation) -> ClaimView | None:
+    """Return the claim of one entry of a pod's `resourceClaims`, None if nobody knows it."""
+    if isinstance(body.get(CREATION), dict):
+        return read_creation(body[CREATION], (*path, CREATION))
+    template = body.get("resourceClaimTemplateName")
+    if template:
+        return find_claim(TEMPLATE, ev.request.namespace, str(template), ev)
+    return find_claim(CLAIM, ev.request.namespace, str(body.get("resourceClaimName")), ev)
 
 
 def find_claim(kind: str, namespace: str, name: str, ev: Evaluation) -> ClaimView | None:

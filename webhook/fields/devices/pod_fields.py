@@ -19,6 +19,7 @@ from webhook.fields.devices.pod_claims import (
     CLAIM_UNKNOWN,
     PodClaim,
     claims_of,
+    name_claims,
     resources_of,
     used_resources,
 )
@@ -65,8 +66,8 @@ class Found(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where the claim has the value, for messages."""
-        if self.claim is None:
+        """Where the claim has the value, for messages; "" for a value of the pod itself."""
+        if self.claim is None or not self.value.path:
             return ""
         if self.value.device_class:
             return f"The device class {self.value.device_class} of {self.name} sets it."
@@ -109,7 +110,7 @@ class PodDeviceField(PodField):
         classes = device_classes_of(ev.references, self.config)
         resources = resources_of(view, classes)
         if self.row.path == FORMS:
-            claims = claims_of(view, ev)
+            claims = list(name_claims(view))
             for claim in claims:
                 yield Found(claim.path, DeviceValue((), [claim.form]), claim)
             for each in resources:
@@ -130,10 +131,11 @@ class PodDeviceField(PodField):
         self, view: PodView, ev: Evaluation, breaks: Callable[[DeviceValue], bool]
     ) -> Iterator[tuple[Found, bool]]:
         """Yield the values that break a rule, and whether the pod had them before the update."""
-        old = claims_of(view.old, ev) if view.old is not None else []
+        in_claims = self.row.path != FORMS
+        old = claims_of(view.old, ev) if view.old is not None and in_claims else []
         old_claims = {each.key: each for each in old}
         reported = set()
-        for claim in claims_of(view, ev) if self.row.path != FORMS else ():
+        for claim in claims_of(view, ev) if in_claims else ():
             body = claim.view
             if body is None:
                 continue
@@ -263,7 +265,7 @@ class PodDeviceField(PodField):
 
     def read(self, view: PodView, ev: Evaluation) -> Iterator[FieldValue]:
         """Yield the values of the claims and resources."""
-        known = [each for each in claims_of(view, ev) if each.view and self.row.path != FORMS]
+        known = claims_of(view, ev) if self.row.path != FORMS else []
         found = [
             Found(claim.path, value, claim)
             for claim in known
