@@ -192,7 +192,7 @@ def report(ev: Evaluation, finding: Finding, settings: DeviceSettings) -> None:
     if not is_warning and settings.checks == "deny":
         ev.findings.violations.append(found)
     elif reason in WARNINGS:
-        ev.warn(reason, field, path, value or "", key)
+        ev.warn(reason, field, path, value or "", f"only {allowed}" if allowed else "", key)
     else:
         ev.findings.warnings.append(Warning(reason, field, path, (), None, found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from webhook.documents.problem import Problem, Source
 from webhook.documents.texts import clean, cut, show_value
@@ -38,6 +39,13 @@ NOTE = (
     " the object. Apply the object again."
 )
 """Ends a refusal of the validating pass of an object that the mutating pass let through."""
+
+
+FAILS: Final = {
+    "devices.config": "it would fail on the node",
+    "devices.computeDomain": "the driver's controller would fail",
+}
+"""Where a fault would show that podgate finds before: no policy is the reason."""
 
 
 VIOLATIONS: dict[str, Sentence] = {
@@ -77,6 +85,9 @@ VIOLATIONS: dict[str, Sentence] = {
         bare="{key} cannot be read",
         lone="{value} cannot be read",
         lone_fix="Correct it, or remove it.",
+    ),
+    "invalid-value/devices.config": Sentence(
+        "the driver takes no {value} here", "Write {allowed}.", lone_fix="Correct it."
     ),
     "request-exceeds-limit": Sentence(
         "the request {value} is above the limit {allowed}", "Lower the request or raise the limit."
@@ -293,6 +304,8 @@ def violation_text(violation: Violation) -> str:
     """Return one line: field, path, value, what is allowed, policy and scope, what to do."""
     what, fix = violation_sentences(violation)
     source = f" ({clean(violation.source.label())})" if violation.source else ""
+    if violation.source is None and violation.field in FAILS:
+        source = f" ({FAILS[violation.field]})"
     head = " at ".join(filter(None, (clean(violation.field), place(violation.path))))
     advice = cut(violation.fix, LONGEST_ADVICE) if violation.fix else fix
     return " ".join(filter(None, (f"{head}: {what}{source}.", advice, *author(violation.source))))
@@ -307,7 +320,9 @@ def violation_sentences(violation: Violation) -> tuple[str, str]:
         "key": cut(violation.key) if violation.key else "its value",
         "field": clean(violation.field),
     }
-    row = VIOLATIONS.get(f"{violation.reason}/{value}") or VIOLATIONS.get(violation.reason)
+    special = (f"{violation.reason}/{value}", f"{violation.reason}/{violation.field}")
+    row = next((VIOLATIONS[each] for each in special if each in VIOLATIONS), None)
+    row = row or VIOLATIONS.get(violation.reason)
     if row is None and value is None and allowed is not None and violation.source is None:
         return facts["allowed"], FIXES.get(violation.reason, "")
     if row is None:
