@@ -89,6 +89,9 @@ VIOLATIONS: dict[str, Sentence] = {
     "invalid-value/devices.config": Sentence(
         "the driver takes no {value} here", "Write {allowed}.", lone_fix="Correct it."
     ),
+    "invalid-value/devices.computeDomain": Sentence(
+        "no object can have the name {value}", "Write {allowed}."
+    ),
     "request-exceeds-limit": Sentence(
         "the request {value} is above the limit {allowed}", "Lower the request or raise the limit."
     ),
