@@ -108,7 +108,7 @@ def kind_of(config: DeviceConfig) -> str:
 def complete_config(config: DeviceConfig, settings: DeviceSettings) -> list[tuple[Path, Any]]:
     """Return the values to write into a configuration, with their paths in the object.
 
-    The only one is the interval of an empty time slicing configuration: drivers before 0.5 crash
+    The only one is the interval of an empty time slicing configuration: drivers up to 0.5.0 crash
     without it, and later ones take this value. Nothing is written if the checks are off.
     """
     if settings.checks == "off" or config.driver != GPU_DRIVER or kind_of(config) != GPU_CONFIG:
