@@ -11,6 +11,7 @@ import pytest
 from tests.devices.driver_beyond import BEYOND
 from tests.e2e.conftest import bed_or_skip
 from tests.e2e.testbed import upstream
+from webhook.decision.messages import VIOLATIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "device-checks.md"
 TEXT = PAGE.read_text("utf-8")
@@ -51,7 +52,8 @@ def test_a_line_of_the_driver_is_in_its_function(file: str, line: str, function:
     assert starts[-1] == function
 
 
-def test_every_row_has_a_line() -> None:
+def test_every_row_has_a_reason_that_exists_and_a_line() -> None:
     for heading in ("One configuration", "A claim as a whole", "A ComputeDomain"):
-        for what, _, driver in rows(heading):
+        for what, reason, driver in rows(heading):
+            assert reason.strip("`") in VIOLATIONS, what
             assert PLACE.search(driver), what
