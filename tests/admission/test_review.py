@@ -182,9 +182,7 @@ def test_another_kind_and_other_json_are_told_what_to_send() -> None:
     assert "request is absent" in fault(body(None)).message
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{", b"\xff\xfe", b'{"a":NaN}', b"[1]x", b'{"a":"\\ud800"}']
-)
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b'{"a":NaN}', b"[1]x"])
 def test_what_is_not_json_is_a_fault(data: bytes) -> None:
     found = fault(data)
     assert "not JSON" in found.message

@@ -325,6 +325,7 @@ def test_an_object_that_is_nested_deep_keeps_no_others_unread(
         (rb'"\ud800"', "\ufffd"),
         (rb'"\uDC00\ud83d\udE00\ud83dx"', "\ufffd\U0001f600\ufffdx"),
         (rb'"\ud800\n\\ud800"', "\ufffd\n\\ud800"),
+        (rb'"\\\ud800\ud800\udc00\\\\udc00"', "\\\ufffd\U00010000\\\\udc00"),
         (rb'{"\udfff": "a", "b": ' + b"[" * 500 + b"]" * 500 + b"}", None),
     ],
 )

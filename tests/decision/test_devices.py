@@ -354,6 +354,33 @@ def test_policies_only_warn_of_classes() -> None:
             assert found.audit == ()
 
 
+@pytest.mark.parametrize("odd", [b"\xff", rb"\ud800"])
+def test_a_claim_with_text_that_is_none_can_go_and_cannot_come(odd: bytes) -> None:
+    """The API server keeps it, and sends it as it is: a finalizer of such a claim must go too."""
+    document = claim(exactly(), config=[config("GpuConfig", sharing={"strategy": "odd"})])
+    request = {
+        "uid": "1",
+        "kind": {"group": "resource.k8s.io", "version": "v1", "kind": "ResourceClaim"},
+        "resource": {"group": "resource.k8s.io", "version": "v1", "resource": "resourceclaims"},
+        "namespace": "team",
+        "userInfo": {"username": "jane"},
+    }
+    held = copy.deepcopy(document)
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    for operation, objects, decision in (
+        ("CREATE", {"object": document}, Denied),
+        ("UPDATE", {"object": document, "oldObject": held}, Allowed),
+    ):
+        body = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {**request, "operation": operation, **objects},
+        }
+        asked = parse_review(orjson.dumps(body).replace(b"odd", odd), Stage.VALIDATE)
+        assert isinstance(asked, Request)
+        assert isinstance(decide_review(asked, catalog(), References()), decision)
+
+
 def test_a_key_given_twice_is_found_in_the_raw_review() -> None:
     document = claim(exactly(), config=[config("GpuConfig", sharing={"strategy": "MPS"})])
     request = {

@@ -25,6 +25,7 @@ from webhook.decision.messages import (
 from webhook.devices.configs import find_repeated_keys
 from webhook.devices.kinds import GROUP
 from webhook.documents import texts
+from webhook.documents.json_text import replace_no_characters
 from webhook.documents.problem import Problem
 from webhook.evaluation.outcome import Allowed, Decision, Denied, Violation, Warning, outcome_of
 from webhook.evaluation.request import Request, Stage, go_on
@@ -93,7 +94,11 @@ def parse_review(
     `call` becomes its `go_on`.
     """
     try:
-        review = orjson.loads(body)
+        try:
+            review = orjson.loads(body)
+        except ValueError:  # opaque parameters come as the bytes that their author sent
+            body = replace_no_characters(body)
+            review = orjson.loads(body)
     except (ValueError, RecursionError, MemoryError) as error:
         if "depth" in str(error) or "recursion" in str(error).lower():
             return nested_too_deep(find_uid(body))

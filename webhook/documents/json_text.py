@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-ESCAPES = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
-    re.DOTALL,
+# The last backslash of an odd number of them begins an escape.
+SURROGATES = re.compile(
+    rb"(?<!\\)((?:\\\\)*+)\\u"
+    rb"(?:([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 
 
@@ -18,4 +18,4 @@ def replace_no_characters(text: bytes) -> bytes:
     the bytes that their author sent.
     """
     valid = text.decode(errors="replace").encode()
-    return ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], valid)
+    return SURROGATES.sub(lambda found: found[0] if found[2] else found[1] + rb"\ufffd", valid)
