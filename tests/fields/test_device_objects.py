@@ -12,11 +12,17 @@ from tests import building
 from tests.building import mutated, reasons, result, shell
 from webhook.catalog.build import Choices, assemble
 from webhook.catalog.catalog import Catalog
+from webhook.decision.decide import decide
+from webhook.devices.classes import class_brief
+from webhook.devices.definitions import define
 from webhook.documents.yaml_source import read_documents
 from webhook.evaluation.device_settings import DeviceSettings, DriverVersion
 from webhook.evaluation.installation import InstallationConfig
 from webhook.evaluation.outcome import Allowed, Denied
+from webhook.evaluation.references import References
+from webhook.fields.registry import handler_of
 from webhook.policy.combine import GUARDED
+from webhook.policy.table import TABLE
 
 VFIO = "vfio.gpu.nvidia.com"
 CHANNEL = "compute-domain-default-channel.nvidia.com"
@@ -272,3 +278,128 @@ def test_values_of_wrong_types_are_reported_not_raised() -> None:
     assert isinstance(found, Denied)
     fields = {each.field for each in found.violations}
     assert {"devices.count", "devices.capacity.memory", "devices.capacity.shares"} <= fields
+
+
+SHARES = {"sharing": {"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 80}}}
+
+
+def test_values_that_go_with_a_strategy_bring_no_configuration() -> None:
+    rules = catalog("{defaults: {devices: {sharing: {threadPercentage: 25, interval: Short}}}}")
+    assert result(rules, claim(exactly())) == claim(exactly())
+
+
+def test_a_default_that_absence_means_is_not_written() -> None:
+    rules = catalog("{defaults: {devices: {adminAccess: false, allocationMode: ExactCount}}}")
+    assert result(rules, claim(exactly())) == claim(exactly())
+
+
+def test_nodes_that_the_crd_filled_in_take_the_default() -> None:
+    body = {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "t"}}}
+    domain = shell("resource.nvidia.com/v1beta1", "ComputeDomain", body)
+    rules = catalog("{defaults: {devices: {computeDomain: {numNodes: 4}}}}")
+    assert result(rules, domain)["spec"]["numNodes"] == 4
+
+
+def test_a_configuration_of_two_requests_is_reported_once() -> None:
+    rules = catalog("{rules: {devices: {sharing: {threadPercentage: {max: 50}}}}}")
+    found = mutated(
+        rules, claim(exactly("a"), exactly("b"), config=[config("GpuConfig", **SHARES)])
+    )
+    assert isinstance(found, Denied)
+    assert len(found.violations) == 1
+
+
+def test_an_appended_configuration_is_a_change_of_the_policy() -> None:
+    found = mutated(catalog(STRATEGY), claim(exactly()))
+    assert isinstance(found, Allowed)
+    assert ("spec", "devices", "config", 0) in [each.path for each in found.changes]
+
+
+def test_blocked_takes_no_repetition_of_an_appended_configuration() -> None:
+    rules = catalog(
+        "{defaults: {devices: {sharing: {strategy: MPS}}}, rules: {devices: {drivers: {blocked: true}}}}"
+    )
+    written = result(rules, claim(exactly()))
+    found = mutated(rules, building.annotated(written))
+    assert reasons(found) == [("devices.drivers", "blocked")]
+
+
+def test_each_request_has_what_is_required_of_lists() -> None:
+    body = "{rules: {devices: {tolerations: {required: true}, drivers: {required: true}}}}"
+    bare, borne = exactly("a"), exactly("b", tolerations=[{"key": "k"}])
+    found = mutated(catalog(body), claim(bare, borne))
+    assert isinstance(found, Denied)
+    assert [each.path for each in found.violations] == [
+        ("spec", "devices", "config"),
+        ("spec", "devices", "requests", 0, "exactly", "tolerations"),
+    ]
+
+
+def test_a_list_of_one_may_repeat_its_default() -> None:
+    rules = catalog(
+        "{defaults: {devices: {classes: [gpu.nvidia.com]}}, rules: {devices: {classes: {canEdit: false}}}}"
+    )
+    assert result(rules, claim(exactly())) == claim(exactly())
+
+
+def test_rules_of_configurations_reach_classes_and_no_others_do() -> None:
+    rules = catalog(
+        "{rules: {devices: {configKinds: {options: [MigDeviceConfig]}, count: {min: 2},"
+        " drivers: {required: true}, sharing: {threadPercentage: {max: 50}}}}}"
+    )
+    other = {"driver": "nic.example.com", "parameters": {"kind": "GpuConfig", **SHARES}}
+    own = config("GpuConfig", **SHARES)["opaque"]
+    warned = {}
+    for name, listed in (("none", []), ("other", [other]), ("own", [own])):
+        spec = {"config": [{"opaque": each} for each in listed]}
+        found = mutated(rules, shell("resource.k8s.io/v1", "DeviceClass", spec))
+        assert isinstance(found, Allowed)
+        warned[name] = [each.field for each in found.warnings]
+    assert warned == {"none": [], "other": [], "own": ["devices.sharing.threadPercentage"]}
+
+
+def test_a_class_that_may_give_any_gpu_takes_a_share() -> None:
+    rules = catalog("{defaults: {devices: {capacity: {memory: 1Gi}}}}")
+    selectors = [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}]
+    known = References(device_classes={"any": class_brief({"spec": {"selectors": selectors}})})
+    found = decide(
+        building.request(claim(exactly("a", "any"), exactly("b", "other"))), rules, known
+    )
+    assert isinstance(found, Allowed)
+    written, untouched = found.object["spec"]["devices"]["requests"]
+    assert written["exactly"]["capacity"] == {"requests": {"memory": "1Gi"}}
+    assert untouched == exactly("b", "other")
+
+
+def test_a_profile_of_the_class_is_no_choice_of_the_user() -> None:
+    rules = catalog("{rules: {devices: {migProfile: {blocked: true}}}}")
+    profile = "device.attributes['gpu.nvidia.com'].profile == '1g.5gb'"
+    text = f"{SLICE} && {profile}"
+    known = References(device_classes={"small": class_brief({"spec": selecting(text)})})
+    of_class = decide(building.request(claim(exactly("a", "small"))), rules, known)
+    assert isinstance(of_class, Allowed)
+    own = claim(exactly("a", "mig.nvidia.com", **selecting(profile)))
+    assert reasons(mutated(rules, own)) == [("devices.migProfile", "blocked")]
+
+
+SLICE = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'mig'"
+
+
+def selecting(expression: str) -> dict[str, Any]:
+    """Members of a class or a request with one selector."""
+    return {"selectors": [{"cel": {"expression": expression}}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "support"),
+    [
+        ("ResourceClaim", "devices.count", "mapped"),
+        ("ResourceClaim", "devices.computeDomain.numNodes", "unmapped"),
+        ("DeviceClass", "devices.count", "unmapped"),
+        ("DeviceClass", "devices.sharing.strategy", "mapped"),
+    ],
+)
+def test_a_kind_has_some_of_the_fields(kind: str, field: str, support: str) -> None:
+    definition = define("resource.k8s.io", "v1", kind)
+    row = TABLE.fields[field]
+    assert handler_of(row, definition).support(row, definition, "")[0] == support

@@ -68,7 +68,7 @@ def read_profiles(claim: Claim) -> Iterator[DeviceValue]:
         for each in sorted(claim.classes.mig_profiles(option)):
             value = None if each == ANY_PROFILE else each
             of_class = "" if own or value is None else option.device_class
-            yield DeviceValue(path, value, option.name, of_class, writable=False)
+            yield DeviceValue(path, value, option.name, of_class)
 
 
 def read_counts(claim: Claim) -> Iterator[DeviceValue]:

@@ -133,8 +133,6 @@ def read_pinned_memory(claim: Claim) -> Iterator[DeviceValue]:
     """The limits of pinned memory, by default and for each device."""
     at = (*PER_DEVICE[:-1], "defaultPinnedDeviceMemoryLimit")
     for used in find_used_configs(claim):
-        if used.kind not in KINDS_WITH["sharing"]:
-            continue
         entries = part(native_of(used.config.parameters, PER_DEVICE))
         devices = sum(math.inf if each.count is None else each.count for each in used.options)
         covered = bool(entries) and len(entries) >= devices
