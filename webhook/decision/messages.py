@@ -389,7 +389,8 @@ def warning_text(warning: Warning, longest: int = 0) -> str:
     listed = cut(", ".join(filter(None, warning.facts)), LONGEST_ADVICE)
     if warning.would_be is not None:
         listed = violation_sentences(warning.would_be)[0]
-    what = WARNINGS.get(warning.reason) or f"{words(warning.reason)}: {FACTS}"
+    alone = FACTS if warning.would_be is not None else f"{words(warning.reason)}: {FACTS}"
+    what = WARNINGS.get(warning.reason) or alone
     head, mark, tail = what.partition(FACTS)
     if mark:
         what = f"{head}{listed}{tail}" if listed else f"{head.rstrip(' :;')}{tail}"
