@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from webhook.devices.claim_view import ALL, EXACT, items, part
-from webhook.devices.config_schemas import API_VERSION, CHANNEL_CONFIG, leaves_of
-from webhook.devices.kinds import CLASS, DOMAIN, GPU_DRIVER
+from webhook.devices.claim_view import ALL, EXACT, items
+from webhook.devices.config_schemas import CHANNEL_CONFIG, leaves_of
+from webhook.devices.kinds import CLASS, DOMAIN
 from webhook.documents.problem import Source
 from webhook.evaluation.state import Evaluation, ratchets
 from webhook.fields.devices.carriers import carries, claim_of, support_of
+from webhook.fields.devices.config_defaults import config_for, defaults_of_configs, find_leaves
 from webhook.fields.devices.readers import read_values
 from webhook.fields.devices.settings import APPENDED, find_unconfigured
 from webhook.fields.devices.values import DeviceValue, native_of
@@ -26,9 +27,7 @@ from webhook.fields.scalar import ScalarRules, rules_of
 from webhook.objects.path import ABSENT, Path
 from webhook.pods.definition import Definition
 from webhook.pods.pod_view import PodView
-from webhook.policy.combine import Effective
 from webhook.policy.row import DEVICE, DEVICE_LIST, Binding, Field
-from webhook.policy.table import TABLE
 
 MOST_CONFIGS: Final = 32
 """The API server's limit for the configurations of a claim."""
@@ -39,7 +38,6 @@ FILLED_BY_SERVER = {
     "devices.computeDomain.allocationMode": "Single",
 }
 """What the API server, or the CRD, fills in where nothing is set."""
-HEADER: Final = (("apiVersion",), ("kind",))
 MODE: Final[Path] = ("allocationMode",)
 FIX_OF_CLASS: Final = "Device class {} has the configuration: write one for the request."
 
@@ -226,28 +224,6 @@ class DeviceField(WorkloadField):
         return next((each for each in found if each is not None), None)
 
 
-def defaults_of_configs(effective: Effective) -> dict[Path, Any]:
-    """Return the native defaults of values of configurations, by path below the parameters."""
-    found = {}
-    for path, leaf in effective.items():
-        row, default = TABLE.owner(path), leaf.default
-        if default is not None and row.binding is Binding.CONFIG and row.at:
-            found[row.at] = row.reading().write(default.value, default.raw)
-    return found
-
-
-def find_leaves(parameters: Any, path: Path = ()) -> dict[Path, Any]:
-    """Return the texts and numbers of parameters by path, but not their kind and version."""
-    found: dict[Path, Any] = {}
-    for key, value in part(parameters).items():
-        at = (*path, key)
-        if isinstance(value, dict):
-            found |= find_leaves(value, at)
-        elif at not in HEADER:
-            found[at] = str(value) if isinstance(value, list) else value
-    return found
-
-
 def remove_count(ev: Evaluation, mode: Path) -> bool:
     """Remove the count that a server filled in, which the mode All excludes, beside a mode.
 
@@ -259,16 +235,6 @@ def remove_count(ev: Evaluation, mode: Path) -> bool:
         return False
     ev.draft.remove(path)
     return True
-
-
-def config_for(kind: str, requests: Sequence[str], at: Path, native: Any) -> dict[str, Any]:
-    """Return a configuration of these requests with one value."""
-    parameters: Any = native
-    for step in reversed(at):
-        parameters = {step: parameters}
-    parameters = {"apiVersion": API_VERSION, "kind": kind, **parameters}
-    opaque = {"driver": GPU_DRIVER, "parameters": parameters}
-    return {"requests": requests, "opaque": opaque}
 
 
 class DeviceHandler(WorkloadHandler):
