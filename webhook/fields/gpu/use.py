@@ -92,6 +92,8 @@ class GpuUse:
     @property
     def unshared(self) -> int:
         """The devices that no other pod has."""
+        if not self.shared:
+            return self.count
         return self.count - sum(each.devices for each in self.shared.values())
 
     def is_no_more(self, other: GpuUse) -> bool:
@@ -277,6 +279,8 @@ class DeviceCounter:
     def add_claims(self, view: PodView, ev: Evaluation, use: GpuUse) -> None:
         """Count claims by the objects that they refer to. Unknown ones are unbounded."""
         claims = view.spec.get("resourceClaims")
+        if not claims and not view.location.shared:
+            return
         for index, each in enumerate(claims if isinstance(claims, list) else ()):
             if not isinstance(each, dict):
                 use.add_unread(f"claim {index}", (*view.spec_path, "resourceClaims", index), each)

@@ -87,19 +87,22 @@ class TotalGpusField(WorkloadField):
             path_values = {location.place, location.spec_path}
             number = max(number, min(sum(around.get(each, 0) for each in path_values), UNLIMITED))
             where = f"{location.component}/{location.instance}"
-            total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
             if use.unread:
+                total.unread |= {f"{where}/{key}": each for key, each in use.unread.items()}
                 number = max(number, 1)
-            once = {key: each.devices for key, each in use.shared.items() if each.once}
+            # What all pods share is counted once, and is one source.
+            once = 0
             for key, each in use.shared.items():
                 # As often as the component with the most pods has them.
                 times = min(number, 1) if each.once else number
                 shared[key] = max(shared.get(key, 0), times * each.devices)
-            if number:
+                once += each.devices if each.once else 0
+            if number and use.sources:
                 total.unknown |= {use.sources[key] for key in use.unknown}
                 for key, name in use.sources.items():
-                    total.sources["" if key in once else where, key] = name
-            if number >= UNLIMITED and use.count > sum(once.values()):
+                    is_one = key in use.shared and use.shared[key].once
+                    total.sources["" if is_one else where, key] = name
+            if number >= UNLIMITED and use.count > once:
                 name = location.instance or location.component
                 total.sources[where, "replicas"] = f"replicas of {name}"
             total.count += number * use.unshared
