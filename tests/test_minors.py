@@ -22,11 +22,18 @@ TABLES = {
     for path in sorted(REPOSITORY.glob("policies/server-defaults/*.yaml"))
 }
 PAIRS = tuple(itertools.pairwise(TABLES))
+TOLERATIONS = {
+    f"resource.k8s.io/{kind}: {spec}.devices.requests[].{form}.tolerations[].operator"
+    for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+    for form in ("exactly", "firstAvailable[]")
+}
 CHANGED = {
+    # Their feature gate is off in both; only 1.35 drops them from claims.
+    ("1.34", "1.35"): TOLERATIONS,
     ("1.36", "1.37"): {
         "apps/StatefulSet: spec.updateStrategy",
         "apps/StatefulSet: spec.updateStrategy.rollingUpdate",
-    }
+    },
 }
 """Fields that a newer server fills in otherwise: 1.37 adds `maxUnavailable: 1` there. No field of the
 language is below, so that it does not matter which of the tables is used."""
@@ -39,7 +46,7 @@ def rules(table: Any) -> dict[str, Any]:
         found.setdefault(f"pods: {each['path']}", []).append(each)
     for name, kind in table["kinds"].items():
         found[f"{name}: generated"] = kind["generated"]
-        for each in (*kind["podSpecRules"], *kind["rules"]):
+        for each in (*kind.get("podSpecRules", ()), *kind["rules"]):
             found.setdefault(f"{name}: {each['path']}", []).append(each)
     return found
 

@@ -506,7 +506,7 @@ def test_a_broken_rule_is_refused(said: str) -> None:
         ({}, "kinds is not a map"),
         ({**TABLE, "server": 1.37}, "server is not text: 1.37"),
         ({**TABLE, "podSpec": {}}, "podSpec is not a list: {}"),
-        ({**TABLE, "kinds": {"Pod": {}}}, "podSpec is not text: None"),
+        ({**TABLE, "kinds": {"Pod": {"podSpec": 1}}}, "podSpec is not text: 1"),
     ],
 )
 def test_a_broken_table_is_refused(table: Any, said: str) -> None:

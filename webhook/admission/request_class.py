@@ -68,7 +68,9 @@ def is_made_verbatim(request: Request, catalog: Catalog) -> bool:
     The sender is not checked, so this also works for existing objects.
     """
     owner = controller_of(request.object)
-    if owner is None or not is_governed(catalog, owner) or is_merged(request, catalog, owner):
+    if owner is None or is_of_devices(request) or not is_governed(catalog, owner):
+        return False
+    if is_merged(request, catalog, owner):
         return False
     if any(each.controllers for each in profiles_of_owner(catalog, owner)):
         return True

@@ -114,10 +114,14 @@ NOTHING = KindDefaults()
 
 def _kind(name: str, data: Any, common: Iterable[Any], same: Mapping[str, Any]) -> KindDefaults:
     kind = server_rules.members(data, f"kind {name}")
-    spec_path = server_rules.steps(server_rules.text(kind, "podSpec"))
+    spec_path: Steps = ()
+    of_pods: list[Any] = []
+    if "podSpec" in kind:
+        spec_path = server_rules.steps(server_rules.text(kind, "podSpec"))
+        of_pods = [*common, *server_rules.items(kind, "podSpecRules")]
     rules_by_path: dict[Steps, list[Rule]] = {}
     calculations: list[Calculation] = []
-    for one in (*common, *server_rules.items(kind, "podSpecRules")):
+    for one in of_pods:
         if (calculation := server_rules.calculation(one)) is not None:
             calculations.append(calculation)
             continue

@@ -5,8 +5,9 @@ in an answer, every condition separates answers that differed.
 
 The table has rules in `podSpec` (for the pod spec of every kind), and per kind `podSpecRules` (for
 its pod spec, at the path `podSpec`), `rules` (for the object outside it) and `generated` (paths
-that the server makes up per object). A rule looks only at the object as it was sent, so order does
-not matter, but for the `rule` forms, which come last and in order of application.
+that the server makes up per object). Kinds without pods have no path and no `podSpecRules`. A rule
+looks only at the object as it was sent, so order does not matter, but for the `rule` forms, which
+come last and in order of application.
 
 `path`      `a.b[].c`: key `c` of every object that the rest leads to; `[]` is every item of a list,
             `["k.e/y"]` a key with dots or slashes. Where the object was not sent nothing happens.

@@ -4,6 +4,8 @@ Each shows one structure that users write and the server completes, as bare as v
 Conditions are found by sending a structure with and without the field that decides.
 """
 
+from collections.abc import Iterator
+
 from tests.e2e.testbed.probe.kinds import Json
 
 _DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -226,6 +228,27 @@ _FAILURE: Json = {
     }
 }
 
+_DEVICES: tuple[Json, ...] = (
+    {},
+    {"allocationMode": "ExactCount"},
+    {"allocationMode": "ExactCount", "count": 2},
+    {"allocationMode": "All"},
+    {"count": 2},
+    {"tolerations": [{"key": "a", "value": "b"}, {"key": "a", "operator": "Exists"}]},
+    {"tolerations": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
+    {"selectors": [{"cel": {"expression": "true"}}]},
+)
+
+
+def _claims() -> Iterator[Json]:
+    """Claims with one exact request, and with two alternatives of it."""
+    for each in _DEVICES:
+        body = {"deviceClassName": "devices.example.com", **each}
+        listed = [{"name": name, **body} for name in ("first", "second")]
+        for request in ({"exactly": body}, {"firstAvailable": listed}):
+            yield {"devices": {"requests": [{"name": "device", **request}]}}
+
+
 WORKLOADS: dict[str, tuple[Json, ...]] = {
     "Pod": ({}, _OWN_LABELS, _OWN_NOTES),
     "ReplicationController": (*_specs({"replicas": 2}), {"spec": {"selector": {"app": "probe"}}}),
@@ -281,5 +304,9 @@ WORKLOADS: dict[str, tuple[Json, ...]] = {
         {"spec": {"jobTemplate": {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}}},
         {"spec": {"jobTemplate": {"spec": _FAILURE}}},
         {"spec": {"timeZone": "Etc/UTC", "startingDeadlineSeconds": 10}},
+    ),
+    "resource.k8s.io/ResourceClaim": tuple({"spec": claim} for claim in _claims()),
+    "resource.k8s.io/ResourceClaimTemplate": tuple(
+        {"spec": {"spec": claim}} for claim in _claims()
     ),
 }

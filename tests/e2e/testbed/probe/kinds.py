@@ -1,4 +1,4 @@
-"""The built-in workload kinds that are probed, and a minimal object of each."""
+"""The built-in kinds that are probed, and a minimal object of each."""
 
 import copy
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ _LABELS = {"app": "probe"}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind: its API, where its pod spec is, and what a minimal object holds beside that."""
+    """A kind: its API, where its pod spec is, and what a minimal object holds beside that.
+
+    A kind without pods has an empty path.
+    """
 
     api_version: str
     kind: str
@@ -41,6 +44,8 @@ class Kind:
         }
         obj = overlay(obj, self.minimal)
         obj = overlay(obj, workload or {})
+        if not self.pod_spec:
+            return obj
         spec = overlay(_PODS, pod_spec)
         if self.restart_policy:
             spec.setdefault("restartPolicy", self.restart_policy)
@@ -85,4 +90,7 @@ KINDS = (
         {"spec": {"schedule": "0 * * * *"}},
         "Never",
     ),
+    Kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", (), {}),
+    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", (), {}),
 )
+WITH_PODS = tuple(kind for kind in KINDS if kind.pod_spec)

@@ -5,7 +5,7 @@ from typing import Any
 from tests.e2e.testbed import cache
 from tests.e2e.testbed.probe import emptiness, inputs, kinds, resources, table
 from tests.e2e.testbed.probe.client import Client, RefusedError
-from tests.e2e.testbed.probe.kinds import KINDS, Json, Kind
+from tests.e2e.testbed.probe.kinds import KINDS, WITH_PODS, Json, Kind
 from tests.e2e.testbed.probe.observations import Answer, Observations, Path, without_generated
 
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -42,11 +42,14 @@ class Session:
         by_kind: Json = {}
         for kind in KINDS:
             name = kind.name
-            own = self._written(single.get(name, []), self._send_pod_spec)
-            by_kind[name] = {
-                "apiVersion": kind.api_version,
-                "podSpec": table.spelled(kind.pod_spec),
-                "podSpecRules": [*own, *calculated_single.get(name, [])],
+            by_kind[name] = {"apiVersion": kind.api_version}
+            if kind.pod_spec:
+                own = self._written(single.get(name, []), self._send_pod_spec)
+                by_kind[name] |= {
+                    "podSpec": table.spelled(kind.pod_spec),
+                    "podSpecRules": [*own, *calculated_single.get(name, [])],
+                }
+            by_kind[name] |= {
                 "rules": self._written(
                     table.workload_rules(self._workloads[name]), self._send_workload
                 ),
@@ -60,18 +63,19 @@ class Session:
         }
 
     def _observe(self) -> None:
-        for kind in KINDS:
+        for kind in WITH_PODS:
             for spec in inputs.pod_specs():
                 self._send(kind, spec, {}, self._pods.answers)
             for spec in inputs.pods_with_resources():
                 self._send(kind, spec, {}, self._resourced)
             for spec in _image_specs():
                 self._send(kind, spec, {}, self._images.answers)
+        for kind in KINDS:
             for workload in inputs.WORKLOADS[kind.name]:
                 self._send(kind, {}, workload, None)
         self._observe_ephemeral_containers()
         for sent, said in self._refused.items():
-            if len(said) == len(KINDS):
+            if len(said) == len(WITH_PODS):
                 cache.tell(f"refused by every kind: {sent}: {said[0]}")
 
     def _send(self, kind: Kind, spec: Json, workload: Json, into: list[Answer] | None) -> None:
@@ -143,7 +147,9 @@ def _image_specs() -> list[Json]:
 
 
 def _take(kind: Kind, obj: Json) -> Json:
-    """Take the pod spec out of `obj`."""
+    """Take the pod spec out of `obj`. A kind without pods has an empty one."""
+    if not kind.pod_spec:
+        return {}
     parent: Any = obj
     for key in kind.pod_spec[:-1]:
         parent = parent[key]
@@ -151,6 +157,8 @@ def _take(kind: Kind, obj: Json) -> Json:
 
 
 def _put(kind: Kind, obj: Json, spec: Json) -> None:
+    if not kind.pod_spec:
+        return
     parent = obj
     for key in kind.pod_spec[:-1]:
         parent = parent.setdefault(key, {})
