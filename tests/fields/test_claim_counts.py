@@ -214,6 +214,24 @@ def nim_service(*devices: Any, replicas: int = 3) -> dict[str, Any]:
     }
 
 
+CREATION = {"devices": [{"name": "a"}]}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"resourceClaimName": "two", "resourceClaimTemplateName": "two"},
+        {"resourceClaimName": "two", "claimCreationSpec": CREATION},
+        {"resourceClaimTemplateName": "two", "claimCreationSpec": CREATION},
+    ],
+)
+def test_a_claim_from_several_sources_has_no_bound(entry: dict[str, Any]) -> None:
+    """A kind whose schema keeps any key can have them; its controller passes on one of them."""
+    document = pod(resourceClaims=[{"name": "c", **entry}])
+    (value,) = counted(PER_POD, document)
+    assert "no bound" in str(value)
+
+
 @pytest.mark.parametrize(
     ("device", "per_pod", "total"),
     [

@@ -29,6 +29,7 @@ BY_CLAIM, BY_TEMPLATE = "claim", "claimTemplate"
 CLAIM_UNKNOWN: Final = "claim-unknown"
 CREATED: Final = "a claim to be created"
 CREATION: Final = "claimCreationSpec"
+SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName", CREATION)
 # Operators in selectors of a NIMService. The default class and driver are those of its CRD.
 SIGNS: Final = {
     "NotEqual": "!=",
@@ -102,7 +103,12 @@ def name_reference(body: Mapping[str, Any], path: Path) -> PodClaim:
 
 
 def read_reference(body: Mapping[str, Any], path: Path, ev: Evaluation) -> ClaimView | None:
-    """Return the claim of one entry of a pod's `resourceClaims`, None if nobody knows it."""
+    """Return the claim of one entry of a pod's `resourceClaims`, None if nobody knows it.
+
+    Of an entry with several sources nobody knows which one a controller passes on to the pod.
+    """
+    if sum(bool(body.get(each)) for each in SOURCES) > 1:
+        return None
     if isinstance(body.get(CREATION), dict):
         return read_creation(body[CREATION], (*path, CREATION))
     template = body.get("resourceClaimTemplateName")
