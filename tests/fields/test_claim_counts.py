@@ -214,6 +214,23 @@ def nim_service(*devices: Any, replicas: int = 3) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "count"),
+    [
+        ({"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 3}, "3"),
+        ({"nvidia.com/gpu": 2}, {"nvidia.com/mig-1g.5gb": 3}, "5"),
+        ({"nvidia.com/gpu": 2, "nvidia.com/mig-1g.5gb": 1}, {"nvidia.com/mig-1g.5gb": 3}, "5"),
+    ],
+)
+def test_a_pod_keeps_the_devices_of_an_init_container_for_the_same_resource_only(
+    first: Any, then: Any, count: str
+) -> None:
+    """Schedulers reserve the largest amount of each resource for the life of the pod."""
+    early = container("early", resources={"limits": first})
+    document = pod(container(resources={"limits": then}), initContainers=[early])
+    assert counted(PER_POD, document) == [count]
+
+
 CREATION = {"devices": [{"name": "a"}]}
 
 

@@ -265,14 +265,21 @@ class DeviceCounter:
         """Count the request of the pod."""
         use, names = GpuUse(), self.names_in(ev)
 
-        def whole(container: Container) -> int:
-            devices = devices_of(container, names, use)
-            for name, amount in devices.items():
+        amounts: dict[str, dict[int, int]] = {}
+        for container in view.everyone:
+            if container.list == "ephemeralContainers":
+                continue
+            for name, amount in devices_of(container, names, use).items():
                 if amount:
                     use.forms.add(MIG if MIG_MARK in name else WHOLE)
-            return sum(devices.values())
+                    amounts.setdefault(name, {})[id(container)] = amount
 
-        use.count = effective_total(view, whole)
+        def total(held: dict[int, int]) -> int:
+            return effective_total(view, lambda each: held.get(id(each), 0))
+
+        # A pod keeps the largest amount of each resource. What an init container had of one is not
+        # what a later container gets of another.
+        use.count = sum(total(each) for each in amounts.values())
         self.add_claims(view, ev, use)
         return use
 
