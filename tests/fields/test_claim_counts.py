@@ -240,6 +240,7 @@ CREATION = {"devices": [{"name": "a"}]}
         {"resourceClaimName": "two", "resourceClaimTemplateName": "two"},
         {"resourceClaimName": "two", "claimCreationSpec": CREATION},
         {"resourceClaimTemplateName": "two", "claimCreationSpec": CREATION},
+        {"resourceClaimName": "two", "claimCreationSpec": {}},
     ],
 )
 def test_a_claim_from_several_sources_has_no_bound(entry: dict[str, Any]) -> None:

@@ -107,7 +107,8 @@ def read_reference(body: Mapping[str, Any], path: Path, ev: Evaluation) -> Claim
 
     Of an entry with several sources nobody knows which one a controller passes on to the pod.
     """
-    if sum(bool(body.get(each)) for each in SOURCES) > 1:
+    sources = [each for each in SOURCES if body.get(each) or isinstance(body.get(each), dict)]
+    if len(sources) > 1:
         return None
     if isinstance(body.get(CREATION), dict):
         return read_creation(body[CREATION], (*path, CREATION))
