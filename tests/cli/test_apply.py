@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -209,3 +210,17 @@ def test_nothing_is_decided_by_other_settings_than_the_environment_asks_for(
     assert (done.exit_code, done.stdout) == (2, "")
     assert name in done.stderr
     assert fix in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault_of_podgate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+    monkeypatch.setattr("webhook.cli.apply.evaluate_manifest", write)
+    file = tmp_path / "pod.yaml"
+    file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n")
+    done = podgate("apply", str(file))
+    assert done.exit_code == 1
+    assert "fault" not in done.stderr

@@ -123,7 +123,7 @@ class Faults:
         """Report an error in the work on one object, and continue."""
         try:
             yield
-        except (BadInput, typer.Exit):
+        except (BadInput, typer.Exit, BrokenPipeError):
             raise
         except Exception as error:
             self.take(source, error)

@@ -87,7 +87,7 @@ VIOLATIONS: dict[str, Sentence] = {
         lone_fix="Correct it, or remove it.",
     ),
     "invalid-value/devices.config": Sentence(
-        "the driver takes no {value} here", "Write {allowed}.", lone_fix="Correct it."
+        "the driver does not take {value} here", "Write {allowed}.", lone_fix="Correct it."
     ),
     "invalid-value/devices.computeDomain": Sentence(
         "no object can have the name {value}", "Write {allowed}."
