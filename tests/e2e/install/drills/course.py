@@ -85,7 +85,7 @@ def rolling_upgrade(stand: Stand) -> str:
         release.wait_gone(f"webhook-{number}")
 
     def upgraded() -> bool:
-        (entry,) = stand.api.request("GET", VALIDATING)["webhooks"]
+        entry, *_ = stand.api.request("GET", VALIDATING)["webhooks"]
         return (entry["timeoutSeconds"], entry["failurePolicy"]) == (9, "Fail")
 
     stand.soon(upgraded, "the new controllers do not register")

@@ -16,7 +16,7 @@ OVERLAP = 2
 
 def published(stand: Stand) -> tuple[str, ...]:
     """The CAs of the validating hook, by fingerprint."""
-    (entry,) = stand.api.request("GET", VALIDATING)["webhooks"]
+    entry, *_ = stand.api.request("GET", VALIDATING)["webhooks"]
     bundle = base64.b64decode(entry["clientConfig"]["caBundle"])
     return tuple(each.fingerprint for each in certificates_in(bundle))
 
@@ -46,7 +46,7 @@ def certificates_rotated(stand: Stand) -> str:
 
 def served_by(stand: Stand, number: int) -> None:
     """Shake hands with a replica as the API server does, by the bundle that is published now."""
-    (entry,) = stand.api.request("GET", VALIDATING)["webhooks"]
+    entry, *_ = stand.api.request("GET", VALIDATING)["webhooks"]
     bundle = base64.b64decode(entry["clientConfig"]["caBundle"]).decode()
     context = ssl.create_default_context(cadata=bundle)
     pod = stand.release.kubelet.pods[f"webhook-{number}"]
