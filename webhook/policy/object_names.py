@@ -6,7 +6,9 @@ import re
 from typing import Any
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-SUBDOMAIN = re.compile(rf"{LABEL}(\.{LABEL})*")
+# Kubernetes limits the length of the whole name, not of its parts.
+PART = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?"
+SUBDOMAIN = re.compile(rf"{PART}(\.{PART})*")
 LONGEST = 253
 WANTED = "lower-case letters, digits, - and . with a letter or digit at both ends"
 NAMING = frozenset(
