@@ -154,9 +154,9 @@ FIRST, SECOND = "config[0].requests[0]", "config[0].requests[1]"
         ([ask("a", "any")], [mig("a")], set()),
         ([ask("a", "what")], [mig("a")], set()),
         ([ask("a", "missing")], [mig("a")], set()),
-        # The driver never sees a request of another driver.
-        ([ask("a"), ask("b", "nic")], [gpu("a", "b")], {warn(SECOND, UNUSED)}),
-        ([ask("a"), ask("b", CHANNEL)], [gpu("a", "b")], {warn(SECOND, UNUSED)}),
+        ([ask("a"), ask("b", "nic")], [gpu("a", "b")], {deny(SECOND, MISMATCH)}),
+        ([ask("a"), ask("b", CHANNEL)], [gpu("a", "b")], {deny(SECOND, MISMATCH)}),
+        ([ask("a")], [channel("a")], {deny(FIRST, MISMATCH)}),
         # X3
         ([first("m", x=GPU, y=MIG)], [gpu("m")], {warn(FIRST, UNUSED)}),
         ([first("m", x=GPU, y=GPU), ask("a")], [gpu("m", "a")], {warn(FIRST, UNUSED)}),
