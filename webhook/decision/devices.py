@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.catalog.catalog import Catalog, Plans
 from webhook.decision.messages import WARNINGS
-from webhook.decision.owners import controller_of
+from webhook.decision.owners import controller_of, owners_of
 from webhook.devices.claim_checks import check_claim, check_class
 from webhook.devices.claim_view import ClaimView, read_claim
 from webhook.devices.classes import device_classes_of
@@ -74,16 +74,13 @@ def is_made_for_pod(request: Request) -> bool:
     That is the template, or the pod with its extended resources. Anybody can write annotations and
     owners, so only the exact user names count.
     """
-    owner = controller_of(request.object)
-    if (request.group, request.kind) != (GROUP, CLAIM) or owner not in PODS:
-        return False
     annotations = read(request.object, ("metadata", "annotations"))
-    if not isinstance(annotations, dict):
+    if (request.group, request.kind) != (GROUP, CLAIM) or not isinstance(annotations, dict):
         return False
     if request.user in CLAIM_CONTROLLERS:
-        return POD_CLAIM in annotations
-    by_scheduler = request.user == SCHEDULER and owner == ("", "Pod")
-    return by_scheduler and annotations.get(EXTENDED) == "true"
+        return POD_CLAIM in annotations and controller_of(request.object) in PODS
+    of_pod = ("", "Pod") in owners_of(request.object)
+    return request.user == SCHEDULER and of_pod and annotations.get(EXTENDED) == "true"
 
 
 def is_made_for_domain(request: Request, settings: DeviceSettings) -> bool:

@@ -56,6 +56,14 @@ def controller_of(document: Any) -> tuple[str, str] | None:
     return None if owner is None else (owner.api_version.rpartition("/")[0], owner.kind)
 
 
+def owners_of(document: Any) -> list[tuple[str, str]]:
+    """Return the group and kind of each owner."""
+    owners = read(document, ("metadata", "ownerReferences"))
+    listed = [each for each in owners if isinstance(each, dict)] if isinstance(owners, list) else []
+    names = [(str(each.get("apiVersion", "")), str(each.get("kind", ""))) for each in listed]
+    return [(version.rpartition("/")[0], kind) for version, kind in names]
+
+
 def owner_reference(document: Any) -> OwnerReference | None:
     """Return the owner with `controller: true`, None without one."""
     owners = read(document, ("metadata", "ownerReferences"))
