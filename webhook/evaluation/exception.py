@@ -241,11 +241,14 @@ def read_values(leaf: LeafType, given: Excuse, at: Path, report: Report) -> tupl
         return ()
     if RULES[given.rule].is_ordered and len(given.values) > 1:
         report.add((*at, "value"), "several values", "write the one bound", "one-bound")
+    bare = leaf.is_array and not any(isinstance(each, list) for each in given.values)
     found = []
-    for raw in given.values:
+    for raw in ([each] for each in given.values) if bare else given.values:
         try:
             found.append(leaf.codec.parse(raw, None))
         except (ValueError, TypeError):
             shown = f"`{show_value(str(raw))}`"
             report.add((*at, "value"), shown, f"write {leaf.expected_form}", "wrong-type")
+    if bare and len(found) == len(given.values):
+        found.append(leaf.codec.parse(list(given.values), None))  # an object may have all of them
     return tuple(found)
