@@ -206,6 +206,12 @@ def test_a_faulty_rule_is_told_with_its_place(rule: dict[str, Any], reason: str,
     assert problems(exception(rule)) == [(reason, path)]
 
 
+def test_of_a_list_each_faulty_element_is_told_as_it_is_written() -> None:
+    rule = {"field": "devices.types", "rule": "options", "value": ["gpu", {"a": 1}]}
+    _, told = parse_exception(document(exception(rule)))
+    assert [each.found for each in told] == ["`{'a': 1}`"]
+
+
 def test_every_problem_is_told_at_once() -> None:
     data = exception({"field": "x", "rule": "max"}, until="soon")
     del data["metadata"]["name"]

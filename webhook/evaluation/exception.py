@@ -243,9 +243,9 @@ def read_values(leaf: LeafType, given: Excuse, at: Path, report: Report) -> tupl
         report.add((*at, "value"), "several values", "write the one bound", "one-bound")
     bare = leaf.is_array and not any(isinstance(each, list) for each in given.values)
     found = []
-    for raw in ([each] for each in given.values) if bare else given.values:
+    for raw in given.values:
         try:
-            found.append(leaf.codec.parse(raw, None))
+            found.append(leaf.codec.parse([raw] if bare else raw, None))
         except (ValueError, TypeError):
             shown = f"`{show_value(str(raw))}`"
             report.add((*at, "value"), shown, f"write {leaf.expected_form}", "wrong-type")
