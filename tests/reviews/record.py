@@ -47,8 +47,12 @@ def theatre(folder: Path) -> Iterator[Bed]:
 
 def unconditional(bed: Bed, name: str) -> None:
     """Take the match conditions from a webhook configuration, and wait until that is in effect."""
-    count = len(json.loads(bed.gate.kubectl("get", name, "--output=json").stdout)["webhooks"])
-    patch = [{"op": "remove", "path": f"/webhooks/{at}/matchConditions"} for at in range(count)]
+    entries = json.loads(bed.gate.kubectl("get", name, "--output=json").stdout)["webhooks"]
+    patch = [
+        {"op": "remove", "path": f"/webhooks/{index}/matchConditions"}
+        for index, each in enumerate(entries)
+        if "matchConditions" in each
+    ]
     bed.gate.kubectl("patch", name, "--type=json", f"--patch={json.dumps(patch)}")
     time.sleep(IN_EFFECT)
 

@@ -33,9 +33,8 @@ from webhook.cluster.client import (
 log = logging.getLogger("podgate.api")
 
 Key = tuple[str, str]
-PAGE = 500
+PAGE, WATCH_SECONDS = 500, 290
 METADATA_LIST = METADATA.replace("PartialObjectMetadata", "PartialObjectMetadataList")
-WATCH_SECONDS = 290
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 PASSING = frozenset({429, 500, 502, 503, 504})  # what may be over in a moment
 SHORT = 1.0  # seconds; a watch that ends sooner without an event is a failure
@@ -65,15 +64,14 @@ async def read_pages(
     query: Mapping[str, str] = NO_QUERY,
     *,
     resumed: float = 0.0,
-    size: int = PAGE,
 ) -> AsyncIterator[Page]:
     """The objects of a collection page by page; raises ApiError.
 
     While the API server is away or busy, a page is asked for again, for `resumed` seconds in all.
     Pages get smaller where one is longer than is read at once. A list that takes longer than the
-    API server remembers its version goes on with what is there now.
+    API server remembers its version goes on with what is there now. `query` may limit the pages.
     """
-    token, limit, is_consistent, failures = "", size, True, 0
+    token, limit, is_consistent, failures = "", int(query.get("limit", PAGE)), True, 0
     while True:
         more = {**query, "limit": str(limit), **({"continue": token} if token else {})}
         try:
@@ -156,18 +154,16 @@ def keep_whole(item: Json) -> Json:
 class Collection:
     """The objects of one resource as far as they are known, by namespace and name.
 
-    `query`, `only_metadata` and `page`, the number of objects read at once, are what is asked for;
-    `brief` makes of each object what is kept of it. `version` is where a watch goes on, "" before the
-    first list. `absent` means that the API server has no such resource, which is no failure;
-    `trouble` is why nothing newer is known. `heard` is when the server last sent something on it, in
-    Unix time. Where `touched` is a set, the keys of objects that have come, changed or gone are added
-    to it; its owner empties it.
+    `query` and `only_metadata` are what is asked for, and `brief` makes of each object what is kept
+    of it. `version` is where a watch goes on, "" before the first list. `absent` means that the API
+    server has no such resource, which is no failure; `trouble` is why nothing newer is known.
+    `heard` is when the server last sent something on it, in Unix time. Where `touched` is a set, the
+    keys of objects that have come, changed or gone are added to it; its owner empties it.
     """
 
     path: str
     only_metadata: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
-    page: int = PAGE
     brief: Callable[[Json], Any] = keep_whole
     touched: set[Key] | None = None
     objects: dict[Key, Any] = field(default_factory=dict)
@@ -188,8 +184,7 @@ class Collection:
         found: dict[Key, Any] = {}
         version, is_consistent = "", True
         accept = METADATA_LIST if self.only_metadata else JSON
-        asked = server, self.path, accept, self.query
-        async for page in read_pages(*asked, resumed=resumed, size=self.page):
+        async for page in read_pages(server, self.path, accept, self.query, resumed=resumed):
             found |= {key_of(each): self.brief(each) for each in page.items}
             version, is_consistent = page.version, page.is_consistent
         self.replace(found)

@@ -43,7 +43,7 @@ from webhook.sources.snapshot import Snapshot
 
 log = logging.getLogger("podgate.claims")
 
-PAGE = 100  # claims that are read at once: a whole one takes several times what is kept of it
+PAGE = {"limit": "100"}  # claims that are read at once: a whole one is several times its brief
 API = f"/apis/{GROUP}"
 NVIDIA_API = f"/apis/{NVIDIA}"
 UNREADABLE = {
@@ -59,7 +59,7 @@ async def find_claims(server: ApiServer) -> dict[str, Collection]:
     version = await newest_version(server, API, VERSIONS)
     briefs = {kind: partial(claim_text, kind) for kind in (CLAIM, TEMPLATE)} if version else {}
     return {
-        kind: Collection(f"{API}/{version}/{kind.lower()}s", page=PAGE, brief=brief, touched=set())
+        kind: Collection(f"{API}/{version}/{kind.lower()}s", query=PAGE, brief=brief, touched=set())
         for kind, brief in briefs.items()
     }
 
