@@ -17,6 +17,8 @@ import yaml
 
 from tests.upstream import data
 from webhook.catalog.build import Choices, assemble
+from webhook.catalog.catalog import Catalog
+from webhook.devices.kinds import KINDS
 from webhook.documents.source import SourceDocument
 from webhook.documents.yaml_source import read_documents
 from webhook.drafting.fields import Kind, priority_places, switches
@@ -70,7 +72,12 @@ def loaded(draft: Draft) -> Definitions:
     catalog, problems = assemble([], documents, Choices())
     assert problems == ()
     assert catalog is not None
-    return dict(catalog.definitions)
+    return read_definitions(catalog)
+
+
+def read_definitions(catalog: Catalog) -> Definitions:
+    """The definitions of documents: those of kinds with devices are in every catalog."""
+    return {kind: each for kind, each in catalog.definitions.items() if kind not in KINDS}
 
 
 def schemas(body: Any) -> dict[str, Any]:
@@ -215,7 +222,7 @@ def shipped() -> Definitions:
     own = [each for each in documents if is_interface(each.data) or is_profile(each.data)]
     catalog, problems = assemble([], own, Choices())
     assert catalog is not None, problems
-    return dict(catalog.definitions)
+    return read_definitions(catalog)
 
 
 def plain(text: str) -> str:

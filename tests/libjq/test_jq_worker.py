@@ -33,7 +33,8 @@ from webhook.libjq.worker import (
 POD = json.dumps(RUNNER_POD).encode()
 QUEUE_TIMEOUT = 60.0
 SLACK = 60.0
-ENDLESS = "[range(1e9)]"
+ENDLESS = "[range(infinite) | empty]"
+"""It keeps nothing: one that grows ends by itself when its memory is used up."""
 
 
 def unguarded(**options: Any) -> JqWorker:
@@ -208,6 +209,7 @@ def test_a_text_that_is_too_long_is_not_sent(worker: JqWorker) -> None:
 
 HOSTILE = (
     ENDLESS,
+    "[range(1e9)]",
     "last(range(1e9))",
     "[limit(1e9;repeat(1))]",
     "until(false;.)",
@@ -345,13 +347,26 @@ def test_a_kill_between_requests_costs_none() -> None:
 
 
 def test_a_request_that_waits_behind_a_late_one_is_answered() -> None:
-    with unguarded(deadline=5) as worker:
+    in_line = threading.Event()
+
+    class Held(threading.Event):
+        """Is asked when a call has a process: it goes on once another one waits."""
+
+        def is_set(self) -> bool:
+            assert in_line.wait(SLACK)
+            return False
+
+    with unguarded() as worker:
         worker.evaluate(".", b"null", SLACK)
         process = process_of(worker)
-        first, failed = in_thread(lambda: worker.evaluate(ENDLESS, b"null"))
+        first, failed = in_thread(lambda: worker.evaluate(ENDLESS, b"null", 1, Held()))
         until(worker.idle.empty)
-        assert worker.evaluate(".", b"2", deadline=SLACK) == [2]
+        second, found = in_thread(lambda: worker.evaluate(".", b"2", SLACK))
+        until(lambda: worker.line._value == jq_worker.WAITING - 1)
+        in_line.set()
         first.join()
+        second.join()
+        assert found == [[2]]
         assert [type(each) for each in failed] == [JqDeadlineError]
         assert not lives(process)
 

@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webhook.devices.classes import device_classes_of
+from webhook.evaluation.installation import InstallationConfig
+from webhook.evaluation.references import References
 from webhook.fields.gpu.use import GpuNames
 from webhook.objects.path import (
     ABSENT,
@@ -108,7 +111,8 @@ def test_a_key_of_megabytes_is_not_kept_and_is_shown_in_part(key: str) -> None:
 
 
 def test_a_name_of_a_resource_of_megabytes_is_not_kept() -> None:
-    names = GpuNames(("*/gpu",), ())
+    classes = device_classes_of(References(), InstallationConfig())
+    names = GpuNames(("*/gpu",), classes, classes.is_gpu)
     long = f"{'x' * 10**6}/gpu"
     assert names.among({long: "1", "a/gpu": "1", "b": "1"}) == [long, "a/gpu"]
     assert set(names.known) == {"cpu", "memory", "a/gpu", "b"}
